@@ -1,0 +1,1 @@
+"""Who does the work: any command line, or a person."""

@@ -1,0 +1,1 @@
+"""The command line: arguments in, a use case called, a report shown."""

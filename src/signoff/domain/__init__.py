@@ -1,0 +1,1 @@
+"""The nouns of signoff: frozen values without any input or output."""

@@ -1,0 +1,27 @@
+"""What static verification says about a plan, one finding at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """Only errors stop a plan from being verified."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One remark with a stable code, the line it is about, and what to do."""
+
+    code: str
+    severity: Severity
+    line: int
+    message: str
+    hint: str
+    text: str = ""
+    step: str | None = None

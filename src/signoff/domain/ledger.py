@@ -1,0 +1,114 @@
+"""Entries of the ledger: append-only, hash-chained, the only truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from signoff.domain.digests import digest_of
+
+GENESIS = "0" * 64
+
+
+class Kind(StrEnum):
+    """What an entry records. Stored words: add, never rename."""
+
+    PLAN_VERIFIED = "plan.verified"
+    PLAN_APPROVED = "plan.approved"
+    PLAN_REJECTED = "plan.rejected"
+    PLAN_DRAFTED = "plan.drafted"
+    PLAN_EDITED = "plan.edited"
+    RUN_STARTED = "run.started"
+    RUN_RESUMED = "run.resumed"
+    RUN_FINISHED = "run.finished"
+    STEP_EXPANDED = "step.expanded"
+    ATTEMPT_STARTED = "attempt.started"
+    ATTEMPT_FINISHED = "attempt.finished"
+    VERDICT = "verdict"
+    STEP_DONE = "step.done"
+    STEP_FAILED = "step.failed"
+    STEP_REOPENED = "step.reopened"
+    STEP_RESTORED = "step.restored"
+    STEP_WAIVED = "step.waived"
+    ESCALATION_OPENED = "escalation.opened"
+    ESCALATION_ANSWERED = "escalation.answered"
+    AUDITED = "audited"
+
+
+KIND_MEANING: dict[Kind, str] = {
+    Kind.PLAN_VERIFIED: "static verification found no error",
+    Kind.PLAN_APPROVED: "a person (or their policy) approved; carries every pin",
+    Kind.PLAN_REJECTED: "a person said no; the plan is a draft again",
+    Kind.PLAN_DRAFTED: "the plan went back to draft for revision",
+    Kind.PLAN_EDITED: "plan file or configuration changed behind the pin; noticed, not obeyed",
+    Kind.RUN_STARTED: "a run of the approved plan began",
+    Kind.RUN_RESUMED: "a driver took the run over, with a higher fence",
+    Kind.RUN_FINISHED: "the run ended: done, failed or cancelled",
+    Kind.STEP_EXPANDED: "the harness read the list of a for_each step",
+    Kind.ATTEMPT_STARTED: "a step was dispatched to an agent",
+    Kind.ATTEMPT_FINISHED: "the agent and everything it started is gone",
+    Kind.VERDICT: "a contract was judged on a snapshot",
+    Kind.STEP_DONE: "a kept verdict was accepted; once per step and run",
+    Kind.STEP_FAILED: "the step's policy is used up",
+    Kind.STEP_REOPENED: "a later change broke a step that was done",
+    Kind.STEP_RESTORED: "a reopened step is kept again",
+    Kind.STEP_WAIVED: "a person decided to go on without it; never called kept",
+    Kind.ESCALATION_OPENED: "a question for a person",
+    Kind.ESCALATION_ANSWERED: "the person's answer",
+    Kind.AUDITED: "somebody audited the plan",
+}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An entry before the ledger gives it a place in the chain."""
+
+    kind: Kind
+    data: dict[str, Any]
+    run: str | None = None
+    step: str | None = None
+    attempt: int | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry in its place; `hash` covers everything else, `prev` is the hash before it."""
+
+    plan: str
+    seq: int
+    at: str
+    kind: Kind
+    run: str | None
+    step: str | None
+    attempt: int | None
+    data: dict[str, Any]
+    prev: str
+    hash: str
+
+    def expected_hash(self) -> str:
+        """The hash this entry must carry if nobody touched it."""
+        return entry_hash(
+            self.plan,
+            self.seq,
+            self.at,
+            Draft(self.kind, self.data, self.run, self.step, self.attempt),
+            self.prev,
+        )
+
+
+def entry_hash(plan: str, seq: int, at: str, draft: Draft, prev: str) -> str:
+    """The hash of one entry over its canonical encoding."""
+    return digest_of(
+        {
+            "plan": plan,
+            "seq": seq,
+            "at": at,
+            "kind": draft.kind,
+            "run": draft.run,
+            "step": draft.step,
+            "attempt": draft.attempt,
+            "data": draft.data,
+            "prev": prev,
+        }
+    )

@@ -1,0 +1,290 @@
+"""The plan and its parts, as frozen values; where they came from is recorded as line numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from signoff.domain.digests import digest_of
+
+DEFAULT_CONTRACT_TIMEOUT_S = 60.0
+DEFAULT_STEP_TIMEOUT_S = 600.0
+DEFAULT_RETRIES = 2
+
+POSTCONDITION_PREFIX = "postcondition:"
+
+
+class PlanStatus(StrEnum):
+    """Where a plan stands in its lifecycle."""
+
+    DRAFT = "draft"
+    VERIFIED = "verified"
+    APPROVED = "approved"
+    IN_PROGRESS = "in-progress"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Mark(StrEnum):
+    """The sign in front of a step's title: a projection for readers, never proof."""
+
+    NONE = ""
+    DONE = "✅"
+    FAILED = "❌"
+    RUNNING = "⏳"
+    BLOCKED = "⛔"
+
+
+class ExpectationKind(StrEnum):
+    """What an observation is compared with."""
+
+    EXIT_CODE = "exit_code =="
+    STDOUT_CONTAINS = "stdout contains"
+    STDERR_CONTAINS = "stderr contains"
+    STDOUT_EQUALS = "stdout equals"
+    TESTS_AT_LEAST = "tests >="
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One line below a contract's fence; all of them must hold."""
+
+    kind: ExpectationKind
+    value: str | int
+    line: int = field(default=0, compare=False)
+
+    def __str__(self) -> str:
+        quoted = f'"{self.value}"' if isinstance(self.value, str) else str(self.value)
+        return f"{self.kind} {quoted}"
+
+
+class RedFirst(StrEnum):
+    """What to make of a contract that already held before the first attempt."""
+
+    RECORD = "record"
+    REQUIRED = "required"
+    OFF = "off"
+
+
+class Holds(StrEnum):
+    """Whether a kept contract must still hold at the end of the plan."""
+
+    ALWAYS = "always"
+    AT_STEP = "at_step"
+
+
+class Effects(StrEnum):
+    """Whether judging the contract reaches outside the workspace (then it is judged once)."""
+
+    NONE = "none"
+    EXTERNAL = "external"
+
+
+class JudgeIn(StrEnum):
+    """Where the contract runs."""
+
+    WORKSPACE = "workspace"
+    CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A shell command and what it must show; only the harness runs it."""
+
+    command: str
+    expectations: tuple[Expectation, ...] = ()
+    timeout_s: float = DEFAULT_CONTRACT_TIMEOUT_S
+    network: bool | None = None
+    env: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    effects: Effects = Effects.NONE
+    holds: Holds = Holds.ALWAYS
+    red_first: RedFirst = RedFirst.RECORD
+    red_first_reason: str = ""
+    may_change: tuple[str, ...] = ()
+    judge_in: JudgeIn | None = None
+    heldout: str | None = None
+    line: int = field(default=0, compare=False)
+
+    def all_expectations(self) -> tuple[Expectation, ...]:
+        """The stated expectations, with the exit code 0 that is implied when none is stated."""
+        if any(e.kind is ExpectationKind.EXIT_CODE for e in self.expectations):
+            return self.expectations
+        return (Expectation(ExpectationKind.EXIT_CODE, 0), *self.expectations)
+
+    @property
+    def judged_once(self) -> bool:
+        """Whether a kept verdict stands for good, because judging again is wrong or meaningless."""
+        return self.effects is Effects.EXTERNAL or self.holds is Holds.AT_STEP
+
+
+class Then(StrEnum):
+    """What follows when the retries are used up."""
+
+    ESCALATE = "escalate"
+    ABORT = "abort"
+
+
+@dataclass(frozen=True)
+class OnFail:
+    """The whole policy for a broken contract; the orchestrator does not improvise beyond it."""
+
+    retries: int = DEFAULT_RETRIES
+    then: Then = Then.ESCALATE
+
+    def __str__(self) -> str:
+        return f"retry({self.retries}), then {self.then}" if self.retries else str(self.then)
+
+
+class SubscriptionKind(StrEnum):
+    """What a subscription brings into the prompt."""
+
+    FILE = "file"
+    TOPIC = "topic"
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """Context that a step's prompt carries: a file of the workspace, or a topic of the vault."""
+
+    kind: SubscriptionKind
+    target: str
+    line: int = field(default=0, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.target}"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Tokens and money, used or estimated."""
+
+    tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.tokens + other.tokens, round(self.usd + other.usd, 9))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the whole plan may cost; None where the plan sets no limit."""
+
+    tokens: int | None = None
+    usd: float | None = None
+    wall_s: float | None = None
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class UnknownField:
+    """A `**name:**` we do not know: kept in the file, warned about."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One unit of work; its id is its number as written."""
+
+    id: str
+    title: str
+    target: str = ""
+    task: str = ""
+    contract: Contract | None = None
+    needs: tuple[str, ...] = ()
+    subscriptions: tuple[Subscription, ...] = ()
+    produces: tuple[str, ...] = ()
+    protects: tuple[str, ...] = ()
+    timeout_s: float = DEFAULT_STEP_TIMEOUT_S
+    on_fail: OnFail = OnFail()
+    estimate: Cost | None = None
+    for_each: str | None = None
+    item: str | None = None
+    parent: str | None = None
+    mark: Mark = field(default=Mark.NONE, compare=False)
+    unknown_fields: tuple[UnknownField, ...] = field(default=(), compare=False)
+    line: int = field(default=0, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """What makes it the same step across revisions: id, task and contract."""
+        return digest_of({"id": self.id, "task": self.task, "contract": self.contract})
+
+
+@dataclass(frozen=True)
+class Postcondition:
+    """What must hold for the whole plan at the end."""
+
+    number: int
+    text: str
+    contract: Contract | None = None
+    line: int = field(default=0, compare=False)
+
+    @property
+    def id(self) -> str:
+        """The subject under which its verdicts stand in the ledger."""
+        return f"{POSTCONDITION_PREFIX}{self.number}"
+
+    @property
+    def digest(self) -> str:
+        """What makes it the same postcondition across revisions."""
+        return digest_of({"id": self.id, "text": self.text, "contract": self.contract})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One document, wherever it came from."""
+
+    title: str
+    steps: tuple[Step, ...]
+    postconditions: tuple[Postcondition, ...] = ()
+    context: str = ""
+    budget: Budget = Budget()
+    priority: str = "normal"
+    status: PlanStatus = field(default=PlanStatus.DRAFT, compare=False)
+    owner: str = ""
+    depends_on: tuple[str, ...] = ()
+    touches: tuple[str, ...] = ()
+    file_digest: str = field(default="", compare=False)
+    plan_digest: str = ""
+
+    def step(self, step_id: str) -> Step:
+        """The step with this id; KeyError when the plan has none."""
+        for step in self.steps:
+            if step.id == step_id:
+                return step
+        raise KeyError(step_id)
+
+
+def expand(step: Step, items: tuple[str, ...], quote: bool = True) -> tuple[Step, ...]:
+    """One step per item of a `for_each` list; the item is shell-quoted inside the contract."""
+    return tuple(_with_item(step, item, quote) for item in items)
+
+
+def _with_item(step: Step, item: str, quote: bool) -> Step:
+    def fill(text: str) -> str:
+        return text.replace("{item}", item)
+
+    contract = step.contract
+    if contract is not None:
+        shown = _shell_quote(item) if quote else item
+        contract = replace(contract, command=contract.command.replace("{item}", shown))
+    return replace(
+        step,
+        id=f"{step.id}[{item}]",
+        title=fill(step.title),
+        task=fill(step.task),
+        contract=contract,
+        produces=tuple(fill(p) for p in step.produces),
+        protects=tuple(fill(p) for p in step.protects),
+        subscriptions=tuple(replace(s, target=fill(s.target)) for s in step.subscriptions),
+        for_each=None,
+        item=item,
+        parent=step.id,
+    )
+
+
+def _shell_quote(text: str) -> str:
+    return "'" + text.replace("'", "'\"'\"'") + "'"

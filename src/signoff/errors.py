@@ -1,0 +1,205 @@
+"""Every error signoff raises on purpose: stable code, exit code, facts, what to do next."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, ClassVar
+
+
+class Exit(IntEnum):
+    """What a command's exit code means."""
+
+    YES = 0
+    NOT_DONE = 1
+    USAGE = 2
+    CANNOT_JUDGE = 3
+    INVALID = 4
+    CONFLICT = 5
+    WAITING = 6
+    INTERRUPTED = 130
+
+
+class SignoffError(Exception):
+    """Base of all errors: `message` states the facts, `hint` is a command or an act to do next."""
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[Exit] = Exit.CANNOT_JUDGE
+    default_hint: ClassVar[str] = "signoff doctor"
+
+    def __init__(self, message: str, hint: str | None = None, facts: dict[str, Any] | None = None):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint or self.default_hint
+        self.facts = facts or {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The durable engine pickles step errors; rebuilding from plain arguments keeps replay safe.
+        return (type(self), (self.message, self.hint, self.facts))
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UsageError(SignoffError):
+    """The command line asks for something that does not exist or does not fit together."""
+
+    code = "usage"
+    exit_code = Exit.USAGE
+    default_hint = "signoff --help"
+
+
+class PlanNotFound(SignoffError):
+    """No plan at the given path or name."""
+
+    code = "plan-not-found"
+    exit_code = Exit.INVALID
+    default_hint = "signoff init"
+
+
+class PlanUnreadable(SignoffError):
+    """The plan file exists but is not a readable text file within the limits."""
+
+    code = "plan-unreadable"
+    exit_code = Exit.INVALID
+    default_hint = "name a regular UTF-8 markdown file"
+
+
+class PlanInvalid(SignoffError):
+    """The plan has errors that static verification found; nothing ran."""
+
+    code = "plan-invalid"
+    exit_code = Exit.INVALID
+    default_hint = "signoff verify PLAN"
+
+
+class ConfigInvalid(SignoffError):
+    """`signoff.toml` or the user's configuration cannot be used."""
+
+    code = "config-invalid"
+    exit_code = Exit.INVALID
+    default_hint = "fix the named line of the configuration file"
+
+
+class UnknownRole(SignoffError):
+    """A step's target names a role that nobody configured."""
+
+    code = "unknown-role"
+    exit_code = Exit.INVALID
+    default_hint = "add the role to signoff.toml or pass --role NAME='COMMAND'"
+
+
+class NotApproved(SignoffError):
+    """The plan as it stands was not approved by a person."""
+
+    code = "not-approved"
+    exit_code = Exit.WAITING
+    default_hint = "signoff approve PLAN"
+
+
+class ApprovalRefused(SignoffError):
+    """An approval, answer or waiver came from where no person can be."""
+
+    code = "approval-refused"
+    exit_code = Exit.USAGE
+    default_hint = "decide at a terminal of your own, outside the agent's attempt"
+
+
+class PlanConflict(SignoffError):
+    """A file changed since it was read; nothing was overwritten."""
+
+    code = "plan-conflict"
+    exit_code = Exit.CONFLICT
+    default_hint = "read the current version and apply your change again"
+
+
+class Held(SignoffError):
+    """Somebody else is driving this plan or working in this workspace."""
+
+    code = "held"
+    exit_code = Exit.CONFLICT
+    default_hint = "wait for the holder, or stop it: signoff cancel PLAN"
+
+
+class Fenced(SignoffError):
+    """A newer driver took this run over; the late one may not write any more."""
+
+    code = "fenced"
+    exit_code = Exit.CONFLICT
+    default_hint = "signoff status PLAN"
+
+
+class AlreadyAccepted(SignoffError):
+    """The step was accepted before in this run; the database keeps it to one."""
+
+    code = "already-accepted"
+    exit_code = Exit.CONFLICT
+    default_hint = "signoff log PLAN"
+
+
+class LedgerBroken(SignoffError):
+    """The hash chain does not hold: an entry was changed, removed or reordered."""
+
+    code = "ledger-broken"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "restore the home folder from a backup; the entries named are not to be trusted"
+
+
+class StorageFailed(SignoffError):
+    """The database or the disk refused; what was acknowledged before is safe."""
+
+    code = "storage-failed"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "free disk space or permissions, then run the same command again"
+
+
+class SchemaTooNew(SignoffError):
+    """The database was written by a newer signoff."""
+
+    code = "schema-too-new"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "upgrade signoff, or point SIGNOFF_HOME at another folder"
+
+
+class WorkspaceMissing(SignoffError):
+    """The workspace is not a folder, or vanished while in use."""
+
+    code = "workspace-missing"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "create the folder or pass --workspace DIR"
+
+
+class HomeUnsafe(SignoffError):
+    """The home folder lies where an agent could write: inside the workspace, or open to others."""
+
+    code = "home-unsafe"
+    exit_code = Exit.INVALID
+    default_hint = "set SIGNOFF_HOME to a folder of your own outside the workspace"
+
+
+class NothingToAnswer(SignoffError):
+    """No open escalation has this id, or it does not offer this choice."""
+
+    code = "nothing-to-answer"
+    exit_code = Exit.USAGE
+    default_hint = "signoff inbox"
+
+
+class NoSuchRun(SignoffError):
+    """The plan has no run to show, cancel or compare."""
+
+    code = "no-such-run"
+    exit_code = Exit.USAGE
+    default_hint = "signoff run PLAN"
+
+
+class ProcessFailed(SignoffError):
+    """The operating system refused to start or control a process."""
+
+    code = "process-failed"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "check the command, its permissions and the system's process limits"
+
+
+def all_error_types() -> list[type[SignoffError]]:
+    """Every concrete error, for the reference page and the test over all of them."""
+    return [SignoffError, *SignoffError.__subclasses__()]

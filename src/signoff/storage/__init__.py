@@ -1,0 +1,1 @@
+"""What lasts: the ledger, the vault of plan files, locks, and the home folder."""

@@ -1,0 +1,1 @@
+"""Scripted stand-ins that users of signoff can test their own plans with."""

@@ -1,0 +1,1 @@
+"""One function per verb: takes plain values, returns a frozen report, never prints."""

@@ -1,0 +1,1 @@
+"""Judging: a contract, a snapshot, a verdict."""

@@ -1,0 +1,1 @@
+"""Snapshots of a workspace: taken by our own walk, content-addressed, restorable."""
