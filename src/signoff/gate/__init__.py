@@ -1,1 +1,53 @@
 """Pure rules: what the ledger says about a plan, and what may happen next."""
+
+from signoff.gate.next_action import (
+    Abandon,
+    Action,
+    Carry,
+    Dispatch,
+    Escalate,
+    Fail,
+    Finish,
+    Judge,
+    ReadList,
+    Sweep,
+    Wait,
+    next_action,
+)
+from signoff.gate.schedule import Schedule
+from signoff.gate.standing import (
+    Gate,
+    GateReport,
+    Missing,
+    Standing,
+    StepState,
+    evaluate,
+    is_stale,
+)
+from signoff.gate.state import Judged, Record, RunState
+
+__all__ = [
+    "Abandon",
+    "Action",
+    "Carry",
+    "Dispatch",
+    "Escalate",
+    "Fail",
+    "Finish",
+    "Gate",
+    "GateReport",
+    "Judge",
+    "Judged",
+    "Missing",
+    "ReadList",
+    "Record",
+    "RunState",
+    "Schedule",
+    "Standing",
+    "StepState",
+    "Sweep",
+    "Wait",
+    "evaluate",
+    "is_stale",
+    "next_action",
+]

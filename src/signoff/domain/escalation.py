@@ -1,0 +1,43 @@
+"""A question for a person, and the answers it can take."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """Why a run stopped to ask. Stored words."""
+
+    CONTRACT = "contract"  # the step's retries are used up
+    HELD_BEFORE = "held-before"  # red first is required and the contract already held
+    HUMAN = "human"  # the step is a person's to do
+    BUDGET = "budget"  # the next dispatch would go over the budget
+    PLAN_EDITED = "plan-edited"  # plan file or configuration changed behind the pin
+    POSTCONDITION = "postcondition"  # broken at the end, or without a contract
+    LIST = "list"  # the list of a for_each step could not be read
+
+
+class Choice(StrEnum):
+    """What a person can answer. Stored words."""
+
+    RETRY = "retry"
+    REVISE = "revise"
+    ABORT = "abort"
+    WAIVE = "waive"
+
+
+CHOICE_MEANING: dict[Choice, str] = {
+    Choice.RETRY: "go on: try again, or look again now that you have seen to it",
+    Choice.REVISE: "end this run and take the plan back to draft",
+    Choice.ABORT: "end this run as failed",
+    Choice.WAIVE: "go on without it; recorded, always shown, never called kept",
+}
+
+
+class Outcome(StrEnum):
+    """How a run ended. Stored words."""
+
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REVISED = "revised"

@@ -1,0 +1,192 @@
+"""The gate: may this plan be called done, and if not, exactly what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from signoff.domain.plan import Contract, Postcondition, RedFirst, Step
+from signoff.domain.verdict import Result
+from signoff.gate.state import Record, RunState
+
+
+class StepState(StrEnum):
+    """Where one step stands."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    WAIVED = "waived"
+
+
+class Gate(StrEnum):
+    """The answer for the whole plan."""
+
+    OPEN = "open"
+    OPEN_WITH_WAIVERS = "open with waivers"
+    SHUT = "shut"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One step or postcondition: computed, never set."""
+
+    id: str
+    title: str
+    state: StepState
+    attempts: int
+    verdict: Result | None
+    stale: bool
+    held_before: bool | None
+    carried: bool
+    rerun: bool
+
+
+@dataclass(frozen=True)
+class Missing:
+    """One thing between the plan and `done`, and what would settle it."""
+
+    subject: str
+    what: str
+    next: str
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """The gate's whole answer about one run on one content."""
+
+    gate: Gate
+    steps: tuple[Standing, ...]
+    postconditions: tuple[Standing, ...]
+    missing: tuple[Missing, ...]
+    waived: tuple[str, ...]
+
+
+def evaluate(state: RunState, snapshot: str | None) -> GateReport:
+    """Ask the gate. Without a snapshot nothing can be told stale, so nothing counts as current."""
+    plan = state.schedule.plan
+    steps = tuple(_standing_of_step(s, state.record(s.id), snapshot) for s in state.schedule.steps)
+    posts = tuple(_standing_of_post(p, state.record(p.id), snapshot) for p in plan.postconditions)
+    missing: list[Missing] = []
+    for step, standing in zip(state.schedule.steps, steps, strict=True):
+        missing.extend(_missing_of_step(step, standing, state.record(step.id)))
+    for post, standing in zip(plan.postconditions, posts, strict=True):
+        missing.extend(_missing_of_post(post, standing, state.record(post.id)))
+    waived = tuple(s.id for s in (*steps, *posts) if s.state is StepState.WAIVED)
+    missing.extend(_missing_of_plan(steps))
+    return GateReport(_answer(missing, waived), steps, posts, tuple(missing), waived)
+
+
+def _answer(missing: list[Missing], waived: tuple[str, ...]) -> Gate:
+    if missing:
+        return Gate.SHUT
+    return Gate.OPEN_WITH_WAIVERS if waived else Gate.OPEN
+
+
+def is_stale(contract: Contract | None, record: Record, snapshot: str | None) -> bool:
+    """Whether the newest verdict is about other content than the one in question."""
+    if record.latest is None or contract is None or contract.judged_once:
+        return False
+    return snapshot is None or record.latest.snapshot != snapshot
+
+
+def _standing_of_step(step: Step, record: Record, snapshot: str | None) -> Standing:
+    return Standing(
+        id=step.id,
+        title=step.title,
+        state=_step_state(record),
+        attempts=record.attempts,
+        verdict=record.latest.result if record.latest else None,
+        stale=is_stale(step.contract, record, snapshot),
+        held_before=record.held_before,
+        carried=record.carried,
+        rerun=step.contract is not None and not step.contract.judged_once,
+    )
+
+
+def _standing_of_post(post: Postcondition, record: Record, snapshot: str | None) -> Standing:
+    kept = record.latest is not None and record.latest.kept
+    state = _step_state(record)
+    if state is StepState.PENDING and kept:
+        state = StepState.DONE
+    return Standing(
+        id=post.id,
+        title=post.text,
+        state=state,
+        attempts=0,
+        verdict=record.latest.result if record.latest else None,
+        stale=is_stale(post.contract, record, snapshot),
+        held_before=None,
+        carried=False,
+        rerun=post.contract is not None and not post.contract.judged_once,
+    )
+
+
+def _step_state(record: Record) -> StepState:
+    if record.waived:
+        return StepState.WAIVED
+    if record.failed:
+        return StepState.FAILED
+    if record.escalation is not None:
+        return StepState.BLOCKED
+    if record.done:
+        return StepState.DONE
+    if record.in_flight is not None or record.unjudged is not None:
+        return StepState.RUNNING
+    return StepState.PENDING
+
+
+def _missing_of_step(step: Step, standing: Standing, record: Record) -> list[Missing]:
+    if standing.state is StepState.WAIVED:
+        return []
+    if step.for_each is not None:
+        return [Missing(step.id, "its list was not read yet", "signoff run")]
+    if standing.state is not StepState.DONE:
+        return [Missing(step.id, _why_not_done(standing, record), _next_for(standing))]
+    if standing.stale:
+        return [Missing(step.id, "its verdict is about older content", "signoff run")]
+    required = step.contract is not None and step.contract.red_first is RedFirst.REQUIRED
+    if required and record.held_before and not record.held_before_accepted:
+        return [Missing(step.id, "its contract held before any work was done", "signoff inbox")]
+    return []
+
+
+def _why_not_done(standing: Standing, record: Record) -> str:
+    if standing.state is StepState.FAILED:
+        return "it failed: " + (record.latest.message if record.latest else "no verdict")
+    if standing.state is StepState.BLOCKED:
+        return f"it waits for a person ({record.escalation})"
+    if record.reopened:
+        return "a later change broke it: " + (record.latest.message if record.latest else "")
+    if record.latest is not None:
+        return f"its contract is {record.latest.result}: {record.latest.message}"
+    return "its contract was never kept"
+
+
+def _next_for(standing: Standing) -> str:
+    return "signoff inbox" if standing.state is StepState.BLOCKED else "signoff run"
+
+
+def _missing_of_post(post: Postcondition, standing: Standing, record: Record) -> list[Missing]:
+    if standing.state is StepState.WAIVED:
+        return []
+    if post.contract is None:
+        return [Missing(post.id, "it has no contract, so a person must decide", "signoff inbox")]
+    if record.latest is None:
+        return [Missing(post.id, "it was not judged yet", "signoff run")]
+    if not record.latest.kept:
+        what = f"it is {record.latest.result}: {record.latest.message}"
+        return [Missing(post.id, what, "signoff inbox")]
+    if standing.stale:
+        return [Missing(post.id, "its verdict is about older content", "signoff run")]
+    return []
+
+
+def _missing_of_plan(steps: tuple[Standing, ...]) -> list[Missing]:
+    if not steps:
+        return [Missing("plan", "it has no steps, so nothing can be proved", "signoff verify")]
+    if all(s.state is StepState.WAIVED for s in steps):
+        return [Missing("plan", "every step was waived, so nothing was proved", "signoff run")]
+    return []

@@ -1,0 +1,278 @@
+"""Where a run stands: the ledger's entries folded, one after the other, into facts per step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.plan import Cost, Plan
+from signoff.domain.verdict import Phase, Reason, Result
+from signoff.gate.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The part of a verdict that decides anything."""
+
+    seq: int
+    phase: Phase
+    result: Result
+    reason: Reason
+    key: str
+    snapshot: str
+    message: str
+    output_tail: str
+    tampered: tuple[str, ...]
+
+    @property
+    def kept(self) -> bool:
+        """The only answer that can back a `done`."""
+        return self.result is Result.KEPT
+
+
+@dataclass
+class Record:
+    """What the ledger says about one step or postcondition in this run."""
+
+    attempts: int = 0
+    in_flight: int | None = None
+    unjudged: int | None = None
+    failures: int = 0
+    held_before: bool | None = None
+    before: Judged | None = None
+    latest: Judged | None = None
+    kept_keys: set[str] = field(default_factory=set)
+    accepted: bool = False
+    carried: bool = False
+    reopened: bool = False
+    suspects: tuple[str, ...] = ()
+    failed: bool = False
+    waived: bool = False
+    escalation: str | None = None
+    waivers: set[str] = field(default_factory=set)
+    held_before_accepted: bool = False
+
+    @property
+    def done(self) -> bool:
+        """Accepted once, and the newest verdict is still kept."""
+        return self.accepted and self.latest is not None and self.latest.kept
+
+    @property
+    def settled(self) -> bool:
+        """Nothing more to do for it unless a later change breaks it."""
+        return self.done or self.waived
+
+
+class RunState:
+    """The fold. Only `apply` changes it; everything else reads."""
+
+    def __init__(self, plan: Plan, run: str):
+        self.run = run
+        self.schedule = Schedule(plan)
+        self.records: dict[str, Record] = {}
+        self.escalations: dict[str, Entry] = {}
+        self.history: set[str] = set()
+        self.spent = Cost()
+        self.spent_s = 0.0
+        self.dispatched = 0
+        self.budget_grants = 1
+        self.any_failed = False
+        self.aborted = False
+        self.revised = False
+        self.outcome: Outcome | None = None
+        self.seq = 0
+        self.cursor = 0
+
+    def record(self, subject: str) -> Record:
+        """The facts about one subject, empty if nothing happened yet."""
+        found = self.records.get(subject)
+        if found is None:
+            found = self.records[subject] = Record()
+        return found
+
+    def apply_all(self, entries: Iterable[Entry]) -> RunState:
+        """Fold several entries; returns itself."""
+        for entry in entries:
+            self.apply(entry)
+        return self
+
+    def apply(self, entry: Entry) -> None:
+        """Fold one entry. Entries of other runs only add to the history."""
+        self.seq = entry.seq
+        if entry.run != self.run:
+            if entry.kind is Kind.STEP_DONE:
+                self.history.add(entry.data.get("step_digest", ""))
+            return
+        handler = _HANDLERS.get(entry.kind)
+        if handler is not None:
+            handler(self, entry)
+
+    def settle_cursor(self) -> int:
+        """The position of the first step that still needs something."""
+        steps = self.schedule.steps
+        while self.cursor < len(steps) and self.record(steps[self.cursor].id).settled:
+            self.cursor += 1
+        return self.cursor
+
+
+def _finished(state: RunState, entry: Entry) -> None:
+    state.outcome = Outcome(entry.data["outcome"])
+
+
+def _expanded(state: RunState, entry: Entry) -> None:
+    assert entry.step is not None
+    state.schedule.expand(entry.step, tuple(entry.data["items"]))
+
+
+def _attempt_started(state: RunState, entry: Entry) -> None:
+    record = state.record(entry.step or "")
+    record.attempts = entry.attempt or record.attempts + 1
+    record.in_flight = record.attempts
+    record.unjudged = None
+    state.dispatched += 1
+
+
+def _attempt_finished(state: RunState, entry: Entry) -> None:
+    record = state.record(entry.step or "")
+    record.in_flight = None
+    record.unjudged = None if entry.data.get("lost") else entry.attempt
+    usage = entry.data.get("usage") or {}
+    state.spent += Cost(int(usage.get("tokens", 0)), float(usage.get("usd", 0.0)))
+    state.spent_s += float(entry.data.get("duration_s", 0.0))
+
+
+def _verdict(state: RunState, entry: Entry) -> None:
+    data = entry.data
+    if data.get("provisional"):
+        return
+    judged = _judged(entry)
+    record = state.record(entry.step or "")
+    state.spent_s += 0.0 if data.get("reused_from") else float(data.get("duration_s", 0.0))
+    if judged.kept:
+        record.kept_keys.add(judged.key)
+    if judged.phase is Phase.BEFORE:
+        record.held_before = judged.kept
+        record.before = judged
+    elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):
+        record.latest = judged
+        record.unjudged = None
+        if not judged.kept:
+            record.failures += 1
+            _step_back(state, entry.step)
+
+
+def _step_back(state: RunState, step_id: str | None) -> None:
+    """A step that was settled may need work again."""
+    if step_id is not None and state.schedule.has(step_id):
+        state.cursor = min(state.cursor, state.schedule.position(step_id))
+
+
+def _judged(entry: Entry) -> Judged:
+    data = entry.data
+    return Judged(
+        seq=entry.seq,
+        phase=Phase(data["phase"]),
+        result=Result(data["result"]),
+        reason=Reason(data["reason"]),
+        key=data["key"],
+        snapshot=data["snapshot"],
+        message=data.get("message", ""),
+        output_tail=data.get("output_tail", ""),
+        tampered=tuple(data.get("tampered", ())),
+    )
+
+
+def _step_done(state: RunState, entry: Entry) -> None:
+    """Counts only when a kept verdict of this run stands behind it."""
+    record = state.record(entry.step or "")
+    key = entry.data.get("key")
+    if key not in record.kept_keys:
+        return
+    if entry.data.get("carried"):
+        before = record.before
+        known = entry.data.get("step_digest") in state.history
+        if not (known and before is not None and before.kept and before.key == key):
+            return
+        record.latest, record.held_before, record.carried = before, None, True
+    elif record.latest is None or record.latest.key != key or not record.latest.kept:
+        return
+    record.accepted = True
+
+
+def _step_failed(state: RunState, entry: Entry) -> None:
+    state.record(entry.step or "").failed = True
+    state.any_failed = True
+
+
+def _step_reopened(state: RunState, entry: Entry) -> None:
+    record = state.record(entry.step or "")
+    record.reopened = True
+    record.suspects = tuple(entry.data.get("suspects", ()))
+
+
+def _step_restored(state: RunState, entry: Entry) -> None:
+    state.record(entry.step or "").reopened = False
+
+
+def _step_waived(state: RunState, entry: Entry) -> None:
+    """Counts only when a person answered `waive` to a question about this very step."""
+    record = state.record(entry.step or "")
+    record.waived = entry.data.get("escalation") in record.waivers
+
+
+def _escalation_opened(state: RunState, entry: Entry) -> None:
+    state.escalations[entry.data["id"]] = entry
+    if entry.step is not None:
+        state.record(entry.step).escalation = entry.data["id"]
+
+
+def _escalation_answered(state: RunState, entry: Entry) -> None:
+    opened = state.escalations.pop(entry.data["id"], None)
+    if opened is None:
+        return
+    choice = Choice(entry.data["choice"])
+    if opened.step is not None:
+        state.record(opened.step).escalation = None
+    if choice is Choice.REVISE:
+        state.revised = True
+    elif choice is Choice.ABORT:
+        state.aborted = True
+    elif choice is Choice.WAIVE and opened.step is not None:
+        state.record(opened.step).waivers.add(entry.data["id"])
+    elif choice is Choice.RETRY:
+        _answered_retry(state, opened)
+
+
+def _answered_retry(state: RunState, opened: Entry) -> None:
+    cause = Cause(opened.data["cause"])
+    if cause is Cause.BUDGET:
+        state.budget_grants += 1
+    if opened.step is None:
+        return
+    record = state.record(opened.step)
+    record.failures = 0
+    if cause is Cause.HUMAN:
+        record.unjudged, record.in_flight = record.attempts, None
+    elif cause is Cause.HELD_BEFORE:
+        record.held_before_accepted = True
+    elif cause is Cause.POSTCONDITION:
+        record.latest = None
+
+
+_HANDLERS: dict[Kind, Any] = {
+    Kind.RUN_FINISHED: _finished,
+    Kind.STEP_EXPANDED: _expanded,
+    Kind.ATTEMPT_STARTED: _attempt_started,
+    Kind.ATTEMPT_FINISHED: _attempt_finished,
+    Kind.VERDICT: _verdict,
+    Kind.STEP_DONE: _step_done,
+    Kind.STEP_FAILED: _step_failed,
+    Kind.STEP_REOPENED: _step_reopened,
+    Kind.STEP_RESTORED: _step_restored,
+    Kind.STEP_WAIVED: _step_waived,
+    Kind.ESCALATION_OPENED: _escalation_opened,
+    Kind.ESCALATION_ANSWERED: _escalation_answered,
+}
