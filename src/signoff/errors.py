@@ -200,6 +200,38 @@ class ProcessFailed(SignoffError):
     default_hint = "check the command, its permissions and the system's process limits"
 
 
+class ContentMoved(SignoffError):
+    """The workspace kept changing while it was judged, so no verdict is about one content."""
+
+    code = "content-moved"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "stop whatever else writes into the workspace, then run the same command again"
+
+
+class ListUnreadable(SignoffError):
+    """The command of a `for_each` step did not give a list."""
+
+    code = "list-unreadable"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "run the command of `**for_each:**` in the workspace and see what it prints"
+
+
+class Interrupted(SignoffError):
+    """A person stopped the run; its state is safe."""
+
+    code = "interrupted"
+    exit_code = Exit.INTERRUPTED
+    default_hint = "run the same command again to go on"
+
+
+class InternalError(SignoffError):
+    """A bug in signoff itself; what the ledger acknowledged before is safe."""
+
+    code = "internal"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "run it again with SIGNOFF_DEBUG=1 and report what it prints"
+
+
 def all_error_types() -> list[type[SignoffError]]:
     """Every concrete error, for the reference page and the test over all of them."""
     return [SignoffError, *SignoffError.__subclasses__()]

@@ -116,6 +116,16 @@ def user_file(environ: Mapping[str, str]) -> Path:
     return Path(base) / "signoff" / "config.toml"
 
 
+def read_config_text(path: Path) -> str:
+    """A configuration file as text, for the pin; empty when there is none."""
+    try:
+        return path.read_text("utf-8")
+    except OSError:
+        return ""
+    except UnicodeDecodeError:
+        return path.read_bytes().hex()
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         data = path.read_bytes()

@@ -22,6 +22,7 @@ class Kind(StrEnum):
     RUN_STARTED = "run.started"
     RUN_RESUMED = "run.resumed"
     RUN_FINISHED = "run.finished"
+    STEP_LISTED = "step.listed"
     STEP_EXPANDED = "step.expanded"
     ATTEMPT_STARTED = "attempt.started"
     ATTEMPT_FINISHED = "attempt.finished"
@@ -45,7 +46,8 @@ KIND_MEANING: dict[Kind, str] = {
     Kind.RUN_STARTED: "a run of the approved plan began",
     Kind.RUN_RESUMED: "a driver took the run over, with a higher fence",
     Kind.RUN_FINISHED: "the run ended: done, failed or cancelled",
-    Kind.STEP_EXPANDED: "the harness read the list of a for_each step",
+    Kind.STEP_LISTED: "the list of a for_each step as it was when the run began",
+    Kind.STEP_EXPANDED: "a for_each step became one step per item the harness read",
     Kind.ATTEMPT_STARTED: "a step was dispatched to an agent",
     Kind.ATTEMPT_FINISHED: "the agent and everything it started is gone",
     Kind.VERDICT: "a contract was judged on a snapshot",

@@ -250,6 +250,11 @@ class Plan:
     file_digest: str = field(default="", compare=False)
     plan_digest: str = ""
 
+    @property
+    def subjects(self) -> tuple[Step | Postcondition, ...]:
+        """Everything that is judged: the steps, then the postconditions."""
+        return (*self.steps, *self.postconditions)
+
     def step(self, step_id: str) -> Step:
         """The step with this id; KeyError when the plan has none."""
         for step in self.steps:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 
 class Result(StrEnum):
@@ -68,7 +67,7 @@ class Verdict:
     reused_from: int | None = None
     tampered: tuple[str, ...] = ()
     environment_changed: bool = False
-    facts: dict[str, Any] = field(default_factory=dict)
+    leftovers_killed: int = 0
 
     @property
     def kept(self) -> bool:

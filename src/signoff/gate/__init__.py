@@ -1,5 +1,6 @@
 """Pure rules: what the ledger says about a plan, and what may happen next."""
 
+from signoff.gate.budget import Shortfall, shortfall, wall_left_s
 from signoff.gate.next_action import (
     Abandon,
     Action,
@@ -43,6 +44,7 @@ __all__ = [
     "Record",
     "RunState",
     "Schedule",
+    "Shortfall",
     "Standing",
     "StepState",
     "Sweep",
@@ -50,4 +52,6 @@ __all__ = [
     "evaluate",
     "is_stale",
     "next_action",
+    "shortfall",
+    "wall_left_s",
 ]

@@ -21,9 +21,10 @@ class Abandon:
 
 @dataclass(frozen=True)
 class ReadList:
-    """Read the list of a `for_each` step."""
+    """Read the list of a `for_each` step: a first look as the run begins, then to expand it."""
 
     step: Step
+    first_look: bool
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ def next_action(state: RunState, policy: Policy) -> Action:
     for_all = tuple(i for i, entry in state.escalations.items() if entry.step is None)
     if for_all:
         return Wait(for_all)
+    if state.unlisted:
+        return ReadList(state.schedule.step(state.unlisted[0]), first_look=True)
     return _first_step_action(state, policy)
 
 
@@ -125,7 +128,7 @@ def _action_for(step: Step, record: Record, state: RunState, policy: Policy) -> 
     if record.in_flight is not None:
         return Abandon(step, record.in_flight)
     if step.for_each is not None:
-        return ReadList(step)
+        return ReadList(step, first_look=False)
     if record.unjudged is not None:
         return Judge(step, Phase.ATTEMPT, record.unjudged)
     if record.attempts == 0 and not record.accepted:

@@ -24,6 +24,7 @@ class Judged:
     key: str
     snapshot: str
     message: str
+    exit_code: int | None
     output_tail: str
     tampered: tuple[str, ...]
 
@@ -54,6 +55,7 @@ class Record:
     escalation: str | None = None
     waivers: set[str] = field(default_factory=set)
     held_before_accepted: bool = False
+    listed: tuple[str, ...] | None = None
 
     @property
     def done(self) -> bool:
@@ -74,15 +76,21 @@ class RunState:
         self.schedule = Schedule(plan)
         self.records: dict[str, Record] = {}
         self.escalations: dict[str, Entry] = {}
+        self.escalations_opened = 0
         self.history: set[str] = set()
         self.spent = Cost()
         self.spent_s = 0.0
-        self.dispatched = 0
+        self.attempts_ended = 0
         self.budget_grants = 1
         self.any_failed = False
         self.aborted = False
         self.revised = False
         self.outcome: Outcome | None = None
+        self.noticed: set[str] = set()
+        self.snapshot: str | None = None
+        self.produced: dict[str, dict[str, str]] = {}
+        self.moments: list[tuple[int, str, str]] = []
+        self.unlisted = [step.id for step in plan.steps if step.for_each is not None]
         self.seq = 0
         self.cursor = 0
 
@@ -122,9 +130,18 @@ def _finished(state: RunState, entry: Entry) -> None:
     state.outcome = Outcome(entry.data["outcome"])
 
 
+def _edited(state: RunState, entry: Entry) -> None:
+    state.noticed.add(entry.data["digest"])
+
+
+def _listed(state: RunState, entry: Entry) -> None:
+    step_id = entry.step or ""
+    state.record(step_id).listed = tuple(entry.data["items"])
+    state.unlisted = [i for i in state.unlisted if i != step_id]
+
+
 def _expanded(state: RunState, entry: Entry) -> None:
-    assert entry.step is not None
-    state.schedule.expand(entry.step, tuple(entry.data["items"]))
+    state.schedule.expand(entry.step or "", tuple(entry.data["items"]))
 
 
 def _attempt_started(state: RunState, entry: Entry) -> None:
@@ -132,16 +149,20 @@ def _attempt_started(state: RunState, entry: Entry) -> None:
     record.attempts = entry.attempt or record.attempts + 1
     record.in_flight = record.attempts
     record.unjudged = None
-    state.dispatched += 1
 
 
 def _attempt_finished(state: RunState, entry: Entry) -> None:
     record = state.record(entry.step or "")
     record.in_flight = None
     record.unjudged = None if entry.data.get("lost") else entry.attempt
+    state.attempts_ended += 1
     usage = entry.data.get("usage") or {}
     state.spent += Cost(int(usage.get("tokens", 0)), float(usage.get("usd", 0.0)))
     state.spent_s += float(entry.data.get("duration_s", 0.0))
+    if "snapshot" in entry.data:
+        state.snapshot = entry.data["snapshot"]
+        label = f"step {entry.step}, attempt {entry.attempt}"
+        state.moments.append((entry.seq, label, entry.data["snapshot"]))
 
 
 def _verdict(state: RunState, entry: Entry) -> None:
@@ -150,6 +171,7 @@ def _verdict(state: RunState, entry: Entry) -> None:
         return
     judged = _judged(entry)
     record = state.record(entry.step or "")
+    state.snapshot = judged.snapshot
     state.spent_s += 0.0 if data.get("reused_from") else float(data.get("duration_s", 0.0))
     if judged.kept:
         record.kept_keys.add(judged.key)
@@ -180,6 +202,7 @@ def _judged(entry: Entry) -> Judged:
         key=data["key"],
         snapshot=data["snapshot"],
         message=data.get("message", ""),
+        exit_code=data.get("exit_code"),
         output_tail=data.get("output_tail", ""),
         tampered=tuple(data.get("tampered", ())),
     )
@@ -200,6 +223,17 @@ def _step_done(state: RunState, entry: Entry) -> None:
     elif record.latest is None or record.latest.key != key or not record.latest.kept:
         return
     record.accepted = True
+    _remember_produced(state, entry)
+
+
+def _remember_produced(state: RunState, entry: Entry) -> None:
+    """What an accepted step produced is pinned from then on; the newest owner wins."""
+    produced: dict[str, str] = entry.data.get("produced", {})
+    for owned in state.produced.values():
+        for path in produced:
+            owned.pop(path, None)
+    if produced:
+        state.produced[entry.step or ""] = dict(produced)
 
 
 def _step_failed(state: RunState, entry: Entry) -> None:
@@ -215,6 +249,7 @@ def _step_reopened(state: RunState, entry: Entry) -> None:
 
 def _step_restored(state: RunState, entry: Entry) -> None:
     state.record(entry.step or "").reopened = False
+    _remember_produced(state, entry)
 
 
 def _step_waived(state: RunState, entry: Entry) -> None:
@@ -225,6 +260,7 @@ def _step_waived(state: RunState, entry: Entry) -> None:
 
 def _escalation_opened(state: RunState, entry: Entry) -> None:
     state.escalations[entry.data["id"]] = entry
+    state.escalations_opened += 1
     if entry.step is not None:
         state.record(entry.step).escalation = entry.data["id"]
 
@@ -264,6 +300,8 @@ def _answered_retry(state: RunState, opened: Entry) -> None:
 
 _HANDLERS: dict[Kind, Any] = {
     Kind.RUN_FINISHED: _finished,
+    Kind.PLAN_EDITED: _edited,
+    Kind.STEP_LISTED: _listed,
     Kind.STEP_EXPANDED: _expanded,
     Kind.ATTEMPT_STARTED: _attempt_started,
     Kind.ATTEMPT_FINISHED: _attempt_finished,

@@ -1,0 +1,73 @@
+# Two commands matter: `make demo` shows the product, `make test` proves it.
+# Each sets up everything it needs in .venv; uv is used when it is there or can be installed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUNTIME_STAMP := $(VENV)/.runtime-installed
+DEV_STAMP := $(VENV)/.dev-installed
+WORKERS ?= auto
+UV := $(shell command -v uv 2>/dev/null)
+
+.PHONY: demo test fast-test lint types imports docs check bench soak pins clean help
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+demo: $(RUNTIME_STAMP) ## Watch an agent lie and signoff refuse it, on the embedded database
+	$(BIN)/python examples/demo/run_demo.py
+
+test: $(DEV_STAMP) ## Everything: SQLite and a real PostgreSQL, in parallel, with coverage of the core
+	rm -f .coverage .coverage.*
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov=signoff --cov-branch --cov-report=
+	$(BIN)/python -m coverage report --include='src/signoff/gate/*,src/signoff/planfile/*,src/signoff/verification/*' --fail-under=95
+
+fast-test: $(DEV_STAMP) ## The same without coverage
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
+
+lint: $(DEV_STAMP) ## Style and banned calls
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(DEV_STAMP) ## mypy, strict
+	$(BIN)/mypy
+
+imports: $(DEV_STAMP) ## Rooms import only downwards
+	$(BIN)/lint-imports
+
+docs: $(DEV_STAMP) ## Generated reference pages are up to date
+	$(BIN)/python scripts/reference.py --check
+
+check: lint types imports docs ## Everything that is not a test
+
+bench: $(DEV_STAMP) ## Speed as ratios to a floor measured in the same run
+	$(BIN)/python bench/bench.py
+
+soak: $(DEV_STAMP) ## Thousands of kills; takes hours
+	$(BIN)/python -m pytest tests/crash -q -n $(WORKERS) --soak
+
+pins: $(DEV_STAMP) ## Write the constraint files again
+	$(BIN)/python scripts/pins.py
+
+clean: ## Remove what make made
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+
+$(VENV)/pyvenv.cfg:
+	$(PYTHON) -c 'import sys; sys.exit("signoff needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	-@test -n "$(UV)" || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+# uv from the PATH, else the one just installed into .venv, else pip.
+INSTALL = if [ -n "$(UV)" ]; then "$(UV)" pip install --quiet --python $(BIN)/python "$$@"; \
+	elif [ -x $(BIN)/uv ]; then $(BIN)/uv pip install --quiet --python $(BIN)/python "$$@"; \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check "$$@"; fi
+
+$(RUNTIME_STAMP): $(VENV)/pyvenv.cfg pyproject.toml requirements/runtime.txt
+	@echo "installing signoff into $(VENV)"
+	@set -- -c requirements/runtime.txt -e .; $(INSTALL)
+	@touch $@
+
+$(DEV_STAMP): $(RUNTIME_STAMP) requirements/dev.txt
+	@echo "installing development tools into $(VENV)"
+	@set -- -r requirements/dev.txt; $(INSTALL)
+	@touch $@

@@ -1,0 +1,33 @@
+"""What an agent is given and what came back; its own word decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.observation import Observation
+from signoff.domain.plan import Cost
+from signoff.settings import Role
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One attempt at one step."""
+
+    role: Role
+    prompt: str
+    workspace: Path
+    exchange: Path  # a folder of this attempt alone, where the agent may report its usage
+    timeout_s: float
+    variables: Mapping[str, str]
+    cancelled: Callable[[], bool] | None = None
+    on_output: Callable[[bytes], None] | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """The end of an attempt: what the process did, and what it says it used."""
+
+    observation: Observation
+    usage: Cost | None

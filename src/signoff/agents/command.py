@@ -1,0 +1,94 @@
+"""Any command line as an agent: prompt in, work in the workspace, everything it started ended."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.agents.assignment import Assignment, Report
+from signoff.domain.plan import Cost
+from signoff.errors import ConfigInvalid
+from signoff.process import Command, Limits, clean_environment, find_tool, run
+from signoff.settings import Role
+
+PROMPT_PLACE = "{prompt}"
+LONGEST_ARGUMENT_BYTES = 120_000
+LARGEST_USAGE_FILE = 100_000
+USAGE_FILE = "usage.json"
+
+
+@dataclass(frozen=True)
+class CommandAgent:
+    """Starts a fresh process per attempt; nothing is carried from one step to the next."""
+
+    environ: Mapping[str, str]
+    search_path: str
+
+    def work(self, assignment: Assignment) -> Report:
+        """Run the role's command to its end and read its usage report."""
+        usage_file = assignment.exchange / USAGE_FILE
+        argv, stdin = _command_line(assignment.role, assignment.prompt)
+        environment = clean_environment(
+            self.environ,
+            path=self.search_path,
+            passed=assignment.role.env,
+            extra={**assignment.variables, "SIGNOFF_USAGE_FILE": str(usage_file)},
+        )
+        show = assignment.on_output
+        observation = run(
+            Command(
+                argv=argv,
+                cwd=assignment.workspace,
+                env=environment,
+                limits=Limits(wall_s=assignment.timeout_s),
+                stdin=stdin,
+            ),
+            cancelled=assignment.cancelled,
+            on_output=None if show is None else (lambda _stream, chunk: show(chunk)),
+        )
+        return Report(observation, read_usage(usage_file))
+
+
+def check_role(role: Role, search_path: str) -> None:
+    """Raise when the role's command cannot be started at all."""
+    argv, _ = _command_line(role, "")
+    if find_tool(argv[0], search_path) is None:
+        raise ConfigInvalid(
+            f"role `{role.name}`: command `{argv[0]}` was not found",
+            f"install it, or change the role's command: --role {role.name}='COMMAND'",
+        )
+
+
+def read_usage(path: Path) -> Cost | None:
+    """What the agent reported, or None; a malformed report is no report."""
+    try:
+        if path.is_symlink() or path.stat().st_size > LARGEST_USAGE_FILE:
+            return None
+        data = json.loads(path.read_bytes())
+        cost = Cost(int(data.get("tokens", 0)), float(data.get("usd", 0.0)))
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError):
+        return None
+    honest = cost.tokens >= 0 and 0 <= cost.usd < float("inf")
+    return cost if honest else None
+
+
+def _command_line(role: Role, prompt: str) -> tuple[tuple[str, ...], bytes]:
+    """The role's words; the prompt takes the place of `{prompt}`, else it goes to stdin."""
+    try:
+        words = shlex.split(role.command)
+    except ValueError as error:
+        raise ConfigInvalid(f"role `{role.name}`: command is not a command line: {error}") from None
+    if not words:
+        raise ConfigInvalid(f"role `{role.name}` has an empty command")
+    if not any(PROMPT_PLACE in word for word in words):
+        return tuple(words), prompt.encode("utf-8", "replace")
+    if len(prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT_BYTES:
+        raise ConfigInvalid(
+            f"role `{role.name}`: the prompt is too long for an argument",
+            "leave out {prompt}: the command then gets the prompt on standard input",
+        )
+    safe = prompt.replace("\0", "�")
+    return tuple(word.replace(PROMPT_PLACE, safe) for word in words), b""

@@ -1,0 +1,135 @@
+"""`signoff approve` and `signoff reject`: show exactly what is pinned, then ask."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from signoff.cli.options import json_option, open_plan, plan_argument, role_option
+from signoff.cli.show import note, say, say_json, short, versioned, wants_json
+from signoff.cli.verify import finding_lines
+from signoff.domain.plan import Contract
+from signoff.errors import NotApproved
+from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
+
+
+@click.command("approve")
+@plan_argument
+@role_option
+@click.option("--yes", is_flag=True, help="Do not ask; recorded as non-interactive.")
+@json_option
+@click.pass_context
+def approve_command(
+    ctx: click.Context,
+    plan: str | None,
+    workspace: Path | None,
+    roles: dict[str, str],
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Approve exactly what is shown.
+
+    Pins the plan, its contracts, protected files and the configuration: a run obeys
+    what was pinned, whatever the files say later."""
+    site, place = open_plan(plan, workspace, roles)
+    proposal = propose(site, place)
+    show_proposal(proposal)
+    if not yes:
+        ask_person(str(place.path))
+    approval = approve(site, proposal, interactive=not yes)
+    if wants_json(ctx, as_json):
+        say_json(_as_json(approval, proposal))
+    else:
+        say(f"approved: {place.name}, plan {short(proposal.plan.plan_digest)}")
+        note(f"next: signoff run {place.path}")
+    return 0
+
+
+@click.command("reject")
+@plan_argument
+@click.option("--note", "why", default="", help="Why; kept in the ledger.")
+@json_option
+@click.pass_context
+def reject_command(
+    ctx: click.Context, plan: str | None, workspace: Path | None, why: str, as_json: bool
+) -> int:
+    """Take an approval back, or say no: the plan is a draft again."""
+    site, place = open_plan(plan, workspace)
+    decision = reject(site, place, why)
+    if wants_json(ctx, as_json):
+        say_json(versioned(plan=place.name, status=decision.status, seq=decision.entry.seq))
+    else:
+        say(f"rejected: {place.name} is a draft again")
+    return 0
+
+
+def ask_person(plan: str) -> None:
+    """A yes typed at a terminal; anything else is a no."""
+    if not sys.stdin.isatty():
+        raise NotApproved(
+            "nobody is at the terminal to approve",
+            f"signoff approve {plan} at a terminal, or --yes",
+        )
+    if not click.confirm("Approve exactly this?", err=True):
+        raise NotApproved(
+            "not approved; nothing was recorded", f"edit `{plan}`, then approve again"
+        )
+
+
+def show_proposal(proposal: Proposal) -> None:
+    """Everything approval pins, on stderr, so that stdout carries only the result."""
+    plan, pins = proposal.plan, proposal.pins
+    note(f"{plan.title}  ({len(plan.steps)} steps, plan {short(plan.plan_digest)})")
+    note(f"workspace {pins.workspace}, content {short(pins.snapshot)}")
+    for step in plan.steps:
+        note(f"\nstep {step.id}: {step.title}  [{step.target}; {step.on_fail}]")
+        if step.for_each is not None:
+            note(f"    one step per line of: {step.for_each}")
+        _show_contract(step.contract)
+        for glob in step.protects:
+            note(f"    protects {glob}")
+    for post in plan.postconditions:
+        note(f"\npostcondition {post.number}: {post.text}")
+        _show_contract(post.contract)
+    note("")
+    _show_pins(proposal)
+
+
+def _show_pins(proposal: Proposal) -> None:
+    pins = proposal.pins
+    for name, role in pins.settings["roles"].items():
+        note(f"role {name}: {role['command']}")
+    if pins.protected:
+        note(f"protected files: {len(pins.protected)}")
+    steering = sorted({name for found in pins.steering.values() for name in found})
+    if steering:
+        note("protected because they steer a check: " + ", ".join(steering))
+    note("isolation: none (contracts and agents run without a sandbox)")
+    for finding in proposal.warnings:
+        for line in finding_lines(proposal.place.path.name, finding):
+            note(line)
+
+
+def _show_contract(contract: Contract | None) -> None:
+    if contract is None:
+        note("    no contract: a person will be asked")
+        return
+    for line in contract.command.splitlines():
+        note(f"    $ {line}")
+    note("    " + "; ".join(str(e) for e in contract.all_expectations()))
+
+
+def _as_json(approval: Approval, proposal: Proposal) -> dict[str, object]:
+    pins = proposal.pins
+    return versioned(
+        plan=approval.place.name,
+        status=approval.status,
+        plan_digest=proposal.plan.plan_digest,
+        snapshot=pins.snapshot,
+        protected=sorted(pins.protected),
+        seq=approval.entry.seq,
+        by=approval.entry.data["by"],
+        interactive=approval.entry.data["interactive"],
+    )

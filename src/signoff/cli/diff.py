@@ -1,0 +1,54 @@
+"""`signoff diff`: the plan against its pin, and the work against the approved content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from signoff.cli.options import json_option, open_plan, plan_argument
+from signoff.cli.show import say, say_json, short, versioned, wants_json
+from signoff.domain.text import storable_path
+from signoff.usecases.diff import diff_plan
+
+
+@click.command("diff")
+@plan_argument
+@click.option("--step", help="Only what the newest attempt at this step changed.")
+@click.option("--attempt", type=int, help="With --step: which attempt.")
+@json_option
+@click.pass_context
+def diff_command(
+    ctx: click.Context,
+    plan: str | None,
+    workspace: Path | None,
+    step: str | None,
+    attempt: int | None,
+    as_json: bool,
+) -> int:
+    """Show what changed since approval.
+
+    With --step, only what one attempt at that step changed."""
+    site, place = open_plan(plan, workspace)
+    report = diff_plan(site, place, step, attempt)
+    changes = [{"path": storable_path(c.path), "kind": c.kind} for c in report.changes]
+    if wants_json(ctx, as_json):
+        say_json(
+            versioned(
+                plan=place.name,
+                plan_diff=report.plan,
+                old=report.old,
+                new=report.new,
+                changes=changes,
+                content_diff=report.content,
+            )
+        )
+        return 0
+    if report.plan:
+        say(report.plan)
+    say(f"content {short(report.old)} → {short(report.new)}: {len(changes)} files differ")
+    for change in changes:
+        say(f"  {change['kind']} {change['path']}")
+    if report.content:
+        say(report.content.rstrip("\n"))
+    return 0

@@ -1,0 +1,77 @@
+"""`signoff inbox` and `signoff answer`: questions for people."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from signoff.cli.options import json_option, open_here
+from signoff.cli.show import note, say, say_json, versioned, wants_json
+from signoff.domain.escalation import Choice
+from signoff.domain.text import tail
+from signoff.usecases.inbox import Item, answer, open_items
+
+
+@click.command("inbox")
+@json_option
+@click.pass_context
+def inbox_command(ctx: click.Context, as_json: bool) -> int:
+    """List the questions that wait for a person."""
+    items = open_items(open_here().ledger)
+    if wants_json(ctx, as_json):
+        say_json([item_json(item) for item in items])
+        return 0
+    for item in items:
+        show_item(item)
+    if not items:
+        say("nothing waits for you")
+    return 0
+
+
+@click.command("answer")
+@click.argument("item_id", metavar="ID")
+@click.argument("choice", type=click.Choice([c.value for c in Choice]))
+@click.option("--note", "why", default="", help="Why; kept in the ledger.")
+@json_option
+@click.pass_context
+def answer_command(ctx: click.Context, item_id: str, choice: str, why: str, as_json: bool) -> int:
+    """Decide a question: retry, revise, abort, waive.
+
+    Revise takes the plan back to draft. A waived step is always shown and never
+    called kept."""
+    report = answer(open_here(), item_id, Choice(choice), why, interactive=sys.stdin.isatty())
+    if wants_json(ctx, as_json):
+        say_json(versioned(id=item_id, choice=choice, plan=report.item.plan, step=report.item.step))
+    else:
+        say(f"answered {item_id}: {choice}")
+        note(f"next: signoff run {report.item.path}")
+    return 0
+
+
+def item_json(item: Item) -> dict[str, object]:
+    """The stable shape of one question."""
+    return {
+        "id": item.id,
+        "plan": item.plan,
+        "path": item.path,
+        "step": item.step,
+        "question": item.question,
+        "context": item.context,
+        "choices": list(item.choices),
+        "at": item.at,
+    }
+
+
+def show_item(item: Item) -> None:
+    """A question for people."""
+    say(f"{item.id}  {item.plan}  {item.at[:19]}")
+    say(f"  {item.question}")
+    for name, value in item.context.items():
+        if not value:
+            continue
+        text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+        say(f"  {name}:")
+        for line in tail(text, 2_000).splitlines():
+            say(f"    {line}")
+    say(f"  next: signoff answer {item.id} {'|'.join(item.choices)}")

@@ -1,0 +1,54 @@
+"""`signoff log`: the ledger, one entry per line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from signoff.cli.options import json_option, open_plan, plan_argument
+from signoff.cli.progress import entry_line
+from signoff.cli.show import say, say_json, wants_json
+from signoff.domain.ledger import Entry
+from signoff.usecases.log import read_log
+
+
+@click.command("log")
+@plan_argument
+@click.option("--after", default=0, help="Only entries after this number.")
+@click.option("--run", "run_id", help="Only entries of this run.")
+@json_option
+@click.pass_context
+def log_command(
+    ctx: click.Context,
+    plan: str | None,
+    workspace: Path | None,
+    after: int,
+    run_id: str | None,
+    as_json: bool,
+) -> int:
+    """Print what happened, entry by entry."""
+    site, place = open_plan(plan, workspace)
+    machine = wants_json(ctx, as_json)
+    for entry in read_log(site, place, after=after, run=run_id):
+        if machine:
+            say_json(entry_json(entry))
+        else:
+            say(f"{entry.seq:>5}  {entry.at[:19]}  {entry_line(entry)}")
+    return 0
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """The stable shape of one entry."""
+    return {
+        "seq": entry.seq,
+        "at": entry.at,
+        "kind": entry.kind,
+        "run": entry.run,
+        "step": entry.step,
+        "attempt": entry.attempt,
+        "data": entry.data,
+        "prev": entry.prev,
+        "hash": entry.hash,
+    }

@@ -1,0 +1,112 @@
+"""Ledger entries as lines, for `log` and for a run whose output is piped."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from signoff.cli.show import duration, say_json, short
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.plan import POSTCONDITION_PREFIX
+from signoff.domain.text import escape_line
+from signoff.domain.verdict import Result
+from signoff.orchestrator import Appended, Event
+
+LONGEST_QUOTE = 120
+
+
+def entry_line(entry: Entry) -> str:
+    """One entry in a sentence."""
+    words = _WORDS.get(entry.kind)
+    detail = words(entry) if words else ""
+    return escape_line(f"{_subject(entry.step)}{entry.kind} {detail}".rstrip())
+
+
+def _subject(step: str | None) -> str:
+    if step is None:
+        return ""
+    if step.startswith(POSTCONDITION_PREFIX):
+        return f"postcondition {step.removeprefix(POSTCONDITION_PREFIX)}: "
+    return f"step {step}: "
+
+
+class LineReporter:
+    """One plain line per entry, for pipes and logs."""
+
+    def tell(self, event: Event) -> None:
+        """Print entries; live output is not repeated."""
+        if isinstance(event, Appended):
+            print(entry_line(event.entry), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class JsonReporter:
+    """One JSON object per entry on stdout."""
+
+    def __init__(self, as_json: Callable[[Entry], dict[str, Any]]):
+        self._as_json = as_json
+
+    def tell(self, event: Event) -> None:
+        """Print entries as they are appended."""
+        if isinstance(event, Appended):
+            say_json(self._as_json(event.entry))
+            sys.stdout.flush()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _verdict(entry: Entry) -> str:
+    data = entry.data
+    reused = f" (same evidence as entry {data['reused_from']})" if data.get("reused_from") else ""
+    said = "" if data["result"] == Result.KEPT else _last_line(data["output_tail"])
+    return f"{data['result']} [{data['phase']}] {data['message']}{reused}{said}"
+
+
+def _last_line(output: str) -> str:
+    """The end of what a check printed is what people want to see first."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return f": {lines[-1][:LONGEST_QUOTE]}" if lines else ""
+
+
+def _attempt_finished(entry: Entry) -> str:
+    data = entry.data
+    if data.get("lost"):
+        return f"attempt {entry.attempt} was lost with its driver"
+    usage = data.get("usage") or {}
+    cost = f", {usage.get('tokens', 0):,} tokens, ${usage.get('usd', 0):.2f}" if usage else ""
+    return f"attempt {entry.attempt}, {duration(data['duration_s'])}{cost}"
+
+
+def _run_finished(entry: Entry) -> str:
+    why = f": {entry.data['why']}" if entry.data.get("why") else ""
+    return f"{entry.data['outcome']} on content {short(entry.data['snapshot'])}{why}"
+
+
+_WORDS: dict[Kind, Callable[[Entry], str]] = {
+    Kind.PLAN_VERIFIED: lambda e: short(e.data["plan_digest"]),
+    Kind.PLAN_APPROVED: lambda e: (
+        f"by {e.data['by']}{'' if e.data['interactive'] else ', not interactively'}"
+    ),
+    Kind.PLAN_REJECTED: lambda e: e.data["note"],
+    Kind.RUN_STARTED: lambda e: f"{e.run} in {e.data['workspace']}",
+    Kind.RUN_RESUMED: lambda e: f"{e.run} by process {e.data['pid']}",
+    Kind.RUN_FINISHED: _run_finished,
+    Kind.STEP_LISTED: lambda e: f"{len(e.data['items'])} items when the run began",
+    Kind.STEP_EXPANDED: lambda e: f"{len(e.data['items'])} items",
+    Kind.ATTEMPT_STARTED: lambda e: f"attempt {e.attempt} by {e.data['role']}",
+    Kind.ATTEMPT_FINISHED: _attempt_finished,
+    Kind.VERDICT: _verdict,
+    Kind.STEP_DONE: lambda e: "kept from an earlier run" if e.data["carried"] else "",
+    Kind.STEP_FAILED: lambda e: e.data["message"],
+    Kind.STEP_REOPENED: lambda e: "broke with " + ", ".join(e.data["suspects"] or ["no attempt"]),
+    Kind.STEP_WAIVED: lambda e: f"by {e.data['by']}: {e.data['note']}",
+    Kind.ESCALATION_OPENED: lambda e: f"{e.data['id']}: {e.data['question']}",
+    Kind.ESCALATION_ANSWERED: lambda e: (
+        f"{e.data['id']}: {e.data['choice']} by {e.data['by']} {e.data['note']}"
+    ),
+    Kind.AUDITED: lambda e: e.data["result"],
+}

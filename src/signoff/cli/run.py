@@ -1,0 +1,111 @@
+"""`signoff run`: drive a plan; live on a terminal, lines when piped, JSON when asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+import click
+
+from signoff.cli.app import show_failure
+from signoff.cli.inbox import item_json, show_item
+from signoff.cli.log import entry_json
+from signoff.cli.options import Opened, json_option, open_plan, plan_argument, role_option
+from signoff.cli.progress import JsonReporter, LineReporter
+from signoff.cli.show import note, say_json, wants_json
+from signoff.cli.status import show_status, status_json
+from signoff.domain.escalation import Outcome
+from signoff.errors import Exit
+from signoff.orchestrator import Reporter
+from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
+
+
+class ClosableReporter(Reporter, Protocol):
+    """A reporter that may hold the terminal."""
+
+    def close(self) -> None:
+        """Give it back."""
+
+
+@click.command("run")
+@plan_argument
+@role_option
+@click.option("--yes", is_flag=True, help="Approve without asking; recorded as non-interactive.")
+@click.option("--strict", is_flag=True, help="Waived steps count as not done (exit 1).")
+@json_option
+@click.pass_context
+def run_command(
+    ctx: click.Context,
+    plan: str | None,
+    workspace: Path | None,
+    roles: dict[str, str],
+    yes: bool,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Execute an approved plan, or resume it.
+
+    After a kill, a power cut or Ctrl-C the same command goes on: at most the attempt
+    in flight is repeated."""
+    machine = wants_json(ctx, as_json)
+    opened = open_plan(plan, workspace, roles)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    reporter = _reporter(opened, machine)
+    options = RunOptions(yes=yes, roles=roles, cancelled=stop.is_set)
+    try:
+        report = run_plan(opened.site, opened.place, options, reporter, lambda: _engine(opened))
+    except BaseException as error:
+        reporter.close()
+        _leave(show_failure(error, machine))
+    reporter.close()
+    _show(report, machine)
+    _leave(_code(report, strict))
+
+
+def _engine(opened: Opened) -> Engine:
+    """Imported only now: loading the durable engine takes longer than everything before it."""
+    from signoff.orchestrator.engine import Engine as DurableEngine  # noqa: PLC0415
+
+    return DurableEngine(opened.site.settings.database_url, opened.site.home.path)
+
+
+def _reporter(opened: Opened, machine: bool) -> ClosableReporter:
+    if machine:
+        return JsonReporter(entry_json)
+    if sys.stderr.isatty():
+        from signoff.cli.live import LiveReporter  # noqa: PLC0415 - rich is only for terminals
+
+        return LiveReporter(opened.place.parse().plan)
+    return LineReporter()
+
+
+def _show(report: RunReport, machine: bool) -> None:
+    if machine:
+        say_json({"report": status_json(report.status), "inbox": [*map(item_json, report.inbox)]})
+        return
+    if report.nothing_to_do:
+        note("already signed off; approve it again to run it again")
+    show_status(report.status)
+    for item in report.inbox:
+        show_item(item)
+
+
+def _code(report: RunReport, strict: bool) -> int:
+    if report.outcome is None:
+        return Exit.WAITING
+    if report.outcome is not Outcome.DONE:
+        return Exit.NOT_DONE
+    return Exit.NOT_DONE if strict and report.status.gate.waived else Exit.YES
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once: the engine's thread may be parked for ever, and nothing is left to save."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(int(code))

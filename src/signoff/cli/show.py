@@ -1,0 +1,61 @@
+"""How reports become text or JSON: one escape for everything that came from outside."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from signoff.domain.text import escape, escape_line
+from signoff.errors import SignoffError
+
+SCHEMA_VERSION = 1
+
+
+def say(text: str = "") -> None:
+    """A line of the result on stdout."""
+    sys.stdout.write(escape(text) + "\n")
+
+
+def note(text: str) -> None:
+    """A line about the work on stderr: progress, never a result."""
+    print(escape(text), file=sys.stderr)
+
+
+def say_json(value: Any) -> None:
+    """One JSON value on a line of its own."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
+def versioned(**body: Any) -> dict[str, Any]:
+    """A JSON result with its schema version."""
+    return {"schema_version": SCHEMA_VERSION, **body}
+
+
+def wants_json(ctx: click.Context, own_flag: bool) -> bool:
+    """`signoff --json VERB` and `signoff VERB --json` mean the same."""
+    return own_flag or bool(ctx.find_root().obj and ctx.find_root().obj.get("json"))
+
+
+def error_lines(error: SignoffError) -> list[str]:
+    """Facts first, then what to do."""
+    first, *rest = error.message.split("\n")
+    lines = [f"error: {escape_line(first)}"]
+    lines += [escape_line(line) for line in rest]
+    lines.append(f"next: {escape_line(error.hint)}")
+    return lines
+
+
+def short(digest: str | None) -> str:
+    """A digest as people quote it."""
+    return digest[:12] if digest else "-"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s"

@@ -1,0 +1,146 @@
+"""`signoff status` and `signoff show`: where a plan stands, computed from the ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from signoff.cli.options import json_option, open_plan, plan_argument
+from signoff.cli.show import duration, say, say_json, short, versioned, wants_json
+from signoff.domain.plan import PlanStatus
+from signoff.errors import Exit
+from signoff.gate import Standing, StepState
+from signoff.usecases.status import StatusReport, status_of
+
+MARKS = {
+    StepState.PENDING: "[ ]",
+    StepState.RUNNING: "[.]",
+    StepState.DONE: "[x]",
+    StepState.FAILED: "[!]",
+    StepState.BLOCKED: "[?]",
+    StepState.WAIVED: "[-]",
+}
+
+
+@click.command("status")
+@plan_argument
+@click.option("--strict", is_flag=True, help="Waived steps count as not done (exit 1).")
+@json_option
+@click.pass_context
+def status_command(
+    ctx: click.Context, plan: str | None, workspace: Path | None, strict: bool, as_json: bool
+) -> int:
+    """Show where a plan stands.
+
+    Exit code 0: done, 1: not done, 6: waiting for a person."""
+    site, place = open_plan(plan, workspace)
+    report = status_of(site, place)
+    if wants_json(ctx, as_json):
+        say_json(status_json(report))
+    else:
+        show_status(report)
+    return status_code(report, strict)
+
+
+@click.command("show")
+@plan_argument
+@json_option
+@click.pass_context
+def show_command(
+    ctx: click.Context, plan: str | None, workspace: Path | None, as_json: bool
+) -> int:
+    """Print the plan as it is written now."""
+    site, place = open_plan(plan, workspace)
+    text = place.read()
+    if wants_json(ctx, as_json):
+        report = status_of(site, place)
+        say_json(versioned(plan=place.name, path=str(place.path), status=report.status, text=text))
+    else:
+        say(text.rstrip("\n"))
+    return 0
+
+
+def status_code(report: StatusReport, strict: bool = False) -> int:
+    """The exit code of a plan's standing."""
+    if report.status is PlanStatus.DONE:
+        return Exit.NOT_DONE if strict and report.gate.waived else Exit.YES
+    blocked = any(s.state is StepState.BLOCKED for s in report.gate.steps)
+    blocked = blocked or any(s.state is StepState.BLOCKED for s in report.gate.postconditions)
+    return Exit.WAITING if blocked else Exit.NOT_DONE
+
+
+def status_json(report: StatusReport) -> dict[str, Any]:
+    """The stable shape of `status --json`."""
+    gate = report.gate
+    return versioned(
+        plan=report.place.name,
+        path=str(report.place.path),
+        title=report.title,
+        status=report.status,
+        run=report.run,
+        gate=gate.gate,
+        as_of=report.as_of,
+        edited=report.edited,
+        isolation=report.isolation,
+        steps=[_standing_json(s) for s in gate.steps],
+        postconditions=[_standing_json(s) for s in gate.postconditions],
+        missing=[{"subject": m.subject, "what": m.what, "next": m.next} for m in gate.missing],
+        waived=list(gate.waived),
+        spent={"tokens": report.spent.tokens, "usd": report.spent.usd, "s": report.spent.work_s},
+        signed_off_at=report.signed_off_at,
+        signed_off_on=report.signed_off_on,
+    )
+
+
+def _standing_json(standing: Standing) -> dict[str, Any]:
+    return {
+        "id": standing.id,
+        "title": standing.title,
+        "state": standing.state,
+        "attempts": standing.attempts,
+        "verdict": standing.verdict,
+        "stale": standing.stale,
+        "held_before": standing.held_before,
+        "carried": standing.carried,
+    }
+
+
+def show_status(report: StatusReport) -> None:
+    """The same for people."""
+    say(f"{report.title}  [{report.status}]")
+    run = f"run {report.run}, " if report.run else ""
+    say(
+        f"{run}gate {report.gate.gate}, as of content {short(report.as_of)}, "
+        f"isolation {report.isolation}"
+    )
+    for standing in (*report.gate.steps, *report.gate.postconditions):
+        say(_standing_line(standing))
+    if report.edited:
+        say("the plan file differs from what this run was approved for: signoff diff")
+    for missing in report.gate.missing if report.run else ():
+        say(f"missing: {missing.subject}: {missing.what} ({missing.next})")
+    spent = report.spent
+    if spent.work_s:
+        say(f"spent: {spent.tokens:,} tokens, ${spent.usd:.2f}, {duration(spent.work_s)}")
+    if report.signed_off_at:
+        say(f"signed off at {report.signed_off_at} on content {short(report.signed_off_on)}")
+
+
+def _standing_line(standing: Standing) -> str:
+    notes = []
+    if standing.attempts:
+        notes.append(f"{standing.attempts} attempt{'s' * (standing.attempts != 1)}")
+    if standing.verdict is not None:
+        notes.append(str(standing.verdict))
+    if standing.stale:
+        notes.append("stale")
+    if standing.held_before:
+        notes.append("held before: proves nothing about this step")
+    if standing.carried:
+        notes.append("kept from an earlier run")
+    if standing.state is StepState.WAIVED:
+        notes.append("waived")
+    detail = f"  ({', '.join(notes)})" if notes else ""
+    return f"  {MARKS[standing.state]} {standing.id}  {standing.title}{detail}"

@@ -1,0 +1,201 @@
+"""Attempts: a step given to its role, and what is left of one when the driver died."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from signoff.agents import (
+    USAGE_FILE,
+    Assignment,
+    Report,
+    Setback,
+    build_prompt,
+    gather,
+    read_usage,
+)
+from signoff.domain.digests import digest_bytes
+from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.observation import Ending
+from signoff.domain.plan import Cost, Step
+from signoff.domain.verdict import Reason
+from signoff.errors import Interrupted
+from signoff.gate import Abandon, Dispatch, Record, shortfall, wall_left_s
+from signoff.orchestrator import escalations
+from signoff.orchestrator.events import Doing, Output
+from signoff.process import kill_marked
+from signoff.settings import HUMAN_ROLE
+from signoff.testing.crash import CrashPoint, reach
+from signoff.verification import output_tail
+
+if TYPE_CHECKING:
+    from signoff.orchestrator.drive import Drive
+
+ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
+
+
+class Attempts:
+    """dispatch() → budget? → restore protected files → prompt → agent → snapshot → edits?"""
+
+    def __init__(self, drive: Drive):
+        self._drive = drive
+
+    def dispatch(self, action: Dispatch) -> None:
+        """Give the step to its role, or say why that cannot be."""
+        drive, step = self._drive, action.step
+        short = shortfall(drive.state, step)
+        if short is not None:
+            drive.ask(Cause.BUDGET, str(short), None, {"step": step.id})
+        elif step.target == HUMAN_ROLE:
+            self._ask_person(step, action.attempt)
+        else:
+            self._let_agent_work(step, action.attempt)
+
+    def abandon(self, action: Abandon) -> None:
+        """Clear up after an attempt whose driver died; it is repeated, not counted as a failure."""
+        drive, step = self._drive, action.step
+        killed = kill_marked(ATTEMPT_VARIABLE, self._marker(step, action.attempt))
+        usage = read_usage(self._exchange(step, action.attempt) / USAGE_FILE)
+        data = {"lost": True, "leftovers_killed": killed, "usage": _usage(usage)}
+        drive.append(drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, action.attempt))
+
+    def _ask_person(self, step: Step, attempt: int) -> None:
+        drive = self._drive
+        question, context = escalations.about_human(step)
+        started = drive.draft(Kind.ATTEMPT_STARTED, {"role": HUMAN_ROLE}, step.id, attempt)
+        drive.append(started, drive.question(Cause.HUMAN, question, step.id, context))
+        drive.project(now=True)
+
+    def _let_agent_work(self, step: Step, attempt: int) -> None:
+        drive, mission = self._drive, self._drive.mission
+        role = mission.settings.roles[step.target]
+        record = drive.state.record(step.id)
+        restored = self._restore_protected(record)
+        prompt = build_prompt(
+            mission.plan.title,
+            mission.plan.context,
+            step,
+            gather(step.subscriptions, mission.root, mission.read_topic),
+            _setback(record, restored),
+        )
+        timeout_s = self._timeout_s(step, role.timeout_s)
+        reach(CrashPoint.BEFORE_ATTEMPT)
+        drive.append(self._started(step, attempt, prompt, timeout_s, restored))
+        drive.project()
+        reach(CrashPoint.ATTEMPT_STARTED)
+        mission.reporter.tell(Doing(step.id, f"{role.name} works"))
+        report = mission.agent.work(
+            Assignment(
+                role=role,
+                prompt=prompt,
+                workspace=mission.root,
+                exchange=self._exchange(step, attempt),
+                timeout_s=timeout_s,
+                variables={
+                    "SIGNOFF_PLAN": str(mission.plan_path),
+                    "SIGNOFF_STEP": step.id,
+                    ATTEMPT_VARIABLE: self._marker(step, attempt),
+                },
+                cancelled=mission.cancelled,
+                on_output=lambda chunk: mission.reporter.tell(Output(step.id, chunk)),
+            )
+        )
+        if report.observation.ending is Ending.CANCELLED:
+            raise Interrupted(f"step {step.id} was interrupted")
+        reach(CrashPoint.AGENT_ENDED)
+        drive.append(*self._finished(step, attempt, report))
+        reach(CrashPoint.ATTEMPT_FINISHED)
+
+    def _started(
+        self, step: Step, attempt: int, prompt: str, timeout_s: float, restored: tuple[str, ...]
+    ) -> Draft:
+        prompt_digest = self._drive.mission.ledger.put_blob(prompt.encode("utf-8", "replace"))
+        data = {
+            "role": step.target,
+            "prompt": prompt_digest,
+            "timeout_s": timeout_s,
+            "restored": list(restored),
+        }
+        return self._drive.draft(Kind.ATTEMPT_STARTED, data, step.id, attempt)
+
+    def _finished(self, step: Step, attempt: int, report: Report) -> list[Draft]:
+        """The attempt's end, and a pause when plan or configuration were edited meanwhile."""
+        drive, seen = self._drive, report.observation
+        data: dict[str, Any] = {
+            "ending": seen.ending,
+            "exit_code": seen.exit_code,
+            "duration_s": round(seen.duration_s, 6),
+            "leftovers_killed": seen.leftovers_killed,
+            "output_tail": output_tail(seen),
+            "stdout_sha256": seen.stdout.sha256,
+            "stderr_sha256": seen.stderr.sha256,
+            "usage": _usage(report.usage),
+            "snapshot": drive.mission.workspace.snapshot().digest,
+        }
+        finished = drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, attempt)
+        return [finished, *self.notice_edits()]
+
+    def notice_edits(self) -> list[Draft]:
+        """Entries that pause the run when what was pinned is not what lies there now."""
+        drive = self._drive
+        edited = drive.mission.watch.edited()
+        if edited is None or edited[0] in drive.state.noticed:
+            return []
+        digest, difference = edited
+        question = (
+            "the plan file or signoff.toml was edited during the run; the run goes by what was "
+            "approved: retry goes on with that, revise takes the edited plan back to draft"
+        )
+        return [
+            drive.draft(Kind.PLAN_EDITED, {"digest": digest, "difference": difference}),
+            drive.question(Cause.PLAN_EDITED, question, None, {"difference": difference}),
+        ]
+
+    def _restore_protected(self, record: Record) -> tuple[str, ...]:
+        """Put tampered files back as approved, so that the next attempt starts from honest ground.
+
+        What the agent made of them stays in the attempt's snapshot.
+        """
+        latest = record.latest
+        if latest is None or latest.reason is not Reason.TAMPERED:
+            return ()
+        mission = self._drive.mission
+        produced = {p for files in self._drive.state.produced.values() for p in files}
+        paths = set(latest.tampered) - produced
+        undone = mission.workspace.revert(mission.pins.snapshot, only=paths)
+        return tuple(change.path for change in undone)
+
+    def _timeout_s(self, step: Step, role_s: float | None) -> float:
+        left_s = wall_left_s(self._drive.state)
+        limits = (step.timeout_s, role_s, left_s)
+        return max(1.0, min(limit for limit in limits if limit is not None))
+
+    def _marker(self, step: Step, attempt: int) -> str:
+        return f"{self._drive.mission.run}:{step.id}:{attempt}"
+
+    def _exchange(self, step: Step, attempt: int) -> Path:
+        """A folder of this attempt alone; the step's id may hold anything, so it is hashed."""
+        name = digest_bytes(self._marker(step, attempt).encode("utf-8", "replace"))[:24]
+        folder = self._drive.mission.exchange / name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+
+def _usage(cost: Cost | None) -> dict[str, Any] | None:
+    return None if cost is None else {"tokens": cost.tokens, "usd": cost.usd}
+
+
+def _setback(record: Record, restored: tuple[str, ...]) -> Setback | None:
+    latest = record.latest
+    if latest is None or latest.kept:
+        return None
+    return Setback(
+        message=latest.message,
+        exit_code=latest.exit_code,
+        output_tail=latest.output_tail,
+        tampered=latest.tampered,
+        restored=restored,
+        broke_later=record.reopened,
+        suspects=record.suspects,
+    )

@@ -1,0 +1,245 @@
+"""The drive of a run: fold the ledger, perform the next action, append, until it is over or waits.
+
+    drive() → next_action(state) → one `_perform` method per action → append → …
+
+It is idempotent: every action follows from the ledger alone, so a driver that died is replaced by
+one that reads the same entries. At most the attempt in flight is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from signoff.domain.escalation import Cause, Outcome
+from signoff.domain.globs import matches_any
+from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.plan import PlanStatus, Step
+from signoff.domain.verdict import Phase, Verdict
+from signoff.errors import ListUnreadable
+from signoff.gate import (
+    Abandon,
+    Carry,
+    Dispatch,
+    Escalate,
+    Fail,
+    Finish,
+    Judge,
+    ReadList,
+    RunState,
+    Sweep,
+    Wait,
+    next_action,
+)
+from signoff.orchestrator import escalations
+from signoff.orchestrator.attempts import Attempts
+from signoff.orchestrator.events import Appended, Doing
+from signoff.orchestrator.mission import Mission
+from signoff.orchestrator.sweep import FinalSweep
+from signoff.testing.crash import CrashPoint, reach
+from signoff.verification import Case, fingerprint, guard_of_step
+
+STATUS_OF = {
+    Outcome.DONE: PlanStatus.DONE,
+    Outcome.FAILED: PlanStatus.FAILED,
+    Outcome.CANCELLED: PlanStatus.FAILED,
+    Outcome.REVISED: PlanStatus.DRAFT,
+}
+
+
+class Drive:
+    """Drives one mission; the only writer of its run while it holds the fence."""
+
+    def __init__(self, mission: Mission):
+        self.mission = mission
+        self.state = RunState(mission.plan, mission.run)
+        self._attempts = Attempts(self)
+        self._sweep = FinalSweep(self)
+        self._perform: dict[type, Callable[[Any], None]] = {
+            Abandon: self._attempts.abandon,
+            Carry: self._carry,
+            Dispatch: self._attempts.dispatch,
+            Escalate: self._escalate,
+            Fail: self._fail,
+            Judge: self._judge,
+            ReadList: self._read_list,
+            Sweep: self._sweep.perform,
+        }
+
+    def drive(self) -> Outcome | None:
+        """Go on until the run is over; None when it waits for a person."""
+        self.catch_up()
+        while True:
+            action = next_action(self.state, self.mission.settings.policy)
+            if isinstance(action, Finish):
+                return self._finish(action.outcome)
+            if isinstance(action, Wait):
+                if self.catch_up():
+                    continue
+                self.project(now=True)
+                return None
+            self._perform[type(action)](action)
+
+    def catch_up(self) -> bool:
+        """Fold what others appended (answers, most of all); whether there was anything."""
+        seq = self.state.seq
+        self.state.apply_all(self.mission.ledger.entries(self.mission.plan_id, after=seq))
+        return self.state.seq != seq
+
+    def append(self, *drafts: Draft) -> tuple[Entry, ...]:
+        """One transaction: all of these entries, or none if a newer driver holds the fence."""
+        entries = self.mission.ledger.append(self.mission.plan_id, drafts, fence=self.mission.fence)
+        if entries[0].seq != self.state.seq + 1:
+            self.catch_up()
+        else:
+            self.state.apply_all(entries)
+        for entry in entries:
+            self.mission.reporter.tell(Appended(entry))
+        return entries
+
+    def draft(
+        self, kind: Kind, data: dict[str, Any], step: str | None = None, attempt: int | None = None
+    ) -> Draft:
+        """An entry of this run."""
+        return Draft(kind, data, run=self.mission.run, step=step, attempt=attempt)
+
+    def project(self, *, now: bool = False) -> None:
+        """Bring the marks in the plan file up to date."""
+        self.mission.projection.show(self.state, PlanStatus.IN_PROGRESS, now=now)
+        reach(CrashPoint.PROJECTED)
+
+    def judge(self, step: Step, phase: Phase) -> Verdict:
+        """Judge a step's contract on the workspace as it is."""
+        assert step.contract is not None, "a plan file's step without contract is never verified"
+        self.mission.reporter.tell(Doing(step.id, "judging"))
+        guard = guard_of_step(step, step.contract, self.mission.pins, self.state.produced)
+        return self.mission.judge.judge(
+            Case(step.id, step.contract, phase, guard, self.mission.run)
+        )
+
+    def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
+        """The ledger entry of a verdict."""
+        return self.draft(Kind.VERDICT, asdict(verdict), verdict.subject, attempt)
+
+    def acceptance(self, step: Step, key: str, snapshot: str, *, carried: bool = False) -> Draft:
+        """The entry that accepts a kept verdict: `done` the first time, `restored` after that."""
+        again = self.state.record(step.id).accepted
+        data = {
+            "key": key,
+            "snapshot": snapshot,
+            "step_digest": step.digest,
+            "produced": self._produced(step, snapshot),
+            "carried": carried,
+        }
+        return self.draft(Kind.STEP_RESTORED if again else Kind.STEP_DONE, data, step.id)
+
+    def _produced(self, step: Step, snapshot: str) -> dict[str, str]:
+        """Files this step answers for from now on, with their content."""
+        may_change = step.contract.may_change if step.contract else ()
+        pinned = [p for files in self.state.produced.values() for p in files]
+        taken_over = [p for p in pinned if matches_any(may_change, p)]
+        globs = (*step.produces, *taken_over)
+        if not globs:
+            return {}
+        files = self.mission.workspace.matching(snapshot, globs)
+        return {path: fingerprint(state) for path, state in files.items()}
+
+    def _judge(self, action: Judge) -> None:
+        verdict = self.judge(action.step, action.phase)
+        reach(CrashPoint.CONTRACT_JUDGED)
+        drafts = [self.verdict_draft(verdict, action.attempt)]
+        if verdict.kept and action.phase is Phase.ATTEMPT:
+            drafts.append(self.acceptance(action.step, verdict.key, verdict.snapshot))
+        self.append(*drafts)
+        reach(CrashPoint.VERDICT_APPENDED)
+        self.project()
+
+    def _carry(self, action: Carry) -> None:
+        before = self.state.record(action.step.id).before
+        assert before is not None
+        self.append(self.acceptance(action.step, before.key, before.snapshot, carried=True))
+        self.project()
+
+    def _read_list(self, action: ReadList) -> None:
+        step = action.step
+        judge = self.mission.judge
+        try:
+            found = judge.bench.read_list(step.for_each or "", self.mission.root)
+        except ListUnreadable as error:
+            if action.first_look:
+                self.append(self.draft(Kind.STEP_LISTED, {"items": []}, step.id))
+            else:
+                self._ask_about_list(step, str(error))
+            return
+        reach(CrashPoint.LIST_READ)
+        if action.first_look:
+            self.append(self.draft(Kind.STEP_LISTED, {"items": list(found)}, step.id))
+            return
+        # An item that was there when the run began cannot be made to vanish by an earlier step.
+        listed = self.state.record(step.id).listed or ()
+        items = tuple(dict.fromkeys((*listed, *found)))
+        if not items:
+            self._ask_about_list(step, "the list is empty")
+            return
+        self.append(self.draft(Kind.STEP_EXPANDED, {"items": list(items)}, step.id))
+
+    def _ask_about_list(self, step: Step, why: str) -> None:
+        question = f"step {step.id} ({step.title}): {why}"
+        self.ask(Cause.LIST, question, step, {"command": step.for_each})
+
+    def _escalate(self, action: Escalate) -> None:
+        step = action.step
+        if action.cause is Cause.HELD_BEFORE:
+            question, context = escalations.about_held_before(step)
+        else:
+            question, context = escalations.about_contract(step, self.state.record(step.id))
+        self.ask(action.cause, question, step, context)
+
+    def ask(
+        self, cause: Cause, question: str, step: Step | None, context: dict[str, Any] | None
+    ) -> None:
+        """Open an escalation and show it in the plan file."""
+        self.append(self.question(cause, question, step.id if step else None, context))
+        reach(CrashPoint.ESCALATED)
+        self.project(now=True)
+
+    def question(
+        self, cause: Cause, question: str, subject: str | None, context: dict[str, Any] | None
+    ) -> Draft:
+        """The entry that asks; a policy may forbid waiving."""
+        waivable = not self.mission.settings.policy.forbid_waivers
+        return escalations.ask(
+            self.state, cause, question, step=subject, context=context, waivable=waivable
+        )
+
+    def _fail(self, action: Fail) -> None:
+        latest = self.state.record(action.step.id).latest
+        message = latest.message if latest else ""
+        self.append(self.draft(Kind.STEP_FAILED, {"message": message}, action.step.id))
+
+    def _finish(self, outcome: Outcome) -> Outcome:
+        if self.state.outcome is None:
+            reach(CrashPoint.BEFORE_FINISH)
+            data = {"outcome": outcome, "snapshot": self.state.snapshot, "waived": self._waived()}
+            drafts = [self.draft(Kind.RUN_FINISHED, data)]
+            if outcome is Outcome.REVISED:
+                drafts.append(self.draft(Kind.PLAN_DRAFTED, {"run": self.mission.run}))
+            self.append(*drafts)
+        reach(CrashPoint.FINISHED)
+        self.mission.projection.show(self.state, STATUS_OF[outcome], now=True)
+        return outcome
+
+    def finish_done(self, snapshot: str) -> None:
+        """Sign off: everything is kept on exactly this content."""
+        reach(CrashPoint.BEFORE_FINISH)
+        data = {"outcome": Outcome.DONE, "snapshot": snapshot, "waived": self._waived()}
+        self.append(self.draft(Kind.RUN_FINISHED, data))
+
+    def fail_run(self, why: str) -> None:
+        """End the run as failed for a reason that belongs to no single step."""
+        data = {"outcome": Outcome.FAILED, "snapshot": self.state.snapshot, "why": why}
+        self.append(self.draft(Kind.RUN_FINISHED, {**data, "waived": self._waived()}))
+
+    def _waived(self) -> list[str]:
+        return sorted(subject for subject, r in self.state.records.items() if r.waived)

@@ -1,0 +1,161 @@
+"""The durable engine: who drives a run, and when it wakes. Where the run stands is the ledger's.
+
+One workflow per run; its steps are coarse: drive, wait, drive again, until the run is over. A step
+that is interrupted is not ended but parked, which leaves the workflow pending, exactly as a kill
+would: the next driver takes it up again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import sqlalchemy
+from dbos import DBOS, DBOSConfig, SetWorkflowID
+
+from signoff.domain.escalation import Outcome
+from signoff.errors import StorageFailed
+from signoff.storage import wait_for
+
+# Stored names: renaming one orphans the runs that were begun under it.
+WORKFLOW_NAME = "signoff.run"
+DRIVE_NAME = "signoff.drive"
+ANSWER_TOPIC = "signoff.answer"
+QUEUE_NAME = "signoff.runs"
+APPLICATION = "signoff"
+VERSION_PREFIX = "signoff-1"
+
+WAITING = "waiting"
+_RESUME_POLL_S = 0.1
+_LONGEST_WAIT_S = 10 * 365 * 24 * 3600.0
+_MIGRATION_PATIENCE_S = 120.0
+
+
+class _Ending(NamedTuple):
+    result: str | None
+    error: BaseException | None
+
+
+class _Seat:
+    """Where the workflow's thread and the waiting caller meet."""
+
+    def __init__(self, drive: Callable[[], Outcome | None]):
+        self.drive = drive
+        self.ending: _Ending | None = None
+        self.news = threading.Event()
+
+    def announce(self, ending: _Ending) -> None:
+        self.ending = ending
+        self.news.set()
+
+
+_seats: dict[str, _Seat] = {}
+
+
+@DBOS.step(name=DRIVE_NAME)
+def _drive(run: str) -> str:
+    """At-least-once, and idempotent: every action of a drive first looks at the ledger."""
+    seat = _seats[run]
+    try:
+        outcome = seat.drive()
+    except BaseException as error:
+        seat.announce(_Ending(None, error))
+        # Returning or raising would record the step; a parked one is taken up by the next driver.
+        threading.Event().wait()
+        raise
+    return WAITING if outcome is None else outcome.value
+
+
+@DBOS.workflow(name=WORKFLOW_NAME)
+def _run(run: str) -> str:
+    """Reads no clock, disk or network: everything that can differ on replay is inside the step."""
+    while True:
+        result = _drive(run)
+        if result != WAITING:
+            return result
+        _seats[run].announce(_Ending(WAITING, None))
+        DBOS.recv(ANSWER_TOPIC, timeout_seconds=_LONGEST_WAIT_S)
+
+
+class Engine:
+    """One driver process, one run at a time; runs of other drivers in the same home are apart."""
+
+    def __init__(self, database_url: str | None, home: Path):
+        """An embedded ledger has its engine beside it in the home; a server holds both."""
+        self._server = database_url if database_url and "postgres" in database_url else None
+        self._home = home
+
+    def drive(self, run: str, drive: Callable[[], Outcome | None]) -> Outcome | None:
+        """Begin or take up the run; None when it now waits for a person.
+
+        The caller's process ends soon after: the workflow's thread may still be parked.
+        """
+        seat = _seats[run] = _Seat(drive)
+        self._launch(run)
+        status = DBOS.get_workflow_status(run)
+        if status is None:
+            with SetWorkflowID(run):
+                DBOS.start_workflow(_run, run)
+        else:
+            DBOS.resume_workflow(run, queue_name=QUEUE_NAME)
+            DBOS.send(run, "go on", ANSWER_TOPIC)
+        return _wait(run, seat)
+
+    def _launch(self, run: str) -> None:
+        """Versions are per run, so that no other driver of this home takes the workflow.
+
+        The executor id is this process's alone, so that launching recovers nothing by itself: who
+        may take up which run is decided by our locks and fences.
+        """
+        config = DBOSConfig(
+            name=APPLICATION,
+            executor_id=f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}",
+            application_version=f"{VERSION_PREFIX}-{run}",
+            log_level="CRITICAL",
+            enable_otlp=False,
+        )
+        if self._server is not None:
+            config["system_database_url"] = self._server
+        else:
+            embedded = _embedded(self._home / "engine.sqlite3")
+            config["system_database_url"] = str(embedded.url)
+            config["system_database_engine"] = embedded
+        # The first launches on a fresh database can trip over each other's migrations.
+        lock = self._home / "locks" / "engine-launch.lock"
+        try:
+            DBOS(config=config)
+            with wait_for(lock, os.O_RDWR | os.O_CREAT, _MIGRATION_PATIENCE_S):
+                DBOS.launch()
+                DBOS.register_queue(QUEUE_NAME, polling_interval_sec=_RESUME_POLL_S)
+        except sqlalchemy.exc.SQLAlchemyError as error:
+            cause = getattr(error, "orig", None) or error
+            raise StorageFailed(f"the durable engine cannot use its database: {cause}") from error
+
+
+def _wait(run: str, seat: _Seat) -> Outcome | None:
+    while True:
+        # Short waits keep Ctrl-C responsive; the news itself arrives at once.
+        if seat.news.wait(timeout=0.05) and seat.ending is not None:
+            if seat.ending.error is not None:
+                raise seat.ending.error
+            return None
+        status = DBOS.get_workflow_status(run)
+        if status is not None and status.status == "SUCCESS":
+            return Outcome(str(status.output))
+
+
+def _embedded(path: Path) -> sqlalchemy.Engine:
+    """WAL with full sync on every connection: fast, and a power cut loses nothing acknowledged."""
+    url = sqlalchemy.URL.create("sqlite", database=str(path.absolute()))
+    engine = sqlalchemy.create_engine(url, connect_args={"timeout": 60})
+
+    def _pragmas(connection: object, _record: object) -> None:
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=60000"):
+            connection.execute(f"PRAGMA {pragma}")  # type: ignore[attr-defined]
+
+    sqlalchemy.event.listen(engine, "connect", _pragmas)
+    return engine

@@ -1,0 +1,62 @@
+"""Everything one run works with: what was pinned, where it works, and whom it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from signoff.agents import Assignment, Report
+from signoff.domain.plan import Plan, PlanStatus
+from signoff.gate import RunState
+from signoff.orchestrator.events import Reporter
+from signoff.settings import Settings
+from signoff.storage import Fence, Ledger
+from signoff.verification import Judge, Pins
+from signoff.workspace import Workspace
+
+
+class Agent(Protocol):
+    """Whoever does the work of an attempt."""
+
+    def work(self, assignment: Assignment) -> Report:
+        """Do it, and return when everything that was started has ended."""
+
+
+class Projection(Protocol):
+    """Writes marks and status back into the plan file."""
+
+    def show(self, state: RunState, status: PlanStatus, *, now: bool) -> None:
+        """Bring the file up to date; unless `now`, at most once in a while."""
+
+
+class Watch(Protocol):
+    """Notices edits behind the pins."""
+
+    def edited(self) -> tuple[str, str] | None:
+        """The digest of what is there instead of what was pinned, and the difference; or None."""
+
+
+@dataclass(frozen=True)
+class Mission:
+    """One run, ready to be driven."""
+
+    plan_id: str
+    run: str
+    plan: Plan
+    plan_path: Path
+    pins: Pins
+    settings: Settings
+    root: Path
+    exchange: Path
+    ledger: Ledger
+    fence: Fence
+    workspace: Workspace
+    judge: Judge
+    agent: Agent
+    projection: Projection
+    watch: Watch
+    reporter: Reporter
+    read_topic: Callable[[str], str | None]
+    cancelled: Callable[[], bool]

@@ -1,0 +1,69 @@
+"""Marks and status written back into the plan file: for readers, never for the harness."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from signoff.domain.plan import Mark, PlanStatus
+from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
+from signoff.gate import RunState, StepState, evaluate
+from signoff.planfile import decode, file_digest, mark_text
+from signoff.storage import read_plan_file, swap_file
+
+MARK_OF = {
+    StepState.PENDING: Mark.NONE,
+    StepState.RUNNING: Mark.RUNNING,
+    StepState.DONE: Mark.DONE,
+    StepState.FAILED: Mark.FAILED,
+    StepState.BLOCKED: Mark.BLOCKED,
+    StepState.WAIVED: Mark.BLOCKED,
+}
+_WORST_FIRST = (Mark.FAILED, Mark.BLOCKED, Mark.RUNNING, Mark.NONE, Mark.DONE)
+SECONDS_BETWEEN = 1.0
+
+
+@dataclass
+class PlanFileProjection:
+    """Rewrites only the lines whose mark changed, and not more often than people can read."""
+
+    path: Path
+    _last: float = field(default=0.0, init=False)
+
+    def show(self, state: RunState, status: PlanStatus, *, now: bool) -> None:
+        """Bring the file up to date; a file that cannot be written stops nothing."""
+        moment = time.monotonic()
+        if not now and moment - self._last < SECONDS_BETWEEN:
+            return
+        self._last = moment
+        try:
+            write_marks(self.path, marks_of(state), status)
+        except SignoffError:
+            return
+
+
+def marks_of(state: RunState) -> dict[str, Mark]:
+    """A mark per step as written in the file; a list's heading shows the worst of its items."""
+    marks = {s.id: MARK_OF[s.state] for s in evaluate(state, state.snapshot).steps}
+    for parent, children in state.schedule.parents().items():
+        found = {marks[child] for child in children}
+        marks[parent] = next(mark for mark in _WORST_FIRST if mark in found)
+    return marks
+
+
+def write_marks(path: Path, marks: dict[str, Mark], status: PlanStatus) -> None:
+    """Swap the file for its marked version; somebody else's edit in between is not overwritten."""
+    for _ in range(3):
+        try:
+            text = decode(read_plan_file(path), str(path))
+        except (PlanNotFound, PlanUnreadable):
+            return
+        marked = mark_text(text, marks, status)
+        if marked == text:
+            return
+        try:
+            swap_file(path, file_digest(text), marked.encode())
+        except PlanConflict:
+            continue
+        return

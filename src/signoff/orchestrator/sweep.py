@@ -1,0 +1,123 @@
+"""The final sweep: every stale contract on the final content, the postconditions, then sign-off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Kind
+from signoff.domain.plan import Postcondition, Step
+from signoff.domain.verdict import Phase, Verdict
+from signoff.errors import ContentMoved
+from signoff.gate import Gate, Sweep, evaluate, is_stale
+from signoff.orchestrator.events import Doing
+from signoff.testing.crash import CrashPoint, reach
+from signoff.verification import Case, Moment, find_suspects, guard_of_postcondition
+
+if TYPE_CHECKING:
+    from signoff.orchestrator.drive import Drive
+
+MOST_ROUNDS = 5
+
+
+class FinalSweep:
+    """perform() → stale steps → postconditions → gate on a fresh snapshot → sign-off.
+
+    A regression ends the round: its repair changes the content, so the rest would be stale again.
+    """
+
+    def __init__(self, drive: Drive):
+        self._drive = drive
+
+    def perform(self, _action: Sweep) -> None:
+        """One or more rounds, until signed off, or until somebody must act."""
+        for _ in range(MOST_ROUNDS):
+            content = self._drive.mission.workspace.snapshot().digest
+            if not (self._steps_hold(content) and self._postconditions_hold(content)):
+                return
+            if self._drive.mission.workspace.snapshot().digest == content:
+                self._sign_off(content)
+                return
+        raise ContentMoved("the workspace keeps changing although no agent is at work")
+
+    def _steps_hold(self, content: str) -> bool:
+        state = self._drive.state
+        for step in state.schedule.steps:
+            record = state.record(step.id)
+            if record.waived or not is_stale(step.contract, record, content):
+                continue
+            verdict = self._drive.judge(step, Phase.SWEEP)
+            if not verdict.kept:
+                self._reopen(step, verdict)
+                return False
+            self._drive.append(self._drive.verdict_draft(verdict))
+            reach(CrashPoint.SWEEP_JUDGED)
+            if verdict.snapshot != content:
+                return self._steps_hold(verdict.snapshot)
+        return True
+
+    def _reopen(self, step: Step, verdict: Verdict) -> None:
+        drive = self._drive
+        suspects = self._suspects(step)
+        drive.append(
+            drive.verdict_draft(verdict),
+            drive.draft(Kind.STEP_REOPENED, {"suspects": list(suspects)}, step.id),
+        )
+        drive.project(now=True)
+
+    def _suspects(self, step: Step) -> tuple[str, ...]:
+        drive = self._drive
+        kept = drive.state.record(step.id).latest
+        assert kept is not None and step.contract is not None
+        drive.mission.reporter.tell(Doing(step.id, "looking for the change that broke it"))
+        later = [Moment(label, s) for seq, label, s in drive.state.moments if seq > kept.seq]
+        return find_suspects(drive.mission.judge, step.contract, kept.snapshot, later)
+
+    def _postconditions_hold(self, content: str) -> bool:
+        drive = self._drive
+        ok = True
+        for post in drive.mission.plan.postconditions:
+            record = drive.state.record(post.id)
+            if record.waived:
+                continue
+            if post.contract is None:
+                self._ask(post, f"{post.text}: it has no contract; waive it if you know it holds")
+                ok = False
+            elif record.latest is None or is_stale(post.contract, record, content):
+                ok = self._judge_postcondition(post) and ok
+            elif not record.latest.kept:
+                self._ask(post, f"{post.text}: {record.latest.message}")
+                ok = False
+        return ok
+
+    def _judge_postcondition(self, post: Postcondition) -> bool:
+        drive = self._drive
+        assert post.contract is not None
+        drive.mission.reporter.tell(Doing(post.id, "judging"))
+        guard = guard_of_postcondition(post.id, post.contract, drive.mission.pins)
+        verdict = drive.mission.judge.judge(
+            Case(post.id, post.contract, Phase.SWEEP, guard, drive.mission.run)
+        )
+        drive.append(drive.verdict_draft(verdict))
+        if not verdict.kept:
+            self._ask(post, f"{post.text}: {verdict.message}")
+        return verdict.kept
+
+    def _ask(self, post: Postcondition, why: str) -> None:
+        drive = self._drive
+        latest = drive.state.record(post.id).latest
+        context = {
+            "contract": post.contract.command if post.contract else "",
+            "output_tail": latest.output_tail if latest else "",
+        }
+        question = f"postcondition {post.number} does not hold: {why}"
+        drive.append(drive.question(Cause.POSTCONDITION, question, post.id, context))
+
+    def _sign_off(self, content: str) -> None:
+        """The gate has the last word, on a snapshot taken after everything was judged."""
+        drive = self._drive
+        report = evaluate(drive.state, content)
+        if report.gate is Gate.SHUT:
+            drive.fail_run("; ".join(f"{m.subject}: {m.what}" for m in report.missing))
+        else:
+            drive.finish_done(content)

@@ -1,0 +1,113 @@
+"""What differs between two plans: by meaning, and as text for people."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+from signoff.domain.plan import Contract, Plan, Postcondition, Step
+
+_T = TypeVar("_T", Step, Postcondition)
+
+_HEADER = ("title", "context", "budget", "priority", "owner", "depends_on", "touches")
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A step or postcondition that both plans have, and which of its fields differ."""
+
+    id: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlanDiff:
+    """From the old plan to the new one; progress does not count."""
+
+    header: tuple[str, ...]
+    added_steps: tuple[str, ...]
+    removed_steps: tuple[str, ...]
+    changed_steps: tuple[Changed, ...]
+    # Same id, task and contract: these keep their history.
+    unchanged_steps: tuple[str, ...]
+    added_postconditions: tuple[str, ...]
+    removed_postconditions: tuple[str, ...]
+    changed_postconditions: tuple[Changed, ...]
+    reordered: bool
+
+    @property
+    def empty(self) -> bool:
+        """Whether the two plans mean the same."""
+        steps = self.added_steps or self.removed_steps or self.changed_steps or self.reordered
+        posts = (
+            self.added_postconditions or self.removed_postconditions or self.changed_postconditions
+        )
+        return not (self.header or steps or posts)
+
+
+def diff_plans(old: Plan, new: Plan) -> PlanDiff:
+    """Compare by id; where an id stands twice, the first one counts."""
+    old_steps, new_steps = _by_id(old.steps), _by_id(new.steps)
+    old_posts, new_posts = _by_id(old.postconditions), _by_id(new.postconditions)
+    kept = [step_id for step_id in new_steps if step_id in old_steps]
+    return PlanDiff(
+        header=tuple(name for name in _HEADER if getattr(old, name) != getattr(new, name)),
+        added_steps=tuple(i for i in new_steps if i not in old_steps),
+        removed_steps=tuple(i for i in old_steps if i not in new_steps),
+        changed_steps=_changed(old_steps, new_steps),
+        unchanged_steps=tuple(i for i in kept if old_steps[i].digest == new_steps[i].digest),
+        added_postconditions=tuple(i for i in new_posts if i not in old_posts),
+        removed_postconditions=tuple(i for i in old_posts if i not in new_posts),
+        changed_postconditions=_changed(old_posts, new_posts),
+        reordered=kept != [step_id for step_id in old_steps if step_id in new_steps],
+    )
+
+
+def unified(old_text: str, new_text: str, name: str) -> str:
+    """The change as a unified diff; an empty text when there is none."""
+    old, new = (_lines(text) for text in (old_text, new_text))
+    found = list(difflib.unified_diff(old, new, f"{name} (before)", f"{name} (now)", lineterm=""))
+    return "\n".join(found) + "\n" if found else ""
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    if lines[-1] == "":
+        return lines[:-1]
+    return [*lines[:-1], lines[-1] + "\n\\ no newline at the end of the file"]
+
+
+def _by_id(items: tuple[_T, ...]) -> dict[str, _T]:
+    found: dict[str, _T] = {}
+    for item in items:
+        found.setdefault(item.id, item)
+    return found
+
+
+def _changed(old: Mapping[str, _T], new: Mapping[str, _T]) -> tuple[Changed, ...]:
+    found = []
+    for item_id in new:
+        if item_id in old and old[item_id] != new[item_id]:
+            names = _compared(old[item_id], new[item_id])
+            found.append(Changed(item_id, names))
+    return tuple(found)
+
+
+def _compared(old: _T, new: _T) -> tuple[str, ...]:
+    """The fields that differ; a contract's own fields as `contract.timeout_s`."""
+    names: list[str] = []
+    for field in fields(old):
+        before, after = getattr(old, field.name), getattr(new, field.name)
+        if not field.compare or before == after:
+            continue
+        if isinstance(before, Contract) and isinstance(after, Contract):
+            names += [
+                f"contract.{part.name}"
+                for part in fields(before)
+                if part.compare and getattr(before, part.name) != getattr(after, part.name)
+            ]
+        else:
+            names.append(field.name)
+    return tuple(names)

@@ -1,0 +1,292 @@
+"""Splits the lines of a step, postcondition or header into its `**name:**` fields."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from signoff.planfile.blocks import Fence, LineKind
+from signoff.planfile.findinglog import FindingLog, did_you_mean
+from signoff.planfile.values import unquoted
+
+HEADER_FIELDS = frozenset({"context", "budget", "priority"})
+OPTION_FIELDS = frozenset(
+    {
+        "contract_timeout",
+        "network",
+        "env",
+        "writes",
+        "effects",
+        "holds",
+        "red_first",
+        "may_change",
+        "judge_in",
+        "heldout",
+    }
+)
+STEP_FIELDS = OPTION_FIELDS | {
+    "target",
+    "needs",
+    "subscriptions",
+    "produces",
+    "protects",
+    "timeout",
+    "task",
+    "contract",
+    "on_fail",
+    "estimate",
+    "for_each",
+}
+POSTCONDITION_FIELDS = OPTION_FIELDS | {"contract"}
+
+_FIELD = re.compile(r"[ \t]*\*\*([^*]{1,60}?)[ \t]*(?::[ \t]*\*\*|\*\*[ \t]*:)(.*)", re.DOTALL)
+_WORD = re.compile(r"\w[\w-]*")
+_LOOKALIKE = re.compile(
+    r"[^\w*]*?(?:[0-9]{1,9}[.)][ \t]*)?[*_]{0,3}[ \t]*([^\W_][\w \t-]{0,40}?)[ \t]*"
+    r"(?::[ \t]*[*_]{1,3}|[*_]{1,3}[ \t]*:|:(?=[^*\n]*\*\*[ \t]*$))"
+)
+_BULLET = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)", re.DOTALL)
+# Letters of other scripts that print like the Latin letters of our field names.
+_LOOKALIKE_LETTERS = str.maketrans("асеорхуіјѕһԁɡⅼոυνκτρ", "aceopxyijshdglnuvktp")
+
+
+class Block(NamedTuple):
+    """A field, or text in no field (`name` empty): lines `line` to `end`, the rest of the first."""
+
+    name: str
+    line: int
+    rest: str
+    end: int
+
+
+class Unknown(NamedTuple):
+    """A field that is none of ours."""
+
+    name: str
+    line: int
+
+
+class FieldSet(NamedTuple):
+    """What one step, postcondition or header says."""
+
+    # By name; where one stands twice, the first.
+    fields: Mapping[str, Block]
+    # Text that is in no field; the first of them stands before all fields.
+    loose: tuple[Block, ...]
+    unknown: tuple[Unknown, ...]
+
+
+class FieldReader:
+    """Cuts regions into fields and gives out their values; says what it could not place."""
+
+    def __init__(self, findings: FindingLog) -> None:
+        self.findings = findings
+        self.lines = findings.outline.scan.lines
+        self.kinds = findings.outline.scan.kinds
+        self.fences = findings.outline.scan.fences
+        self._fence_starts = [fence.start for fence in self.fences]
+
+    def split(
+        self,
+        start: int,
+        end: int,
+        known: frozenset[str],
+        *,
+        step: str | None = None,
+        max_indent: int = 3,
+    ) -> FieldSet:
+        """The fields between two lines."""
+        blocks: list[Block] = []
+        name, line, rest = "", start, ""
+        kinds, lines = self.kinds, self.lines
+        for i in range(start, end):
+            kind = kinds[i]
+            if kind == LineKind.HEADING:
+                blocks.append(Block(name, line, rest, i))
+                name, line, rest = "", i + 1, ""
+            elif kind == LineKind.TEXT and ":" in lines[i]:
+                found = self._field(i, known, step, max_indent)
+                if found is not None:
+                    blocks.append(Block(name, line, rest, i))
+                    name, rest = found
+                    line = i
+        blocks.append(Block(name, line, rest, end))
+        return self._field_set(blocks, known, step)
+
+    def _field_set(self, blocks: list[Block], known: frozenset[str], step: str | None) -> FieldSet:
+        fields: dict[str, Block] = {}
+        loose: list[Block] = []
+        unknown: list[Unknown] = []
+        for block in blocks:
+            name = block.name
+            if not name:
+                loose.append(block)
+            elif name not in known:
+                unknown.append(Unknown(name, self.findings.number(block.line)))
+            elif name in fields:
+                self.findings.error(
+                    "duplicate-field",
+                    block.line,
+                    f"`{name}` stands twice" + (f" in step `{step}`" if step else ""),
+                    "keep one of them",
+                    step,
+                )
+            else:
+                fields[name] = block
+        return FieldSet(fields, tuple(loose), tuple(unknown))
+
+    def _field(
+        self, i: int, known: frozenset[str], step: str | None, max_indent: int
+    ) -> tuple[str, str] | None:
+        """Name and rest of the line, if it is a field; complains about near misses."""
+        line = self.lines[i]
+        if "*" not in line and "_" not in line:
+            return None
+        found = _FIELD.match(line)
+        if found and not _indented_more(line, max_indent):
+            name, problem = _classify(found[1], known)
+            if problem is _Problem.NONE:
+                return name, found[2].strip(" \t")
+            if problem is not _Problem.PLAIN:
+                self._complain(i, found[1], problem, known=known, step=step)
+                return name, found[2].strip(" \t")
+        else:
+            near = _LOOKALIKE.match(line)
+            if near and skeleton(near[1]) in known:
+                name = skeleton(near[1])
+                self.findings.warning(
+                    "field-not-read",
+                    i,
+                    f"`{name}` is not read here: the line is not written as a field",
+                    f"write `**{name}:**` at the start of the line, or reword the text",
+                    step,
+                )
+        return None
+
+    def _complain(
+        self, i: int, written: str, problem: str, *, known: frozenset[str], step: str | None
+    ) -> None:
+        name = written.strip(" \t").lower()
+        if problem is _Problem.DISGUISED:
+            self.findings.error(
+                "disguised-field",
+                i,
+                f"`{ascii(written)[1:-1]}` reads like `{skeleton(written)}` "
+                "but is spelt with other characters",
+                f"type `**{skeleton(written)}:**` again",
+                step,
+            )
+            return
+        elsewhere = (STEP_FIELDS | HEADER_FIELDS) - known
+        if name in elsewhere:
+            where = "above `## Steps`" if name in HEADER_FIELDS else "in a step"
+            hint = f"`{name}` belongs {where}"
+        else:
+            hint = did_you_mean(
+                name, known, f"write plain text (`{written.strip()}: …`) if it belongs to the task"
+            )
+        self.findings.warning(
+            "unknown-field", i, f"`{name}` is not a field; nobody acts on it", hint, step
+        )
+
+    def fences_in(self, block: Block) -> list[Fence]:
+        """The fenced blocks that start inside a field."""
+        at = bisect_left(self._fence_starts, block.line)
+        found = []
+        while at < len(self.fences) and self.fences[at].start < block.end:
+            found.append(self.fences[at])
+            at += 1
+        return found
+
+    def text(self, block: Block) -> str:
+        """The whole text of a field as it is written, without blank lines around it."""
+        first = [block.rest] if block.rest else []
+        lines = first + list(self.lines[self.below(block) : block.end])
+        end = len(lines)
+        while end and (not lines[end - 1].strip(" \t") or self._is_rule(block, lines, end)):
+            end -= 1
+        start = 0
+        while start < end and not lines[start].strip(" \t"):
+            start += 1
+        return "\n".join(lines[start:end])
+
+    def _is_rule(self, block: Block, lines: list[str], end: int) -> bool:
+        """Whether a last line is a `---` between steps."""
+        return self.kinds[block.end - (len(lines) - end) - 1] == LineKind.BREAK
+
+    @staticmethod
+    def below(block: Block) -> int:
+        """The first line below the one that carries the name."""
+        return block.line + 1 if block.name else block.line
+
+    def words(self, block: Block) -> list[tuple[int, str]]:
+        """Lines of text in a field with what they say; fences, comments and rules left out."""
+        found = [(block.line, block.rest)] if block.rest else []
+        for i in range(self.below(block), block.end):
+            if self.kinds[i] in (LineKind.TEXT, LineKind.CODE):
+                found.append((i, self.lines[i].strip(" \t")))
+        return found
+
+    def value(self, block: Block, step: str | None) -> str:
+        """The one line that a field holds, beside its name or below it."""
+        lines = self.words(block)
+        if len(lines) > 1:
+            self.findings.warning(
+                "stray-text",
+                lines[1][0],
+                f"`{block.name}` takes one line; this text belongs to no field",
+                "move it into `**task:**`, or delete it",
+                step,
+            )
+        return unquoted(lines[0][1]) if lines else ""
+
+    def items(self, block: Block, split_bullets: bool = False) -> list[tuple[int, str]]:
+        """A list, written with commas beside the name or as bullets below it."""
+        found: list[tuple[int, str]] = []
+        for i, line in self.words(block):
+            bullet = _BULLET.fullmatch(line) if i > block.line else None
+            text = bullet[1] if bullet else line
+            parts = [text] if bullet and not split_bullets else text.split(",")
+            found += [(i, item) for part in parts if (item := unquoted(part))]
+        return found
+
+
+class _Problem:
+    NONE = "none"
+    PLAIN = "plain text"
+    DISGUISED = "disguised"
+    UNKNOWN = "unknown"
+
+
+@lru_cache(maxsize=4096)
+def skeleton(name: str) -> str:
+    """What a name looks like to a reader, in the letters that we use."""
+    folded = unicodedata.normalize("NFKD", name).casefold().translate(_LOOKALIKE_LETTERS)
+    seen = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Mn", "Cc", "Co"))
+    return re.sub(r"[\s-]+", "_", seen.strip())
+
+
+@lru_cache(maxsize=4096)
+def _classify(written: str, known: frozenset[str]) -> tuple[str, str]:
+    """The field's name, and what is the matter with it."""
+    name = written.strip(" \t").lower()
+    if name in known:
+        return name, _Problem.NONE
+    seen = skeleton(written)
+    ours = STEP_FIELDS | HEADER_FIELDS
+    if seen in ours and not name.isascii():
+        return name, _Problem.DISGUISED
+    if _WORD.fullmatch(name) or seen in ours:
+        return name, _Problem.UNKNOWN
+    return name, _Problem.PLAIN
+
+
+def _indented_more(line: str, columns: int) -> bool:
+    if line[0] not in " \t":
+        return False
+    text = line.expandtabs(4)
+    return len(text) - len(text.lstrip(" ")) > columns

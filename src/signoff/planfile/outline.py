@@ -1,0 +1,201 @@
+"""The skeleton of a plan document: frontmatter, sections, step headings and hints of progress."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+
+from signoff.domain.plan import Mark
+from signoff.planfile.blocks import Heading, LineKind, Scan
+from signoff.planfile.frontmatter import Frontmatter, find_frontmatter, read_frontmatter
+from signoff.planfile.scan import bare, scan, split_lines
+
+_MARK_CHARS = "".join(mark.value for mark in Mark)
+_TERM = r"(?:[0-9]+[a-z]?|[A-Z])"
+STEP_ID = rf"{_TERM}(?:[.+\-–—]{_TERM})*"
+MARKS = rf"(?:[{_MARK_CHARS}]\ufe0f?[ \t]*)*"
+
+_STEP_TEXT = re.compile(rf"({STEP_ID})\.(?:[ \t]+|$)({MARKS})(.*)", re.DOTALL)
+# The same on the line itself, with everything before the mark as it is written.
+STEP_LINE = re.compile(
+    rf"(?P<head> {{0,3}}###[ \t]+{STEP_ID}\.)(?P<gap>[ \t]*)(?P<marks>{MARKS})(?P<rest>.*)",
+    re.DOTALL,
+)
+
+STATUS_WORDS = {
+    "done": Mark.DONE,
+    "failed": Mark.FAILED,
+    "running": Mark.RUNNING,
+    "in-progress": Mark.RUNNING,
+    "in progress": Mark.RUNNING,
+    "blocked": Mark.BLOCKED,
+    "waived": Mark.BLOCKED,
+    "pending": Mark.NONE,
+    "todo": Mark.NONE,
+}
+_WORD = f"(?P<{{}}>{'|'.join(STATUS_WORDS)})"
+_STATUS_HINT = re.compile(
+    r" {0,3}\*\*status"
+    rf"(?::[ \t]*{_WORD.format('a')}\*\*|:\*\*[ \t]*{_WORD.format('b')}"
+    rf"|\*\*:[ \t]*{_WORD.format('c')})[ \t]*",
+    re.IGNORECASE,
+)
+
+
+class RegionKind(Enum):
+    """What the lines below a heading are."""
+
+    HEADER = auto()
+    STEPS_INTRO = auto()
+    STEP = auto()
+    NOT_A_STEP = auto()
+    POSTCONDITIONS = auto()
+    OTHER = auto()
+
+
+class StepTitle(NamedTuple):
+    """The text of a step's heading, taken apart."""
+
+    id: str
+    mark: Mark
+    marks: int
+    title: str
+
+
+@dataclass(frozen=True)
+class Region:
+    """Lines `start` to `end` (exclusive) below a heading."""
+
+    kind: RegionKind
+    heading: Heading | None
+    start: int
+    end: int
+    step: StepTitle | None = None
+
+
+class Hint(NamedTuple):
+    """A `**status: …**` line: what somebody wrote about progress, never proof."""
+
+    line: int
+    mark: Mark
+
+
+@dataclass(frozen=True)
+class Outline:
+    """`read` are the lines that carry meaning: the file's lines less the status hints.
+
+    The plan is a function of `read` alone (and of nothing that the digest leaves out), so that
+    two texts with the same plan digest are the same plan.
+    """
+
+    lines: tuple[str, ...]
+    read: tuple[str, ...]
+    # Where each line of `read` stands in the file, from 0.
+    numbers: Sequence[int]
+    scan: Scan
+    frontmatter: Frontmatter | None
+    unclosed_frontmatter: bool
+    hints: tuple[Hint, ...]
+    regions: tuple[Region, ...]
+    underlined_text: tuple[Heading, ...]
+
+    @property
+    def steps(self) -> tuple[Region, ...]:
+        """The regions of the steps, in order."""
+        return tuple(region for region in self.regions if region.kind is RegionKind.STEP)
+
+
+def read_outline(text: str) -> Outline:
+    """Find the skeleton; never fails."""
+    lines = split_lines(text)
+    end = find_frontmatter(lines)
+    frontmatter = read_frontmatter(lines, end) if end > 0 else None
+    first = max(end, 0)
+    found = scan(lines, first)
+    hints = _status_hints(lines, found) if "**status" in text.lower() else ()
+    read: tuple[str, ...] = lines
+    numbers: Sequence[int] = range(len(lines))
+    if hints:
+        dropped = {hint.line for hint in hints}
+        numbers = [i for i in range(len(lines)) if i not in dropped]
+        read = tuple(lines[i] for i in numbers)
+        found = scan(read, first)
+    regions, underlined = _regions(found, first, len(read))
+    return Outline(lines, read, numbers, found, frontmatter, end < 0, hints, regions, underlined)
+
+
+def canonical_text(outline: Outline) -> str:
+    """The text without marks, hints and the status line: what the plan digest covers."""
+    lines = list(outline.read)
+    for region in outline.steps:
+        if region.heading and (found := STEP_LINE.match(lines[region.heading.line])):
+            lines[region.heading.line] = f"{found['head']} {found['rest']}"
+    status = outline.frontmatter.status if outline.frontmatter else None
+    if status is not None:
+        del lines[status.line]
+    return "\n".join(lines)
+
+
+def step_title(text: str) -> StepTitle | None:
+    """Take a heading's text apart, if it is `N. title`."""
+    found = _STEP_TEXT.fullmatch(text)
+    if found is None:
+        return None
+    marks = [char for char in found[2] if char in _MARK_CHARS]
+    return StepTitle(
+        found[1], Mark(marks[0]) if marks else Mark.NONE, len(marks), found[3].strip(" \t")
+    )
+
+
+def section_kind(text: str) -> RegionKind:
+    """What a level-2 heading opens."""
+    name = text.strip().rstrip(":").casefold()
+    known = {"steps": RegionKind.STEPS_INTRO, "postconditions": RegionKind.POSTCONDITIONS}
+    return known.get(name, RegionKind.OTHER)
+
+
+def _status_hints(lines: tuple[str, ...], found: Scan) -> tuple[Hint, ...]:
+    hints = []
+    for i, line in enumerate(lines):
+        if found.kinds[i] == LineKind.TEXT and "*" in line[:5]:
+            hint = _STATUS_HINT.fullmatch(bare(line))
+            if hint:
+                word = hint["a"] or hint["b"] or hint["c"]
+                hints.append(Hint(i, STATUS_WORDS[word.lower()]))
+    return tuple(hints)
+
+
+def _regions(found: Scan, first: int, count: int) -> tuple[tuple[Region, ...], tuple[Heading, ...]]:
+    """Cut the document at its top-level headings of levels 1 to 3."""
+    cuts: list[tuple[RegionKind, Heading | None, StepTitle | None]] = []
+    underlined: list[Heading] = []
+    cuts.append((RegionKind.HEADER, None, None))
+    in_steps = titled = False
+    for heading in found.headings:
+        if heading.depth or heading.level > 3:
+            continue
+        if in_steps and heading.underlined and section_kind(heading.text) is RegionKind.OTHER:
+            underlined.append(heading)
+            continue
+        if heading.level == 3:
+            title = step_title(heading.text) if in_steps else None
+            kind = RegionKind.STEP if title else RegionKind.NOT_A_STEP
+            cuts.append((kind if in_steps else RegionKind.OTHER, heading, title))
+            continue
+        if heading.level == 1:
+            kind = RegionKind.OTHER if titled or len(cuts) > 1 else RegionKind.HEADER
+            titled = True
+        else:
+            kind = section_kind(heading.text)
+        in_steps = kind is RegionKind.STEPS_INTRO
+        cuts.append((kind, heading, None))
+    starts = [heading.end if heading else first for _, heading, _ in cuts]
+    ends = [heading.line for _, heading, _ in cuts[1:] if heading] + [count]
+    regions = tuple(
+        Region(kind, heading, start, end, title)
+        for (kind, heading, title), start, end in zip(cuts, starts, ends, strict=True)
+    )
+    return regions, tuple(underlined)

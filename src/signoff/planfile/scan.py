@@ -1,0 +1,389 @@
+"""A line scanner that sees the headings, fences and lists that CommonMark sees, in linear time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from signoff.planfile.blocks import Fence, Heading, HtmlBlock, LineKind, ListItem, Scan
+from signoff.planfile.htmlblocks import HtmlKind, html_kind
+
+# Deeper nesting is treated as text: it bounds the work per line, and no plan needs it.
+MAX_DEPTH = 20
+
+BOM = "\ufeff"
+
+# A line that, without any list or quote around it, can only be paragraph text.
+_TEXT_START = r"(?:[^ \t#`~>\-+*0-9<=_]|\*\*[^*\s])"
+_PLAIN = re.compile(_TEXT_START)
+_PLAIN_BULLET = re.compile(rf"[-+*] {_TEXT_START}")
+_ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
+_ATX_CLOSER = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_FENCE = re.compile(r"(`{3,})([^`]*)$|(~{3,})(.*)$", re.DOTALL)
+_SETEXT = re.compile(r"(?:=+|-+) *$")
+_BREAK = re.compile(r"(?:(?:\* *){3,}|(?:_ *){3,}|(?:- *){3,})$")
+_MARKER = re.compile(r"(?:[*+-]|([0-9]{1,9})[.)])(?= |$)")
+
+
+class _Leaf:
+    """The open leaf block; the first two let any line start something new."""
+
+    NONE: Final = 0
+    PARAGRAPH: Final = 1
+    FENCE: Final = 2
+    HTML: Final = 3
+    CODE: Final = 4
+
+
+@dataclass
+class _Container:
+    # 0 for a quote, else the columns that a line must be indented to stay in the list item.
+    width: int
+    empty: bool = True
+
+
+@dataclass
+class _OpenFence:
+    start: int
+    marker: str
+    indent: int
+    info: str
+    content: list[str]
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    r"""Lines without their `\n`; joined with `\n` they are the text again, byte for byte."""
+    return tuple(text.split("\n"))
+
+
+def bare(line: str) -> str:
+    """The line without byte order mark and carriage return: what the scanner looks at."""
+    return line.removeprefix(BOM).removesuffix("\r")
+
+
+def scan(lines: Sequence[str], first: int = 0) -> Scan:
+    """Scan from line `first` on; what lies before it (frontmatter) counts as blank."""
+    return _Scanner(lines, first).run()
+
+
+class _Scanner:
+    """run → _skip_plain | _line → (_match_containers, _continue_leaf, _open_blocks, _add_text)."""
+
+    def __init__(self, lines: Sequence[str], first: int) -> None:
+        self.lines = [line.removesuffix("\r") for line in lines]
+        if self.lines and first == 0:
+            self.lines[0] = self.lines[0].removeprefix(BOM)
+        self.first = first
+        self.kinds = bytearray(len(self.lines))
+        self.kinds[:first] = bytes([LineKind.BLANK]) * first
+        self.stack: list[_Container] = []
+        self.leaf: int = _Leaf.NONE
+        self.i = first
+        self.paragraph_start = first
+        self.fence = _OpenFence(0, "", 0, "", [])
+        self.html_kind: HtmlKind | None = None
+        self.html_start = 0
+        self.headings: list[Heading] = []
+        self.fences: list[Fence] = []
+        self.items: list[ListItem] = []
+        self.html: list[HtmlBlock] = []
+        self.too_deep: int | None = None
+
+    def run(self) -> Scan:
+        count = len(self.lines)
+        while True:
+            self._skip_plain(count)
+            if self.i >= count:
+                break
+            self._line(self.lines[self.i])
+            self.i += 1
+        # A final "\n" leaves one empty string behind that is no line of the document.
+        self.i = count - 1 if count and not self.lines[-1] and count > self.first else count
+        self._close_leaf(at_end=True)
+        return Scan(
+            tuple(self.lines),
+            bytes(self.kinds),
+            tuple(self.headings),
+            tuple(self.fences),
+            tuple(self.items),
+            tuple(self.html),
+            self.too_deep,
+        )
+
+    def _skip_plain(self, count: int) -> None:
+        """The fast lane for what most lines are; none of them starts with a space.
+
+        An unindented line that is no quote stays in no list and in no quote, so what it starts
+        lies at the top, and a blank line only ends the paragraph.
+        """
+        lines, kinds, plain, bullet = self.lines, self.kinds, _PLAIN.match, _PLAIN_BULLET.match
+        stack, i, leaf = self.stack, self.i, self.leaf
+        while i < count and leaf < 2:
+            line = lines[i]
+            if plain(line):
+                if not leaf:
+                    stack.clear()
+                    leaf, self.paragraph_start = _Leaf.PARAGRAPH, i
+            elif not line:
+                if stack and not self._outlasts_blank():
+                    break
+                leaf = _Leaf.NONE
+                kinds[i] = LineKind.BLANK
+            elif bullet(line):
+                stack[:] = [_Container(2, empty=False)]
+                self.items.append(ListItem(i, None, line[2:].strip(" \t")))
+                leaf, self.paragraph_start = _Leaf.PARAGRAPH, i
+            elif line[0] in "#`~":
+                self.i, self.leaf = i, leaf
+                if not self._start_block(line, 0, 0, False, False):
+                    return
+                if self.leaf == _Leaf.FENCE:
+                    self._skip_fence(count)
+                i, leaf = self.i, self.leaf
+            else:
+                break
+            i += 1
+        self.i, self.leaf = i, leaf
+
+    def _outlasts_blank(self) -> bool:
+        return not self.stack[-1].empty and all(container.width for container in self.stack)
+
+    def _skip_fence(self, count: int) -> None:
+        """Take the content of an unindented fence up to the first line that may be its end."""
+        lines, marker, i = self.lines, self.fence.marker, self.i + 1
+        while i < count and not lines[i].lstrip(" \t").startswith(marker):
+            i += 1
+        self.fence.content += lines[self.i + 1 : i]
+        self.kinds[self.i + 1 : i] = bytes([LineKind.FENCE]) * (i - self.i - 1)
+        if i < count and lines[i] == marker:
+            self.kinds[i] = LineKind.FENCE
+            self.i = i + 1
+            self._close_leaf(closed=True)
+        self.i = i - (self.leaf == _Leaf.FENCE)
+
+    def _line(self, raw: str) -> None:
+        # Tabs count as spaces up to the next multiple of four wherever they shape blocks.
+        text = raw.expandtabs(4) if "\t" in raw else raw
+        column, matched = self._match_containers(text)
+        all_matched = matched == len(self.stack)
+        if all_matched and self._continue_leaf(raw, text, column):
+            return
+        in_paragraph = all_matched and self.leaf == _Leaf.PARAGRAPH
+        self._open_blocks(text, column, matched, in_paragraph)
+
+    def _match_containers(self, text: str) -> tuple[int, int]:
+        """How many open containers the line stays in, and the column its own content starts."""
+        column = 0
+        for matched, container in enumerate(self.stack):
+            rest = text[column:]
+            body = rest.lstrip(" ")
+            indent = len(rest) - len(body)
+            if container.width == 0:
+                if indent > 3 or not body.startswith(">"):
+                    return column, matched
+                column += indent + 1
+                column += text[column : column + 1] == " "
+            elif indent >= container.width and (body or not container.empty):
+                column += container.width
+            elif body or container.empty:
+                return column, matched
+            else:
+                column += indent
+        return column, len(self.stack)
+
+    def _continue_leaf(self, raw: str, text: str, column: int) -> bool:
+        """Whether the open leaf block takes the line; closes the leaf when it ends before it."""
+        body = text[column:].lstrip(" ")
+        indent = len(text) - column - len(body)
+        if self.leaf == _Leaf.FENCE:
+            self._continue_fence(raw, text, column)
+            return True
+        if self.leaf == _Leaf.HTML:
+            if not body and self.html_kind is not None and self.html_kind.end is None:
+                self._close_leaf(closed=True)
+                return False
+            self.kinds[self.i] = LineKind.HTML
+            self._end_html_here(body)
+            return True
+        if self.leaf == _Leaf.CODE:
+            if indent >= 4 and body:
+                self.kinds[self.i] = LineKind.CODE
+                return True
+            if body:
+                self.leaf = _Leaf.NONE
+        elif not body:
+            self.leaf = _Leaf.NONE
+        return False
+
+    def _continue_fence(self, raw: str, text: str, column: int) -> None:
+        fence = self.fence
+        self.kinds[self.i] = LineKind.FENCE
+        body = text[column:].lstrip(" ")
+        indent = len(text) - column - len(body)
+        closer = body.rstrip(" ")
+        if indent <= 3 and closer.startswith(fence.marker) and not closer.strip(fence.marker[0]):
+            self.i += 1
+            self._close_leaf(closed=True)
+            self.i -= 1
+        else:
+            fence.content.append(_without_columns(raw, _fence_cut(text, column, fence)))
+
+    def _open_blocks(self, text: str, column: int, matched: int, in_paragraph: bool) -> None:
+        """Open what the line starts, one container after the other, then place the rest of it."""
+        lazy = matched < len(self.stack) and self.leaf == _Leaf.PARAGRAPH
+        while True:
+            body = text[column:].lstrip(" ")
+            indent = len(text) - column - len(body)
+            if not body:
+                self._add_blank(matched)
+                return
+            if indent >= 4:
+                if not (in_paragraph or lazy):
+                    self._start_leaf(_Leaf.CODE, matched, LineKind.CODE)
+                    return
+                break
+            if self._start_block(body, indent, matched, in_paragraph, lazy):
+                return
+            opened = self._container(body, indent, in_paragraph)
+            if opened is None:
+                break
+            self._close_unmatched(matched)
+            self._close_leaf()
+            container, width, number = opened
+            column += width
+            if container.width and not self.stack:
+                self.items.append(ListItem(self.i, number, text[column:].strip(" ")))
+            self._fill()
+            self.stack.append(container)
+            matched, in_paragraph, lazy = len(self.stack), False, False
+        if not in_paragraph and not lazy:
+            self._start_leaf(_Leaf.PARAGRAPH, matched, LineKind.TEXT)
+            self.paragraph_start = self.i
+
+    def _add_blank(self, matched: int) -> None:
+        self._close_unmatched(matched)
+        self.kinds[self.i] = LineKind.BLANK
+
+    def _start_block(
+        self, body: str, indent: int, matched: int, in_paragraph: bool, lazy: bool
+    ) -> bool:
+        """Open the leaf block that the line starts, if it starts one."""
+        first = body[0]
+        if first == "#" and (atx := _ATX.match(body)):
+            self._start_leaf(_Leaf.NONE, matched, LineKind.HEADING)
+            title = _ATX_CLOSER.sub("", body[atx.end() :]).strip(" \t")
+            self._add_heading(self.i, len(atx[1]), title)
+        elif first in "`~" and (opener := _FENCE.match(body)):
+            self._start_leaf(_Leaf.FENCE, matched, LineKind.FENCE)
+            marker = opener[1] or opener[3]
+            info = (opener[2] or opener[4] or "").strip(" ")
+            self.fence = _OpenFence(self.i, marker, indent, info, [])
+        elif first == "<" and (kind := html_kind(body, in_paragraph or lazy)):
+            self._start_leaf(_Leaf.HTML, matched, LineKind.HTML)
+            self.html_kind, self.html_start = kind, self.i
+            self._end_html_here(body)
+        elif in_paragraph and _SETEXT.match(body):
+            lines = self.lines[self.paragraph_start : self.i]
+            self.kinds[self.paragraph_start : self.i + 1] = bytes([LineKind.HEADING]) * (
+                len(lines) + 1
+            )
+            self.leaf = _Leaf.NONE
+            title = " ".join(line.strip(" \t") for line in lines)
+            self._add_heading(self.paragraph_start, 1 if first == "=" else 2, title)
+        elif first in "*_-" and _BREAK.match(body):
+            self._start_leaf(_Leaf.NONE, matched, LineKind.BREAK)
+        else:
+            return False
+        return True
+
+    def _container(
+        self, body: str, indent: int, in_paragraph: bool
+    ) -> tuple[_Container, int, int | None] | None:
+        """The quote or list item that the line opens: it, its columns on this line, its number."""
+        marker = None if body[0] == ">" else _MARKER.match(body)
+        if body[0] != ">" and marker is None:
+            return None
+        if len(self.stack) >= MAX_DEPTH:
+            self.too_deep = self.i if self.too_deep is None else self.too_deep
+            return None
+        if marker is None:
+            return _Container(0), indent + 1 + (body[1:2] == " "), None
+        number = int(marker[1]) if marker[1] else None
+        rest = body[marker.end() :]
+        spaces = len(rest) - len(rest.lstrip(" "))
+        is_blank = spaces == len(rest)
+        if in_paragraph and (is_blank or number not in (None, 1)):
+            return None
+        padding = 1 if is_blank or spaces >= 5 else spaces
+        used = min(padding, len(rest))
+        return _Container(indent + marker.end() + padding), indent + marker.end() + used, number
+
+    def _start_leaf(self, leaf: int, matched: int, kind: int) -> None:
+        self._close_unmatched(matched)
+        self._close_leaf()
+        self._fill()
+        self.leaf = leaf
+        self.kinds[self.i] = kind
+
+    def _fill(self) -> None:
+        if self.stack:
+            self.stack[-1].empty = False
+
+    def _add_heading(self, line: int, level: int, title: str) -> None:
+        self.headings.append(Heading(line, level, title, len(self.stack), self.i + 1))
+
+    def _end_html_here(self, body: str) -> None:
+        end = self.html_kind.end if self.html_kind else None
+        if end is not None and end.search(body):
+            self.i += 1
+            self._close_leaf(closed=True)
+            self.i -= 1
+
+    def _close_unmatched(self, matched: int) -> None:
+        if matched < len(self.stack):
+            self._close_leaf()
+            del self.stack[matched:]
+
+    def _close_leaf(self, closed: bool = False, at_end: bool = False) -> None:
+        """Record a fence or HTML block that ends before line `i`."""
+        if self.leaf == _Leaf.FENCE:
+            fence = self.fence
+            if at_end and not self.lines[-1] and fence.content:
+                fence.content.pop()
+            self.fences.append(
+                Fence(
+                    fence.start,
+                    self.i,
+                    fence.info,
+                    tuple(fence.content),
+                    len(self.stack),
+                    closed,
+                )
+            )
+        elif self.leaf == _Leaf.HTML:
+            ends_at_blank = self.html_kind is not None and self.html_kind.end is None
+            self.html.append(HtmlBlock(self.html_start, self.i, closed or ends_at_blank))
+        self.leaf = _Leaf.NONE
+
+
+def _fence_cut(text: str, column: int, fence: _OpenFence) -> int:
+    """How many columns of a content line are indentation of the fence and what it lies in."""
+    if not fence.indent:
+        return column
+    rest = text[column:].expandtabs(4) if not column else text[column:]
+    return column + min(fence.indent, len(rest) - len(rest.lstrip(" ")))
+
+
+def _without_columns(raw: str, columns: int) -> str:
+    """The line less its first columns; a tab cut in two leaves its other columns as spaces."""
+    if columns == 0:
+        return raw
+    if "\t" not in raw[:columns]:
+        return raw[columns:]
+    at = position = 0
+    while at < columns and position < len(raw):
+        at = at // 4 * 4 + 4 if raw[position] == "\t" else at + 1
+        position += 1
+    return " " * (at - columns) + raw[position:]

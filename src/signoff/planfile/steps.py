@@ -1,0 +1,257 @@
+"""Builds the steps of a plan from their regions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from signoff.domain.plan import (
+    Cost,
+    Mark,
+    Step,
+    Subscription,
+    SubscriptionKind,
+    UnknownField,
+)
+from signoff.planfile.contracts import bad_value, read_contract, read_duration, single_fence
+from signoff.planfile.fields import STEP_FIELDS, Block, FieldReader, FieldSet
+from signoff.planfile.outline import Region, StepTitle
+from signoff.planfile.values import amounts, on_fail
+
+_NEED_SPLIT = re.compile(r"[,;\s]+")
+_FILLER = frozenset({"and", "step", "steps", "&"})
+_SUBSCRIPTION = re.compile(r"(file|topic)[ \t]*:[ \t]*(.+)", re.IGNORECASE | re.DOTALL)
+_KINDS = {kind.value: kind for kind in SubscriptionKind}
+_DASHES = str.maketrans("–—", "--")
+
+
+def read_steps(fields: FieldReader, regions: tuple[Region, ...]) -> tuple[Step, ...]:
+    """All steps; duplicate numbers and unknown needs are findings."""
+    known = _known_ids(fields, regions)
+    steps: list[Step] = []
+    for region in regions:
+        if region.step is not None and region.heading is not None:
+            before = (steps[-1].id,) if steps else ()
+            steps.append(_step(fields, region, region.step, region.heading.line, before, known))
+    return tuple(steps)
+
+
+def plain_id(step_id: str) -> str:
+    """An id as people compare it: any dash is a dash, `01` is `1`."""
+    return re.sub(r"(?<![0-9])0+(?=[0-9])", "", step_id.translate(_DASHES))
+
+
+def _known_ids(fields: FieldReader, regions: tuple[Region, ...]) -> dict[str, str]:
+    known: dict[str, str] = {}
+    where: dict[str, int] = {}
+    for region in regions:
+        if region.step is None or region.heading is None:
+            continue
+        step, i = region.step.id, region.heading.line
+        plain = plain_id(step)
+        if plain in known:
+            same = f" (as `{known[plain]}`)" if known[plain] != step else ""
+            fields.findings.error(
+                "duplicate-step-id",
+                i,
+                f"step `{step}` stands twice{same}: first on line {where[plain]}",
+                "give every step a number of its own",
+                step,
+            )
+            continue
+        known[plain] = step
+        where[plain] = fields.findings.number(i)
+    return known
+
+
+def _step(
+    fields: FieldReader,
+    region: Region,
+    title: StepTitle,
+    line: int,
+    before: tuple[str, ...],
+    known: dict[str, str],
+) -> Step:
+    found = fields.split(region.start, region.end, STEP_FIELDS, step=title.id)
+    _check_loose(fields, found, title.id)
+    values: dict[str, Any] = {"needs": before}
+    for name, block in found.fields.items():
+        if name in _READERS:
+            values.update(_READERS[name](fields, block, title.id))
+        elif name == "needs":
+            values["needs"] = _needs(fields, block, known, title.id)
+        elif name == "contract":
+            values["contract"] = read_contract(fields, block, found, title.id)
+    for name, (what, hint) in _REQUIRED.items():
+        if name not in found.fields or values.get(name) == "":
+            fields.findings.error(
+                f"missing-{name}", line, f"step `{title.id}` has no {name}{what}", hint, title.id
+            )
+    return Step(
+        id=title.id,
+        title=title.title,
+        mark=title.mark,
+        unknown_fields=tuple(UnknownField(u.name, u.line) for u in found.unknown),
+        line=fields.findings.number(line),
+        **values,
+    )
+
+
+def _check_loose(fields: FieldReader, found: FieldSet, step: str) -> None:
+    """Text of a step that nobody would act on."""
+    for block in found.loose:
+        text = fields.words(block)
+        if text or fields.fences_in(block):
+            i = text[0][0] if text else fields.fences_in(block)[0].start
+            fields.findings.warning(
+                "stray-text",
+                i,
+                f"this text of step `{step}` is in no field, so the agent does not get it",
+                "put it below `**task:**`",
+                step,
+            )
+
+
+def warn_hidden_text(fields: FieldReader, i: int, name: str, step: str | None) -> None:
+    """A comment in what an agent is told: readers of the rendered page do not see it."""
+    fields.findings.warning(
+        "hidden-text",
+        i,
+        f"the {name} holds an HTML comment, which readers do not see but the agent gets",
+        "write it as text, or delete it",
+        step,
+    )
+
+
+def _needs(fields: FieldReader, block: Block, known: dict[str, str], step: str) -> tuple[str, ...]:
+    """The steps that must be done before this one."""
+    words = [
+        word
+        for _, item in fields.items(block, split_bullets=True)
+        for word in _NEED_SPLIT.split(item)
+        if word and word.lower() not in _FILLER
+    ]
+    hint = "name steps by their numbers: `1, 2`, or write `none`"
+    if not words:
+        bad_value(fields, block, "", hint, step)
+    if [word.lower() for word in words] == ["none"]:
+        return ()
+    found: dict[str, None] = {}
+    for word in words:
+        step_id = known.get(plain_id(word))
+        if step_id is not None:
+            found[step_id] = None
+        else:
+            fields.findings.error(
+                "unknown-need",
+                block.line,
+                f"step `{step}` needs `{word}`, which does not exist",
+                hint,
+                step,
+            )
+    return tuple(found)
+
+
+def _target(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+    return {"target": fields.value(block, step)}
+
+
+def _task(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+    task = fields.text(block)
+    if "<!--" in task:
+        warn_hidden_text(fields, block.line, "task", step)
+    return {"task": task}
+
+
+def _paths(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+    found = tuple(item for _, item in fields.items(block))
+    if not found:
+        bad_value(fields, block, "", "name files or globs, or delete the field", step)
+    return {block.name: found}
+
+
+def _subscriptions(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+    found = []
+    for i, item in fields.items(block):
+        seen = _SUBSCRIPTION.fullmatch(item)
+        if seen is None:
+            fields.findings.error(
+                "bad-subscription",
+                i,
+                f"`{item}` is not a subscription",
+                f"write `file:{item}` or `topic:{item}`",
+                step,
+            )
+            continue
+        kind = _KINDS[seen[1].lower()]
+        found.append(Subscription(kind, seen[2].strip(), fields.findings.number(i)))
+    return {"subscriptions": tuple(found)}
+
+
+def _timeout(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+    seconds = read_duration(fields, block, step)
+    return {} if seconds is None else {"timeout_s": seconds}
+
+
+def _on_fail(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+    value = fields.value(block, step)
+    policy = on_fail(value)
+    if policy is None:
+        fields.findings.error(
+            "bad-on-fail",
+            block.line,
+            f"`{value}` is not a failure policy",
+            "write `retry(N)`, `escalate`, `abort`, or `retry(N), then escalate|abort`",
+            step,
+        )
+        return {}
+    return {"on_fail": policy}
+
+
+def _estimate(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+    value = fields.value(block, step)
+    seen = amounts(value)
+    if seen is None or seen.wall_s is not None:
+        fields.findings.error(
+            "bad-budget",
+            block.line,
+            f"`{value}` is not an estimate in tokens and dollars",
+            "write `20k tokens, $0.10`",
+            step,
+        )
+        return {}
+    return {"estimate": Cost(seen.tokens or 0, seen.usd or 0.0)}
+
+
+def _for_each(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+    fence = single_fence(fields, block, step)
+    return {"for_each": "\n".join(fence.content) if fence else None}
+
+
+_READERS: dict[str, Callable[[FieldReader, Block, str], dict[str, Any]]] = {
+    "target": _target,
+    "task": _task,
+    "subscriptions": _subscriptions,
+    "produces": _paths,
+    "protects": _paths,
+    "timeout": _timeout,
+    "on_fail": _on_fail,
+    "estimate": _estimate,
+    "for_each": _for_each,
+}
+
+_REQUIRED = {
+    "target": ("", "add `**target:** ROLE`"),
+    "task": ("", "add `**task:**` and say what to do"),
+    "contract": (
+        ", so nothing could decide when it is done",
+        "add `**contract:**` with a fenced command",
+    ),
+}
+
+
+def with_hint(step: Step, mark: Mark) -> Step:
+    """The step with what a status line says, unless its heading says something."""
+    return step if step.mark is not Mark.NONE else replace(step, mark=mark)

@@ -1,0 +1,19 @@
+"""Static verification: everything that can be said about a plan before anything runs."""
+
+from __future__ import annotations
+
+from signoff.domain.findings import Finding
+from signoff.planfile.verify.facts import ShellFacts
+from signoff.planfile.verify.shell import analyse
+from signoff.planfile.verify.surroundings import ParsedPlan, Surroundings
+from signoff.planfile.verify.table import CODES, RULES
+from signoff.planfile.verify.view import View
+
+__all__ = ["CODES", "RULES", "ParsedPlan", "ShellFacts", "Surroundings", "analyse", "verify"]
+
+
+def verify(parsed: ParsedPlan, surroundings: Surroundings) -> tuple[Finding, ...]:
+    """The parser's findings and those of every rule, by line."""
+    view = View(parsed, surroundings)
+    found = [*parsed.findings, *(finding for rule in RULES for finding in rule(view))]
+    return tuple(sorted(found, key=lambda f: (f.line, f.code)))

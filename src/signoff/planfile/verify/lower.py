@@ -1,0 +1,366 @@
+"""From tree-sitter's syntax to the small tree of `script`, mending its known misreadings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import tree_sitter
+import tree_sitter_bash
+
+from signoff.planfile.verify.script import (
+    Arithmetic,
+    Background,
+    Block,
+    Case,
+    Chain,
+    Command,
+    Condition,
+    Declare,
+    Define,
+    If,
+    Link,
+    Loop,
+    LoopKind,
+    Node,
+    Not,
+    Opaque,
+    Pipeline,
+    Redirect,
+    Redirected,
+    Word,
+)
+
+MAX_DEPTH = 100
+
+_PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+_SUBSTITUTIONS = ("command_substitution", "process_substitution")
+_EXPANSIONS = frozenset(
+    ("simple_expansion", "expansion", "arithmetic_expansion", "brace_expression", *_SUBSTITUTIONS)
+)
+_REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+_IGNORED = frozenset(("comment", "\n", ";", ";;", "heredoc_body", "heredoc_end", "heredoc_start"))
+
+
+class TooDeep(Exception):
+    """The text nests further than any contract that a person wrote."""
+
+
+def lower(text: str) -> tuple[Block, bool]:
+    """The tree of a script, and whether tree-sitter read all of it without an error."""
+    source = text.encode("utf-8", "surrogatepass")
+    root = _PARSER.parse(source).root_node
+    try:
+        return _Lowering(source).block(root), not root.has_error
+    except TooDeep:
+        return Block((Opaque(text[:40], 0),), 0), False
+
+
+def _row(node: tree_sitter.Node) -> int:
+    return node.start_point[0]
+
+
+class _Lowering:
+    """One pass over one syntax tree."""
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._depth = 0
+
+    def _text(self, node: tree_sitter.Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def node(self, node: tree_sitter.Node) -> Node:
+        rule = _RULES.get(node.type)
+        if rule is None:
+            return Opaque(self._text(node)[:40], _row(node))
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise TooDeep
+        try:
+            return rule(self, node)
+        finally:
+            self._depth -= 1
+
+    def block(self, node: tree_sitter.Node, subshell: bool = False) -> Block:
+        return Block(self._items(node.children), _row(node), subshell)
+
+    def _items(self, children: list[tree_sitter.Node]) -> tuple[Node, ...]:
+        items: list[Node] = []
+        for child in children:
+            kind = child.type
+            if kind == "&":
+                if items:
+                    items[-1] = Background(items[-1], items[-1].line)
+            elif kind == "file_redirect":
+                items.append(Command((), _row(child), (), self._redirects([child])))
+            elif child.is_named and kind not in _IGNORED:
+                items.append(self.node(child))
+        return tuple(items)
+
+    def command(self, node: tree_sitter.Node) -> Node:
+        words: list[Word] = []
+        assigned: list[Word] = []
+        redirects: list[tree_sitter.Node] = []
+        for child in node.children:
+            kind = child.type
+            if kind == "variable_assignment":
+                assigned.append(self._assigned(child))
+            elif kind in _REDIRECTS:
+                redirects.append(child)
+            elif kind == "command_name":
+                words.append(self.word(child.children[0] if child.children else child))
+            elif child.is_named:
+                words.append(self.word(child))
+        line = words[0].line if words else _row(node)
+        if words and any(not w.quoted and w.text in ("{", "}") for w in words):
+            return Opaque(self._text(node)[:40], line)
+        if redirects:
+            command = Command(tuple(words), line, tuple(assigned), self._redirects(redirects))
+        else:
+            command = Command(tuple(words), line, tuple(assigned))
+        negations = 0
+        while negations < len(words) and words[negations] == Word("!", words[negations].line):
+            negations += 1
+        if not negations:
+            return command
+        plain = replace(command, words=command.words[negations:])
+        return Not(plain, line) if negations % 2 else Not(Not(plain, line), line)
+
+    def assignment(self, node: tree_sitter.Node) -> Node:
+        if node.type == "variable_assignment":
+            return Command((), _row(node), (self._assigned(node),))
+        return Command((), _row(node), tuple(self._assigned(c) for c in node.named_children))
+
+    def _assigned(self, node: tree_sitter.Node) -> Word:
+        value = node.child_by_field_name("value")
+        literal = value is None or value.type not in ("array", *_EXPANSIONS)
+        if value is not None and literal:
+            word = self.word(value)
+            return replace(word, text=self._text(node), literal=word.literal)
+        return Word(self._text(node), _row(node), literal, False, tuple(self._inner(node)))
+
+    def declare(self, node: tree_sitter.Node) -> Node:
+        keyword = self._text(node.children[0]) if node.children else ""
+        words = tuple(
+            self._assigned(c) if c.type == "variable_assignment" else self.word(c)
+            for c in node.named_children
+        )
+        return Declare(keyword, words, _row(node))
+
+    def test(self, node: tree_sitter.Node) -> Node:
+        regular = bool(node.children) and node.children[0].type in ("[", "[[")
+        if regular or not node.children or node.children[0].type != "((":
+            return Condition(tuple(self._operands(node)), _row(node), regular)
+        return Arithmetic(self._text(node), _row(node))
+
+    def _operands(self, node: tree_sitter.Node) -> Iterator[Word]:
+        for child in node.children:
+            if child.type.endswith("_expression") and child.type != "brace_expression":
+                self._depth += 1
+                if self._depth > MAX_DEPTH:
+                    raise TooDeep
+                yield from self._operands(child)
+                self._depth -= 1
+            elif child.type not in ("[", "]", "[[", "]]"):
+                yield self.word(child)
+
+    def chain(self, node: tree_sitter.Node) -> Node:
+        rest: list[tuple[Link, Node]] = []
+        # The grammar nests chains to the left; walking the spine keeps long ones shallow.
+        while node.type == "list" and len(node.children) == 3:
+            left, link, right = node.children
+            rest.append((Link(link.type), self.node(right)))
+            node = left
+        if node.type == "list":
+            return Opaque(self._text(node)[:40], _row(node))
+        return Chain(self.node(node), tuple(reversed(rest)), _row(node))
+
+    def pipeline(self, node: tree_sitter.Node) -> Node:
+        stages = tuple(self.node(c) for c in node.named_children if c.type != "comment")
+        # `!` belongs to the whole pipeline; the grammar gives it to the first command.
+        if stages and isinstance(stages[0], Not):
+            whole = Pipeline((stages[0].body, *stages[1:]), _row(node))
+            return Not(whole, _row(node))
+        return Pipeline(stages, _row(node))
+
+    def negated(self, node: tree_sitter.Node) -> Node:
+        body = next((c for c in node.named_children if c.type != "comment"), None)
+        return Not(self.node(body), _row(node)) if body else Opaque("!", _row(node))
+
+    def compound(self, node: tree_sitter.Node) -> Node:
+        if node.children and node.children[0].type == "((":
+            return Arithmetic(self._text(node), _row(node))
+        return self.block(node)
+
+    def subshell(self, node: tree_sitter.Node) -> Node:
+        return self.block(node, subshell=True)
+
+    def if_(self, node: tree_sitter.Node) -> Node:
+        branches: list[tuple[Block, Block]] = []
+        otherwise: Block | None = None
+        own: list[tree_sitter.Node] = []
+        for child in node.children:
+            if child.type == "elif_clause":
+                branches.append(self._branch(child.children))
+            elif child.type == "else_clause":
+                otherwise = self.block(child)
+            else:
+                own.append(child)
+        return If((self._branch(own), *branches), otherwise, _row(node))
+
+    def _branch(self, children: list[tree_sitter.Node]) -> tuple[Block, Block]:
+        then = next((i for i, c in enumerate(children) if c.type == "then"), len(children))
+        condition, body = children[:then], children[then:]
+        line = _row(children[0])
+        return Block(self._items(condition), line), Block(self._items(body), line)
+
+    def while_(self, node: tree_sitter.Node) -> Node:
+        body = node.child_by_field_name("body")
+        kind = LoopKind.UNTIL if node.children[0].type == "until" else LoopKind.WHILE
+        condition = [c for c in node.children if c.type != "do_group"]
+        inside = self.block(body) if body else Block((), _row(node))
+        return Loop(kind, Block(self._items(condition), _row(node)), inside, (), _row(node))
+
+    def for_(self, node: tree_sitter.Node) -> Node:
+        body = node.child_by_field_name("body")
+        inside = self.block(body) if body else Block((), _row(node))
+        words = tuple(self.word(c) for c in node.children_by_field_name("value"))
+        return Loop(LoopKind.FOR, None, inside, words, _row(node))
+
+    def case(self, node: tree_sitter.Node) -> Node:
+        value = node.child_by_field_name("value")
+        words = (self.word(value),) if value else ()
+        branches: list[Block] = []
+        exhaustive = False
+        for item in node.named_children:
+            if item.type == "case_item":
+                patterns = item.children_by_field_name("value")
+                exhaustive = exhaustive or any(self._text(p) == "*" for p in patterns)
+                bodies = [c for c in item.children if c not in patterns]
+                branches.append(Block(self._items(bodies), _row(item)))
+        return Case(words, tuple(branches), exhaustive, _row(node))
+
+    def define(self, node: tree_sitter.Node) -> Node:
+        name = node.child_by_field_name("name")
+        body = node.child_by_field_name("body")
+        if name is None or body is None:
+            return Opaque(self._text(node)[:40], _row(node))
+        return Define(self._text(name), self.node(body), _row(node))
+
+    def redirected(self, node: tree_sitter.Node) -> Node:
+        inner = node.child_by_field_name("body")
+        found = [c for c in node.children if c.type in _REDIRECTS]
+        redirects = self._redirects(found)
+        body: Node = self.node(inner) if inner else Command((), _row(node))
+        return self._after_heredoc(_with_redirects(body, redirects), found)
+
+    def _after_heredoc(self, body: Node, redirects: list[tree_sitter.Node]) -> Node:
+        """`cat <<X | grep y` and `cat <<X && y`: the grammar hangs the rest below the `<<X`."""
+        for heredoc in (r for r in redirects if r.type == "heredoc_redirect"):
+            link: Link | None = None
+            for child in heredoc.children:
+                if child.type in ("&&", "||"):
+                    link = Link(child.type)
+                elif child.type == "pipeline":
+                    stages = tuple(self.node(c) for c in child.named_children)
+                    body = Pipeline((body, *stages), body.line)
+                elif child.type not in _IGNORED and child.is_named and link:
+                    body = Chain(body, ((link, self.node(child)),), body.line)
+        return body
+
+    def _redirects(self, nodes: list[tree_sitter.Node]) -> tuple[Redirect, ...]:
+        found: list[Redirect] = []
+        for node in nodes:
+            if node.type == "file_redirect":
+                target = node.child_by_field_name("destination")
+                operator = next((c.type for c in node.children if not c.is_named), "")
+                word = self.word(target) if target else None
+                found.append(Redirect(operator, word, _row(node)))
+            else:
+                here = Word("", _row(node), False, True, tuple(self._inner(node)))
+                found.append(Redirect("<<", here, _row(node)))
+                found += self._redirects([c for c in node.children if c.type == "file_redirect"])
+        return tuple(found)
+
+    def word(self, node: tree_sitter.Node) -> Word:
+        kind = node.type
+        text = self._text(node)
+        if kind in ("word", "number", "test_operator"):
+            return Word(text.replace("\\", "") if "\\" in text else text, _row(node))
+        if kind == "raw_string":
+            return Word(text[1:-1], _row(node), True, True)
+        if kind == "string":
+            return self._string(node, text)
+        if kind == "ansi_c_string":
+            return Word(text[2:-1], _row(node), "\\" not in text, True)
+        if kind == "concatenation":
+            return self._concatenation(node)
+        literal = kind not in _EXPANSIONS and not node.named_children
+        return Word(text, _row(node), literal, False, tuple(self._inner(node)))
+
+    def _string(self, node: tree_sitter.Node, text: str) -> Word:
+        dynamic = any(c.type in _EXPANSIONS for c in node.children)
+        if dynamic:
+            return Word(text[1:-1], _row(node), False, True, tuple(self._inner(node)))
+        return Word(text[1:-1].replace('\\"', '"'), _row(node), True, True)
+
+    def _concatenation(self, node: tree_sitter.Node) -> Word:
+        parts = [self.word(c) for c in node.children]
+        text = "".join(p.text for p in parts)
+        plain = text.replace("{item}", "")
+        braces = "{" in plain and ("," in plain or ".." in plain)
+        literal = all(p.literal for p in parts) and not braces
+        inner = tuple(block for p in parts for block in p.inner)
+        return Word(text, _row(node), literal, any(p.quoted for p in parts), inner)
+
+    def _inner(self, node: tree_sitter.Node) -> Iterator[Block]:
+        """The command and process substitutions inside a word, outermost only."""
+        waiting = [node]
+        while waiting:
+            here = waiting.pop()
+            if here.type in _SUBSTITUTIONS:
+                self._depth += 1
+                if self._depth > MAX_DEPTH:
+                    raise TooDeep
+                yield self.block(here, subshell=True)
+                self._depth -= 1
+            else:
+                waiting.extend(reversed(here.children))
+
+
+def _with_redirects(body: Node, redirects: tuple[Redirect, ...]) -> Node:
+    """Redirections belong to the last simple command; the grammar gives them to the whole list."""
+    if isinstance(body, Command):
+        return replace(body, redirects=body.redirects + redirects)
+    if isinstance(body, Chain):
+        link, last = body.rest[-1]
+        return replace(body, rest=(*body.rest[:-1], (link, _with_redirects(last, redirects))))
+    if isinstance(body, Pipeline):
+        stages = (*body.stages[:-1], _with_redirects(body.stages[-1], redirects))
+        return replace(body, stages=stages)
+    if isinstance(body, Not):
+        return replace(body, body=_with_redirects(body.body, redirects))
+    return Redirected(body, redirects, body.line)
+
+
+_RULES: dict[str, Callable[[_Lowering, tree_sitter.Node], Node]] = {
+    "command": _Lowering.command,
+    "variable_assignment": _Lowering.assignment,
+    "variable_assignments": _Lowering.assignment,
+    "declaration_command": _Lowering.declare,
+    "unset_command": _Lowering.declare,
+    "test_command": _Lowering.test,
+    "list": _Lowering.chain,
+    "pipeline": _Lowering.pipeline,
+    "negated_command": _Lowering.negated,
+    "compound_statement": _Lowering.compound,
+    "subshell": _Lowering.subshell,
+    "if_statement": _Lowering.if_,
+    "while_statement": _Lowering.while_,
+    "for_statement": _Lowering.for_,
+    "c_style_for_statement": _Lowering.for_,
+    "case_statement": _Lowering.case,
+    "function_definition": _Lowering.define,
+    "redirected_statement": _Lowering.redirected,
+}

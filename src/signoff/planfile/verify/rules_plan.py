@@ -1,0 +1,276 @@
+"""Rules about the plan as a whole: order, files between steps, budget, roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from signoff.domain.findings import Finding, Severity
+from signoff.domain.globs import matches
+from signoff.domain.plan import (
+    DEFAULT_STEP_TIMEOUT_S,
+    Cost,
+    Step,
+    Subscription,
+    SubscriptionKind,
+)
+from signoff.planfile.verify.rules_options import did_you_mean
+from signoff.planfile.verify.view import ITEM, View
+
+HUMAN = "human"
+_MIN_TOKENS_PER_STEP = 1000
+_MIN_USD_PER_STEP = 0.001
+_MIN_SECONDS_PER_STEP = 1.0
+
+
+def needs_make_sense(view: View) -> Iterator[Finding]:
+    """No step waits for itself, directly or around a circle."""
+    for step in view.plan.steps:
+        if step.id in step.needs:
+            yield view.finding(
+                "needs-itself",
+                Severity.ERROR,
+                view.line_of(step, "needs"),
+                f"step {step.id} needs itself",
+                "name the steps that must be done before",
+                step=step.id,
+            )
+    cycle = view.order.cycle
+    if cycle:
+        step = view.plan.step(cycle[0])
+        yield view.finding(
+            "needs-cycle",
+            Severity.ERROR,
+            view.line_of(step, "needs"),
+            f"steps wait for each other: {' → '.join(reversed(cycle))}",
+            "remove one of these from `**needs:**`",
+            step=step.id,
+        )
+
+
+def subscriptions_exist(view: View) -> Iterator[Finding]:
+    """What a step reads must be there, or be made by a step before it."""
+    for place, step in enumerate(view.plan.steps):
+        for subscription in step.subscriptions:
+            if ITEM in subscription.target or leaves_workspace(subscription.target):
+                continue
+            if subscription.kind is SubscriptionKind.TOPIC:
+                yield from _topic(view, step, subscription)
+            elif not view.exists(subscription.target):
+                yield from _missing_file(view, place, step, subscription)
+
+
+def _topic(view: View, step: Step, subscription: Subscription) -> Iterator[Finding]:
+    if not view.surroundings.topic_exists(subscription.target):
+        yield view.finding(
+            "topic-missing",
+            Severity.WARNING,
+            subscription.line or step.line,
+            f"there is no topic `{subscription.target}`",
+            "create the topic, or remove the subscription; the prompt will say that it is missing",
+            step=step.id,
+        )
+
+
+def _missing_file(
+    view: View, place: int, step: Step, subscription: Subscription
+) -> Iterator[Finding]:
+    path = subscription.target
+    makers = [p for p in view.producers_of(path) if p.place != place]
+    if any(view.order.comes_before(p.place, place) for p in makers):
+        return
+    line = subscription.line or step.line
+    # A folder or pattern that a later contract happens to name is no proof of who makes the file.
+    sure = [p for p in makers if p.declared or p.pattern.rstrip("/") == path]
+    if sure and not view.order.cycle:
+        maker = view.plan.steps[sure[0].place].id
+        yield view.finding(
+            "subscription-order",
+            Severity.ERROR,
+            line,
+            f"step {step.id} reads `{path}` without waiting for step {maker}, which makes it",
+            f"put step {maker} first, or add it to `**needs:**`",
+            step=step.id,
+        )
+        return
+    yield view.finding(
+        "subscription-missing",
+        Severity.WARNING,
+        line,
+        f"`{path}` does not exist and no earlier step makes it",
+        "correct the path, or name it in an earlier step's `**produces:**`",
+        step=step.id,
+    )
+
+
+def roles_exist(view: View) -> Iterator[Finding]:
+    """Somebody must be there to do each step."""
+    known = view.surroundings.role_names | {HUMAN}
+    for step in view.plan.steps:
+        if step.target and step.target not in known:
+            advice = "add the role to signoff.toml or pass --role NAME='COMMAND'"
+            yield view.finding(
+                "unknown-role",
+                Severity.ERROR,
+                view.line_of(step, "target"),
+                f"step {step.id} goes to `{step.target}`, and no such role is configured",
+                did_you_mean(step.target, known, advice),
+                step=step.id,
+            )
+
+
+def budget_is_possible(view: View) -> Iterator[Finding]:
+    """A budget below what the plan itself says it needs."""
+    budget, steps = view.plan.budget, view.plan.steps
+    limits = (budget.tokens, budget.usd, budget.wall_s)
+    if any(limit is not None and limit <= 0 for limit in limits):
+        yield view.finding(
+            "budget-empty",
+            Severity.ERROR,
+            budget.line,
+            "the budget allows nothing at all",
+            "name positive amounts, or leave the limit out",
+        )
+        return
+    estimate = sum((s.estimate for s in steps if s.estimate), Cost())
+    if _is_over(estimate.tokens, budget.tokens) or _is_over(estimate.usd, budget.usd):
+        yield view.finding(
+            "budget-below-estimates",
+            Severity.WARNING,
+            budget.line,
+            f"the steps are estimated at {estimate.tokens} tokens and ${estimate.usd:g}, "
+            "more than the budget",
+            "raise the budget, or expect to be asked when it is used up",
+        )
+    yield from _longest_timeout(view)
+    yield from _thin_budget(view)
+
+
+def _is_over(needed: float, limit: float | None) -> bool:
+    return limit is not None and needed > limit
+
+
+def _longest_timeout(view: View) -> Iterator[Finding]:
+    wall_s = view.plan.budget.wall_s
+    if wall_s is None:
+        return
+    contracts = [s.contract.timeout_s for s in view.subjects if s.contract]
+    stated = [s.timeout_s for s in view.plan.steps if s.timeout_s != DEFAULT_STEP_TIMEOUT_S]
+    longest_s = max((*contracts, *stated), default=0.0)
+    if longest_s > wall_s:
+        yield view.finding(
+            "budget-below-timeout",
+            Severity.WARNING,
+            view.plan.budget.line,
+            f"one step may take {longest_s:g} s, the whole plan only {wall_s:g} s",
+            "lengthen the budget, or shorten the timeout",
+        )
+
+
+def _thin_budget(view: View) -> Iterator[Finding]:
+    budget, count = view.plan.budget, len(view.plan.steps)
+    for amount, least, unit in (
+        (budget.tokens, _MIN_TOKENS_PER_STEP, "tokens"),
+        (budget.usd, _MIN_USD_PER_STEP, "USD"),
+        (budget.wall_s, _MIN_SECONDS_PER_STEP, "seconds"),
+    ):
+        if amount is not None and count and amount / count < least:
+            yield view.finding(
+                "budget-thin",
+                Severity.WARNING,
+                budget.line,
+                f"{amount:g} {unit} for {count} steps is {amount / count:g} a step",
+                "raise the budget, or expect to be asked when it is used up",
+            )
+
+
+def paths_stay_inside(view: View) -> Iterator[Finding]:
+    """Globs and subscriptions name files of the workspace and nothing else."""
+    for step in view.plan.steps:
+        contract = step.contract
+        fields = (
+            ("produces", step.produces),
+            ("protects", step.protects),
+            ("subscriptions", _files_of(step)),
+            ("writes", contract.writes if contract else ()),
+            ("may_change", contract.may_change if contract else ()),
+        )
+        for name, patterns in fields:
+            for pattern in patterns:
+                if leaves_workspace(pattern):
+                    yield _outside(view, name, pattern, view.line_of(step, pattern), step.id)
+    for post in view.plan.postconditions:
+        if post.contract:
+            for pattern in (*post.contract.writes, *post.contract.may_change):
+                if leaves_workspace(pattern):
+                    yield _outside(view, "writes", pattern, post.line, post.id)
+    for pattern in view.plan.touches:
+        if leaves_workspace(pattern):
+            yield _outside(view, "touches", pattern, 1, None)
+
+
+def _files_of(step: Step) -> tuple[str, ...]:
+    return tuple(s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE)
+
+
+def leaves_workspace(pattern: str) -> bool:
+    """Absolute, in somebody's home, or upwards."""
+    return pattern.startswith(("/", "~", "\\")) or ".." in pattern.replace("\\", "/").split("/")
+
+
+def _outside(view: View, field: str, pattern: str, line: int, step: str | None) -> Finding:
+    return view.finding(
+        "path-outside",
+        Severity.ERROR,
+        line,
+        f"`{pattern}` in `{field}` leaves the workspace",
+        "name a path relative to the workspace, without `..`",
+        step=step,
+    )
+
+
+def protects_something(view: View) -> Iterator[Finding]:
+    """A protected pattern covers something, and nothing that the step itself makes."""
+    for place, step in enumerate(view.plan.steps):
+        for pattern in step.protects:
+            if leaves_workspace(pattern) or ITEM in pattern:
+                continue
+            line = view.line_of(step, pattern)
+            own = next((p for p in step.produces if matches(pattern, p) or matches(p, pattern)), "")
+            if own:
+                yield view.finding(
+                    "protects-own-product",
+                    Severity.ERROR,
+                    line,
+                    f"step {step.id} must not change `{pattern}`, but produces `{own}`",
+                    "take the file out of `**protects:**` or out of `**produces:**`",
+                    step=step.id,
+                )
+            elif not view.surroundings.matches_glob(pattern):
+                makers = view.producers_of(pattern)
+                if any(view.order.comes_before(p.place, place) for p in makers):
+                    continue
+                yield view.finding(
+                    "protects-nothing",
+                    Severity.WARNING,
+                    line,
+                    f"`{pattern}` matches no file now, so nothing is protected but the absence",
+                    "correct the pattern",
+                    step=step.id,
+                )
+
+
+def produced_once(view: View) -> Iterator[Finding]:
+    """Two steps that both claim to make the same files."""
+    first: dict[str, str] = {}
+    for step in view.plan.steps:
+        for pattern in dict.fromkeys(step.produces):
+            if pattern in first:
+                yield view.finding(
+                    "produced-twice",
+                    Severity.NOTE,
+                    view.line_of(step, pattern),
+                    f"`{pattern}` is produced by step {first[pattern]} and again by step {step.id}",
+                    "fine if the later step replaces it; then name the earlier one in `**needs:**`",
+                    step=step.id,
+                )
+            first.setdefault(pattern, step.id)

@@ -1,0 +1,57 @@
+"""What verification asks about the world around a plan; somebody else looks it up."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from signoff.domain.findings import Finding
+from signoff.domain.plan import Plan
+
+
+class Surroundings(Protocol):
+    """The workspace, the vault, the machine's tools and the configuration, as questions."""
+
+    @property
+    def role_names(self) -> frozenset[str]:
+        """Roles that are configured; `human` need not be among them."""
+        ...
+
+    @property
+    def heldout_names(self) -> frozenset[str]:
+        """Checks the agent never sees, by name."""
+        ...
+
+    def file_exists(self, path: str) -> bool:
+        """Whether the workspace has this file or folder now."""
+        ...
+
+    def matches_glob(self, pattern: str) -> bool:
+        """Whether some file of the workspace matches now."""
+        ...
+
+    def topic_exists(self, name: str) -> bool:
+        """Whether the vault has this topic."""
+        ...
+
+    def tool_exists(self, name: str) -> bool:
+        """Whether a contract would find this command."""
+        ...
+
+
+class ParsedPlan(Protocol):
+    """What the parser hands over."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, as far as it could be read."""
+        ...
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the parser had to say."""
+        ...
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The file's lines."""
+        ...

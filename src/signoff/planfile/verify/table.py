@@ -1,0 +1,82 @@
+"""All rules, and the meaning of every code they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from signoff.domain.findings import Finding
+from signoff.planfile.verify import rules_options, rules_plan, rules_shell, rules_text
+from signoff.planfile.verify.view import View
+
+Rule = Callable[[View], Iterator[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    rules_text.hidden_characters,
+    rules_text.typographic_characters,
+    rules_text.item_use,
+    rules_shell.contract_syntax,
+    rules_shell.cannot_tell,
+    rules_shell.tools_exist,
+    rules_shell.scripts_exist,
+    rules_shell.cannot_fail,
+    rules_shell.only_last_counts,
+    rules_shell.condition_skips_check,
+    rules_shell.writes_what_it_checks,
+    rules_shell.contract_writes,
+    rules_options.expectation_always_holds,
+    rules_options.exit_code_never_kept,
+    rules_options.timeouts,
+    rules_options.external_effects,
+    rules_options.heldout_known,
+    rules_plan.needs_make_sense,
+    rules_plan.subscriptions_exist,
+    rules_plan.roles_exist,
+    rules_plan.budget_is_possible,
+    rules_plan.paths_stay_inside,
+    rules_plan.protects_something,
+    rules_plan.produced_once,
+)
+
+CODES: Mapping[str, str] = MappingProxyType(
+    {
+        "budget-below-estimates": "the steps' own estimates add up to more than the budget",
+        "budget-below-timeout": "one step may take longer than the whole plan may",
+        "budget-empty": "the budget is zero or negative",
+        "budget-thin": "the budget leaves next to nothing for each step",
+        "cannot-fail": "the contract holds whatever the workspace contains",
+        "cannot-hold": "the contract can never end with the expected exit code",
+        "cannot-tell": "the analysis cannot see what this part of a contract does",
+        "condition-skips-check": "a contract's last `if` lets it hold without checking",
+        "contract-syntax": "bash would refuse the contract",
+        "contract-writes": "the contract changes files that it did not declare",
+        "exit-code-never-kept": "exit codes 126 and 127 are judged as unknown",
+        "expectation-always-holds": "an expectation that nothing can break",
+        "heldout-unknown": "a held-out check that is not configured",
+        "hidden-characters": "a character that a reader cannot see, in text that will be run",
+        "item-quoted": "`{item}` inside quotes, though it arrives quoted",
+        "item-unused": "a `for_each` step whose contract does not name `{item}`",
+        "item-without-list": "`{item}` in a step that has no `for_each`",
+        "looks-external": "the contract asks the world outside without `effects: external`",
+        "needs-cycle": "steps that wait for each other",
+        "needs-itself": "a step that waits for itself",
+        "network-needed": "a networked tool in a contract with `network: no`",
+        "only-last-counts": "a failure that the contract's later commands hide",
+        "path-outside": "a path that is absolute or leaves the workspace",
+        "produced-twice": "two steps that produce the same files",
+        "protects-nothing": "a protected pattern that matches no file",
+        "protects-own-product": "a step that may not change what it should produce",
+        "red-first-external": "a contract to be judged once and yet judged before",
+        "script-missing": "a contract runs a script of the workspace that does not exist",
+        "script-order": "a contract runs a script that only a later step makes",
+        "subscription-missing": "a subscribed file that does not exist",
+        "subscription-order": "a subscribed file that only a later step makes",
+        "timeout-empty": "a timeout that is zero or negative",
+        "timeout-order": "a contract may take longer than its step",
+        "tool-missing": "a command that is not installed here",
+        "topic-missing": "a subscribed topic that does not exist",
+        "typographic-characters": "a typographic quote or dash in shell text",
+        "unknown-role": "a step goes to a role that is not configured",
+        "writes-what-it-checks": "the contract makes the file that it then checks",
+    }
+)

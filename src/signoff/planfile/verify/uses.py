@@ -1,0 +1,330 @@
+"""What a script touches: the tools it calls, the files it names, the files it writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from signoff.planfile.verify.operands import (
+    FABRICATORS,
+    INTERPRETERS,
+    looks_like_path,
+    operands_of,
+    repairs,
+    written_by,
+)
+from signoff.planfile.verify.script import (
+    Background,
+    Block,
+    Case,
+    Chain,
+    Command,
+    Condition,
+    Declare,
+    Define,
+    If,
+    Loop,
+    Node,
+    Not,
+    Opaque,
+    Pipeline,
+    Redirect,
+    Redirected,
+    Word,
+)
+from signoff.planfile.verify.wrappers import MAX_NESTING, Hidden, Nested, see_through
+
+FILE_TESTS = frozenset(f"-{c}" for c in "aefsdrwxLhbcpSgukOGN")
+FILE_COMPARISONS = frozenset(("-nt", "-ot", "-ef"))
+_CONSTANT_PRINTERS = frozenset(("echo", "printf", "true", ":"))
+_NO_FILE = re.compile(r"/(?:dev|tmp|proc|var/tmp)(?:/.*)?|\d+|-|&\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A command that the script runs, as far as it can be seen."""
+
+    name: str
+    args: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    """A file that is looked at; `order` is its place in the text."""
+
+    path: str
+    line: int
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileWrite:
+    """A change to files; `path` is empty when not stated.
+
+    `made_up` says that the content is the script's own words.
+    """
+
+    path: str
+    line: int
+    order: int
+    how: str
+    made_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What the analysis cannot see through, and where."""
+
+    line: int
+    what: str
+
+
+class Collector:
+    """One walk in textual order."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.reads: list[FileUse] = []
+        self.writes: list[FileWrite] = []
+        self.scripts: list[FileUse] = []
+        self.unseen: list[Unseen] = []
+        self.functions: set[str] = set()
+        self._order = 0
+        self._base = 0
+        self._depth = 0
+        self._folder: str | None = ""
+        self._fed_constant = False
+
+    def visit(self, node: Node) -> None:
+        """Note what this part of the script does."""
+        _VISITS.get(type(node), Collector._nothing)(self, node)
+
+    def _nothing(self, node: Node) -> None:
+        """Arithmetic and the like touch no file."""
+
+    def _chain(self, chain: Chain) -> None:
+        self.visit(chain.first)
+        for _, part in chain.rest:
+            self.visit(part)
+
+    def _body(self, node: Not | Background) -> None:
+        self.visit(node.body)
+
+    def _test(self, test: Condition) -> None:
+        self._words(test.words)
+        self._tested(test.words)
+
+    def _declare(self, declare: Declare) -> None:
+        self._words(declare.words)
+
+    def _define(self, define: Define) -> None:
+        self.functions.add(define.name)
+        self.visit(define.body)
+
+    def _redirected(self, node: Redirected) -> None:
+        self.visit(node.body)
+        self._redirects(node.redirects, constant=False)
+
+    def _opaque(self, node: Opaque) -> None:
+        self._see_not(node.line, f"the shell text at `{node.text.strip()}`")
+
+    def _block(self, block: Block) -> None:
+        before = self._folder
+        for item in block.items:
+            self.visit(item)
+        if block.subshell:
+            self._folder = before
+
+    def _pipeline(self, pipeline: Pipeline) -> None:
+        before, outer = self._folder, self._fed_constant
+        self._fed_constant = False
+        for i, stage in enumerate(pipeline.stages):
+            self.visit(stage)
+            self._fed_constant = (self._fed_constant or i == 0) and _prints_constant(stage)
+        self._folder, self._fed_constant = before, outer
+
+    def _if(self, node: If) -> None:
+        for condition, body in node.branches:
+            self.visit(condition)
+            self.visit(body)
+        if node.otherwise is not None:
+            self.visit(node.otherwise)
+
+    def _loop(self, loop: Loop) -> None:
+        self._words(loop.words)
+        if loop.condition is not None:
+            self.visit(loop.condition)
+        self.visit(loop.body)
+
+    def _case(self, case: Case) -> None:
+        self._words(case.words)
+        for branch in case.branches:
+            self.visit(branch)
+
+    def _words(self, words: tuple[Word, ...]) -> None:
+        for word in words:
+            for block in word.inner:
+                self.visit(block)
+
+    def _see_not(self, line: int, what: str) -> None:
+        self.unseen.append(Unseen(self._base + line, what))
+
+    def _command(self, command: Command) -> None:
+        self._words(command.assigned)
+        self._words(command.words)
+        if command.words:
+            seen, _ = see_through(command, self._depth)
+            if isinstance(seen, Hidden):
+                self._see_not(seen.line, seen.what)
+                self._hidden_script(command)
+            elif isinstance(seen, Nested):
+                self._nested(seen)
+            elif seen.words:
+                self._call(seen)
+        self._redirects(command.redirects, constant=_prints_constant(command))
+
+    def _hidden_script(self, command: Command) -> None:
+        if command.words[0].text in ("source", ".") and len(command.words) > 1:
+            self._script(command.words[1])
+
+    def _nested(self, nested: Nested) -> None:
+        if not nested.clear or self._depth >= MAX_NESTING:
+            self._see_not(nested.line, "the shell text inside quotes")
+            return
+        before = self._base, self._folder
+        self._base, self._depth = self._base + nested.line, self._depth + 1
+        self.visit(nested.block)
+        self._base, self._depth = before[0], self._depth - 1
+        if not nested.same_shell:
+            self._folder = before[1]
+
+    def _call(self, command: Command) -> None:
+        name, args = command.words[0].text, command.words[1:]
+        self.calls.append(Call(name, tuple(a.text for a in args), self._base + command.line))
+        if "/" in name:
+            self._script(command.words[0])
+        elif name in INTERPRETERS and args and looks_like_path(args[0].text):
+            self._script(args[0])
+        if name == "cd":
+            self._change_folder(args)
+        elif name in ("test", "["):
+            self._tested(args)
+        else:
+            self._operands(name, args, command.line)
+
+    def _operands(self, name: str, args: tuple[Word, ...], line: int) -> None:
+        made_up = name in FABRICATORS or (name == "tee" and self._fed_constant)
+        written, how = written_by(name, args)
+        for word in operands_of(name, args):
+            if word not in written:
+                self._read(word)
+        for word in written:
+            self._write(word, how, made_up or how == "sed -i")
+        repair = repairs(name, [a.text for a in args]) if not written else ""
+        if repair:
+            self._order += 1
+            self.writes.append(FileWrite("", self._base + line, self._order, repair, False))
+
+    def _change_folder(self, args: tuple[Word, ...]) -> None:
+        target = next((a for a in args if not a.text.startswith("-")), None)
+        if target is None or not target.literal or target.text.startswith(("/", "~")):
+            self._folder = None
+        elif self._folder is not None:
+            self._folder = _join(self._folder, target.text)
+
+    def _tested(self, words: tuple[Word, ...]) -> None:
+        for before, word in pairwise(words):
+            if before.text in FILE_TESTS and before.literal:
+                self._read(word)
+        for left, middle, right in zip(words, words[1:], words[2:], strict=False):
+            if middle.text in FILE_COMPARISONS:
+                self._read(left)
+                self._read(right)
+
+    def _redirects(self, redirects: tuple[Redirect, ...], constant: bool) -> None:
+        for redirect in redirects:
+            if redirect.target is None:
+                continue
+            self._words((redirect.target,))
+            if redirect.operator == "<":
+                self._read(redirect.target)
+            elif redirect.operator != "<<" and not redirect.operator.startswith("<&"):
+                self._write(redirect.target, redirect.operator, constant)
+
+    def _read(self, word: Word) -> None:
+        path = self._path(word)
+        if path:
+            self._order += 1
+            self.reads.append(FileUse(path, self._base + word.line, self._order))
+
+    def _write(self, word: Word, how: str, made_up: bool) -> None:
+        if not word.literal and not word.inner:
+            self._see_not(word.line, f"where `{how} {word.text}` writes")
+            return
+        path = self._path(word)
+        if path:
+            self._order += 1
+            self.writes.append(FileWrite(path, self._base + word.line, self._order, how, made_up))
+
+    def _script(self, word: Word) -> None:
+        path = self._path(word)
+        if path and not path.startswith(("/", "~")):
+            self._order += 1
+            self.scripts.append(FileUse(path, self._base + word.line, self._order))
+
+    def _path(self, word: Word) -> str:
+        if not word.literal or not word.text or self._folder is None:
+            return ""
+        if _NO_FILE.fullmatch(word.text):
+            return ""
+        return _join(self._folder, word.text)
+
+
+def _join(folder: str, path: str) -> str:
+    """A path as the workspace sees it."""
+    if path.startswith(("/", "~")):
+        return path
+    parts: list[str] = []
+    for part in (*folder.split("/"), *path.split("/")):
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    slash = "/" if path.endswith("/") and parts else ""
+    return "/".join(parts) + slash
+
+
+def _prints_constant(node: Node) -> bool:
+    """Whether the output is the script's own words and nothing the workspace said."""
+    if not isinstance(node, Command):
+        return False
+    if not node.words:
+        return True
+    here_document = any(
+        r.operator == "<<" and r.target and not r.target.inner for r in node.redirects
+    )
+    if node.words[0].text == "cat":
+        return here_document and len(node.words) == 1
+    return node.words[0].text in _CONSTANT_PRINTERS and all(w.literal for w in node.words)
+
+
+_VISITS: dict[type, Callable[[Collector, Any], None]] = {
+    Command: Collector._command,
+    Block: Collector._block,
+    Chain: Collector._chain,
+    Pipeline: Collector._pipeline,
+    Not: Collector._body,
+    Background: Collector._body,
+    Condition: Collector._test,
+    Declare: Collector._declare,
+    Define: Collector._define,
+    Redirected: Collector._redirected,
+    If: Collector._if,
+    Loop: Collector._loop,
+    Case: Collector._case,
+    Opaque: Collector._opaque,
+}

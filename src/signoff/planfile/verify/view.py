@@ -1,0 +1,179 @@
+"""One plan made ready for the rules: its contracts analysed, its order known, its lines at hand."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from signoff.domain.findings import Finding, Severity
+from signoff.domain.globs import has_wildcard, matches
+from signoff.domain.plan import Contract, Plan, Postcondition, Step
+from signoff.planfile.verify.facts import ShellFacts
+from signoff.planfile.verify.order import StepOrder
+from signoff.planfile.verify.shell import analyse
+from signoff.planfile.verify.surroundings import ParsedPlan, Surroundings
+
+ITEM = "{item}"
+
+
+class SubjectKind(StrEnum):
+    """Which shell text it is."""
+
+    CONTRACT = "contract"
+    POSTCONDITION = "postcondition's contract"
+    LIST = "for_each list"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One shell text that the harness will run, and whose it is."""
+
+    kind: SubjectKind
+    command: str
+    line: int
+    owner: str
+    contract: Contract | None
+    step: Step | None
+    place: int
+    facts: ShellFacts
+
+
+@dataclass(frozen=True)
+class Producer:
+    """A step that makes files; `declared` when the plan says so, else read off its contract."""
+
+    place: int
+    pattern: str
+    declared: bool
+
+
+class View:
+    """Everything the rules look at; answers from the surroundings are asked for once."""
+
+    def __init__(self, parsed: ParsedPlan, surroundings: Surroundings) -> None:
+        self.plan: Plan = parsed.plan
+        self.lines = parsed.lines
+        self.surroundings = surroundings
+        self._known_files: dict[str, bool] = {}
+
+    @cached_property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Contracts, lists and postconditions, in the order of the plan."""
+        found: list[Subject] = []
+        for place, step in enumerate(self.plan.steps):
+            if step.for_each is not None:
+                found.append(self._list_subject(step, place))
+            if step.contract is not None:
+                found.append(self._subject(SubjectKind.CONTRACT, step.contract, step, place))
+        for post in self.plan.postconditions:
+            if post.contract is not None:
+                kind = SubjectKind.POSTCONDITION
+                found.append(self._subject(kind, post.contract, post, len(self.plan.steps)))
+        return tuple(found)
+
+    def _subject(
+        self, kind: SubjectKind, contract: Contract, owner: Step | Postcondition, place: int
+    ) -> Subject:
+        line = self._first_line(contract.command, contract.line or owner.line)
+        step = owner if isinstance(owner, Step) else None
+        facts = analyse(contract.command)
+        return Subject(kind, contract.command, line, owner.id, contract, step, place, facts)
+
+    def _list_subject(self, step: Step, place: int) -> Subject:
+        command = step.for_each or ""
+        line = self._first_line(command, self.line_of(step, "for_each"))
+        facts = analyse(command)
+        return Subject(SubjectKind.LIST, command, line, step.id, None, step, place, facts)
+
+    def _first_line(self, command: str, near: int) -> int:
+        """The file line on which a command begins; `near` is its field, its fence or itself."""
+        first = command.split("\n", 1)[0].strip()
+        for line in range(near, min(near + 4, len(self.lines) + 1)):
+            if line > 0 and self.lines[line - 1].strip() == first:
+                return line
+        return near
+
+    @cached_property
+    def order(self) -> StepOrder:
+        """What `needs` says about before and after."""
+        return StepOrder(self.plan.steps)
+
+    @cached_property
+    def _facts_of_step(self) -> dict[int, ShellFacts]:
+        return {s.place: s.facts for s in self.subjects if s.kind is SubjectKind.CONTRACT}
+
+    @cached_property
+    def producers(self) -> tuple[Producer, ...]:
+        """Who makes which files."""
+        found: list[Producer] = []
+        for place, step in enumerate(self.plan.steps):
+            if step.produces:
+                found += [Producer(place, _open_item(p), True) for p in step.produces]
+            elif place in self._facts_of_step:
+                facts = self._facts_of_step[place]
+                named = [r.path for r in facts.reads] + [w.path for w in facts.writes]
+                paths = dict.fromkeys(path for path in named if path)
+                found += [Producer(place, _open_item(p), False) for p in paths]
+        return tuple(found)
+
+    @cached_property
+    def _exact_producers(self) -> dict[str, list[Producer]]:
+        table: dict[str, list[Producer]] = {}
+        for producer in self.producers:
+            table.setdefault(producer.pattern.rstrip("/"), []).append(producer)
+        return table
+
+    @cached_property
+    def _wildcards(self) -> tuple[Producer, ...]:
+        return tuple(p for p in self.producers if has_wildcard(p.pattern))
+
+    def producers_of(self, path: str) -> list[Producer]:
+        """Steps that make this path: by its name, by a folder above it, or by a pattern."""
+        parts = path.rstrip("/").split("/")
+        above = ("/".join(parts[:i]) for i in range(len(parts), 0, -1))
+        found = [p for name in above for p in self._exact_producers.get(name, ())]
+        return found + [p for p in self._wildcards if matches(p.pattern, path)]
+
+    def exists(self, path: str) -> bool:
+        """Whether the workspace has it now."""
+        if path not in self._known_files:
+            self._known_files[path] = self.surroundings.file_exists(path)
+        return self._known_files[path]
+
+    @cached_property
+    def _step_lines(self) -> list[int]:
+        return sorted(step.line for step in self.plan.steps)
+
+    def line_of(self, step: Step, text: str) -> int:
+        """The first line of a step that contains the text; the step's own line otherwise."""
+        after = bisect_right(self._step_lines, step.line)
+        end = self._step_lines[after] - 1 if after < len(self._step_lines) else len(self.lines)
+        wanted = text.casefold()
+        for line in range(max(step.line, 1), end + 1):
+            if wanted in self.lines[line - 1].casefold():
+                return line
+        return step.line
+
+    def text_at(self, line: int) -> str:
+        """The line as the file has it."""
+        return self.lines[line - 1].rstrip("\r") if 0 < line <= len(self.lines) else ""
+
+    def finding(
+        self,
+        code: str,
+        severity: Severity,
+        line: int,
+        message: str,
+        hint: str,
+        *,
+        step: str | None = None,
+    ) -> Finding:
+        """A finding with the line's text filled in."""
+        return Finding(code, severity, line, message, hint, self.text_at(line), step)
+
+
+def _open_item(path: str) -> str:
+    """A path of a `for_each` step stands for one file per item."""
+    return path.replace(ITEM, "**")

@@ -1,0 +1,131 @@
+"""Finding and killing what an earlier driver left behind when it was killed itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+
+from signoff.errors import ProcessFailed
+from signoff.process import birthmark
+from signoff.process.ancestry import ancestors
+from signoff.process.proctable import all_pids, descendants, environment_of, read_stat
+from signoff.process.tree import full_control
+
+_PATIENCE_S = 20.0
+_PAUSE_S = 0.002
+_MOST_LOOKS = 50
+
+
+def kill_marked(name: str, value: str) -> int:
+    """Kill every process started with NAME=value, whatever they started, and their sessions.
+
+    Processes that emptied their environment are found by the birthmark, when the run was started
+    with `marked_by=NAME`. Repeats until none is left; never touches ourselves or who started us.
+    Returns how many died. Without `/proc` nothing can be found, and the answer is 0.
+    """
+    if not full_control():
+        return 0
+    hunt = _Hunt(name, value)
+    give_up = time.monotonic() + _PATIENCE_S
+    looks = 0
+    while looks < _MOST_LOOKS:
+        looks += 1
+        silent_before = len(hunt.silent)
+        known = len(hunt.killed)
+        found = hunt.look()
+        if found and len(hunt.killed) == known and time.monotonic() > give_up:
+            raise _unkillable(name, value, found)
+        if found:
+            looks = 0
+            time.sleep(_PAUSE_S)
+        elif len(hunt.silent) == silent_before:
+            break
+    return len(hunt.killed)
+
+
+class _Hunt:
+    """One search, look after look.
+
+    A process that ended during a look may have had a child that the look did not list, and one
+    that is just replacing its program shows no environment. Both are remembered as `silent`: a
+    look proves that none is left only when it found nothing and met no new silent one.
+    """
+
+    def __init__(self, name: str, value: str):
+        self.killed: set[int] = set()
+        self.silent: set[int] = set()
+        self._dead: set[int] = set()
+        self._wanted = f"{name}={value}".encode("utf-8", "surrogateescape")
+        self._mark = birthmark.mark_for(name, value)
+        self._spared = {os.getpid(), *(ancestor.pid for ancestor in ancestors())}
+        # A session that we or our ancestors belong to holds more than the run that is looked for.
+        self._our_sessions = {0, *map(_session, self._spared)}
+
+    def look(self) -> set[int]:
+        """Freeze the marked as they are met, newest first; then kill them and all that is theirs.
+
+        Frozen first: while they live, what they started still hangs below them.
+        """
+        listed = set(all_pids())
+        # Zombies that nobody collects would slow down every look; a pid that left may come again.
+        self._dead &= listed
+        pids = sorted(listed - self._spared - self._dead, reverse=True)
+        marked = {pid for pid in pids if self._is_marked(pid) and _signal(pid, signal.SIGSTOP)}
+        if not marked:
+            return marked
+        sessions = set(map(_session, marked)) - self._our_sessions
+        members = marked | {pid for pid in pids if _session(pid) in sessions}
+        members = {pid for pid in self._with_descendants(members) if not _is_dead(pid)}
+        for pid in members:
+            if _signal(pid, signal.SIGKILL):
+                self.killed.add(pid)
+        return members
+
+    def _is_marked(self, pid: int) -> bool:
+        environment = environment_of(pid)
+        if self._wanted in environment and self._wanted in environment.split(b"\0"):
+            return True
+        if birthmark.mark_of(pid) == self._mark and not _is_dead(pid):
+            return True
+        if not environment:
+            self.silent.add(pid)
+            if _is_dead(pid):
+                self._dead.add(pid)
+        return False
+
+    def _with_descendants(self, members: set[int]) -> Iterable[int]:
+        for pid in descendants(members):
+            if pid not in self._spared and _signal(pid, signal.SIGSTOP):
+                members = members | {pid}
+        return members
+
+
+def _signal(pid: int, number: signal.Signals) -> bool:
+    with suppress(OSError):
+        os.kill(pid, number)
+        return True
+    return False
+
+
+def _session(pid: int) -> int:
+    with suppress(OSError):
+        return os.getsid(pid)
+    return 0
+
+
+def _is_dead(pid: int) -> bool:
+    stat = read_stat(pid)
+    return stat is None or stat.dead
+
+
+def _unkillable(name: str, value: str, found: set[int]) -> ProcessFailed:
+    pids = sorted(found)
+    shown = ", ".join(f"`{pid}`" for pid in pids[:10])
+    return ProcessFailed(
+        f"{len(pids)} processes with `{name}={value}` do not die from SIGKILL: {shown}",
+        hint=f"look at them with `ps -p {pids[0]}`; end them with the rights of their user",
+        facts={"pids": pids},
+    )

@@ -1,0 +1,120 @@
+"""Rows and entries: how an entry is stored, and whether a chain of them still holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from signoff.domain.digests import canonical_json
+from signoff.domain.ledger import GENESIS, Entry, Kind
+from signoff.domain.verdict import Result
+from signoff.errors import LedgerBroken
+from signoff.storage.engine import Row
+from signoff.storage.records import ChainReport
+
+COLUMNS = "plan, seq, at, kind, run, step, attempt, data, ref, prev, hash"
+_REUSABLE = frozenset({Result.KEPT, Result.BROKEN})
+
+
+def encode_data(data: dict[str, Any]) -> bytes:
+    """Canonical JSON; `surrogatepass` so that whatever was hashed can be stored and read back."""
+    return canonical_json(data).encode("utf-8", "surrogatepass")
+
+
+def decode_data(stored: bytes) -> dict[str, Any]:
+    """The plain data of an entry."""
+    data = json.loads(bytes(stored).decode("utf-8", "surrogatepass"))
+    if not isinstance(data, dict):
+        raise ValueError("entry data is not an object")
+    return data
+
+
+def ref_of(kind: Kind, data: dict[str, Any]) -> str | None:
+    """What an entry can be found by: an escalation's id, or the key of a reusable verdict."""
+    if kind in (Kind.ESCALATION_OPENED, Kind.ESCALATION_ANSWERED):
+        return str(data["id"])
+    if kind is Kind.VERDICT and not data.get("provisional") and data.get("result") in _REUSABLE:
+        key = data.get("key")
+        return key if isinstance(key, str) and key else None
+    return None
+
+
+def to_entry(row: Row) -> Entry:
+    """The entry in a row; LedgerBroken when the row cannot be one."""
+    plan, seq, at, kind, run, step, attempt, data, _ref, prev, hash_ = row
+    try:
+        plain = decode_data(data)
+        return Entry(plan, seq, at, Kind(kind), run, step, attempt, plain, prev, hash_)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise LedgerBroken(
+            f"entry {seq} of plan `{plan}` cannot be read: {error}", facts={"seq": seq}
+        ) from error
+
+
+def to_row(entry: Entry, data: bytes) -> Row:
+    """The row of an entry whose data is already encoded."""
+    return (
+        entry.plan,
+        entry.seq,
+        entry.at,
+        str(entry.kind),
+        entry.run,
+        entry.step,
+        entry.attempt,
+        data,
+        ref_of(entry.kind, entry.data),
+        entry.prev,
+        entry.hash,
+    )
+
+
+def own_problem(row: Row) -> str:
+    """What is wrong with a row by itself; empty when nothing is."""
+    try:
+        entry = to_entry(row)
+        if bytes(row[7]) != encode_data(entry.data):
+            return "its data is not in canonical form"
+        if entry.expected_hash() != entry.hash:
+            return "its content does not match its hash: it was changed"
+        if ref_of(entry.kind, entry.data) != row[8]:
+            return "its reference was changed"
+    except (LedgerBroken, ValueError, TypeError, KeyError) as error:
+        return f"it cannot be read: {error}"
+    return ""
+
+
+def check_rows(plan: str, rows: Iterable[Row], head: Row | None) -> ChainReport:
+    """Walk all rows of a plan in order of seq, then compare with the stored head."""
+    count, last_hash, last_at = 0, GENESIS, ""
+    for row in rows:
+        seq, at, prev = row[1], row[2], row[9]
+        expected = count + 1
+        if seq > expected:
+            return _bad(plan, count, last_hash, expected, "it was removed")
+        problem = "it was inserted before the first" if seq < expected else own_problem(row)
+        if not problem and prev != last_hash:
+            problem = "it does not follow the entry before it: reordered, inserted or replaced"
+        if not problem and at < last_at:
+            problem = "its time lies before that of the entry before it"
+        if problem:
+            return _bad(plan, count, last_hash, seq, problem)
+        count, last_hash, last_at = seq, row[10], at
+    return _against_head(ChainReport(plan, count, last_hash), last_at, head)
+
+
+def _against_head(report: ChainReport, last_at: str, head: Row | None) -> ChainReport:
+    seq, at, hash_ = head if head is not None else (0, "", GENESIS)
+    count = report.entries
+    if seq > count:
+        return _bad(report.plan, count, report.head, count + 1, f"it was removed; {seq} were there")
+    if seq < count:
+        problem = f"it lies beyond the recorded head {seq}"
+        return _bad(report.plan, count, report.head, seq + 1, problem)
+    if (at, hash_) != (last_at, report.head):
+        return _bad(report.plan, count, report.head, max(count, 1), "it is not the recorded head")
+    return report
+
+
+def _bad(plan: str, count: int, head: str, seq: int, problem: str) -> ChainReport:
+    return ChainReport(plan, count, head, seq, f"entry {seq}: {problem}")

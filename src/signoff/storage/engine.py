@@ -1,0 +1,177 @@
+"""What the ledger asks of a database; SQLite and PostgreSQL answer alike."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar
+
+from signoff.errors import SchemaTooNew, SignoffError
+from signoff.storage.failures import POISONOUS, Cause, storage_failed
+from signoff.storage.schema import MIGRATIONS, READ_VERSION, VERSION, WRITE_VERSION
+
+Row = tuple[Any, ...]
+
+
+class Duplicate(Exception):
+    """A uniqueness rule of the database refused a row; `rule` names it."""
+
+    def __init__(self, rule: str):
+        super().__init__(rule)
+        self.rule = rule
+
+
+class Session:
+    """One connection of one thread in one process."""
+
+    def __init__(self, connection: Any):
+        self.connection = connection
+        self.pid = os.getpid()
+        self.inside = False
+
+    def close(self) -> None:
+        """Close the connection where it was opened; a forked child must leave it alone."""
+        if self.pid == os.getpid():
+            self.connection.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Database(ABC):
+    """One connection per thread, explicit transactions, `?` placeholders, the same SQL."""
+
+    driver_errors: ClassVar[tuple[type[Exception], ...]]
+    bytes_type: ClassVar[str]
+    row_lock: ClassVar[str]
+    begin_write: ClassVar[str]
+    begin_read: ClassVar[str]
+
+    def __init__(self, label: str, *, read_only: bool, busy_timeout_s: float):
+        self.label = label
+        self.read_only = read_only
+        self.busy_timeout_s = busy_timeout_s
+        self._local = threading.local()
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+
+    @abstractmethod
+    def connect(self) -> Any:
+        """A fresh connection in autocommit mode, with every setting made."""
+
+    @abstractmethod
+    def explain(self, error: Exception) -> Exception:
+        """The driver's error as Duplicate or StorageFailed."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Create or migrate the schema under a lock, or check it when read-only."""
+
+    def dialect(self, sql: str) -> str:
+        """SQL in the driver's placeholder style."""
+        return sql
+
+    def execute(self, sql: str, *values: Any) -> int:
+        """Run one statement; the number of rows it touched."""
+        with self._translated():
+            return int(self._session().connection.execute(self.dialect(sql), values).rowcount)
+
+    def fetch(self, sql: str, *values: Any) -> list[Row]:
+        """All rows of a query."""
+        with self._translated():
+            rows = self._session().connection.execute(self.dialect(sql), values).fetchall()
+            return list(rows)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write transaction as a context manager: all of it or nothing, durable on exit."""
+        return self._inside(self.begin_write)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Read transaction as a context manager: every query sees the same moment."""
+        return self._inside(self.begin_read)
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        for session in list(self._sessions):
+            session.close()
+        self._local = threading.local()
+
+    def schema_version(self) -> int:
+        """Version the stored schema says it has."""
+        rows = self.fetch(READ_VERSION)
+        if not rows:
+            return 0
+        try:
+            return int(rows[0][0])
+        except ValueError as error:
+            message = f"{self.label} has the schema version `{rows[0][0]}`, which is no number"
+            raise storage_failed(Cause.CORRUPT, message) from error
+
+    def check_version(self, version: int) -> None:
+        """Refuse a schema of a newer signoff, and an old one that may not be migrated."""
+        if version > VERSION:
+            raise SchemaTooNew(
+                f"{self.label} has schema {version}, this signoff knows up to {VERSION}",
+                facts={"found": version, "known": VERSION},
+            )
+        if version < VERSION and self.read_only:
+            message = f"{self.label} has schema {version}, this signoff needs {VERSION}"
+            raise storage_failed(Cause.ABSENT if version == 0 else Cause.OUTDATED, message)
+
+    def migrate(self, version: int) -> None:
+        """Bring the schema from `version` to the current one, inside the caller's transaction."""
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                self.execute(statement.format(bytes=self.bytes_type))
+        self.execute(WRITE_VERSION, str(VERSION))
+
+    @contextmanager
+    def _inside(self, begin: str) -> Iterator[None]:
+        with self._translated():
+            session = self._session()
+            if session.inside:
+                raise RuntimeError("a transaction is already open in this thread")
+            session.connection.execute(begin)
+            session.inside = True
+            try:
+                yield
+                session.connection.execute("COMMIT")
+            except BaseException:
+                self._roll_back(session)
+                raise
+            finally:
+                session.inside = False
+
+    def _roll_back(self, session: Session) -> None:
+        try:
+            session.connection.execute("ROLLBACK")
+        except self.driver_errors:
+            # Some failures end the transaction by themselves; a connection that cannot
+            # even say so is dropped, which rolls back too.
+            self._forget(session)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except self.driver_errors as error:
+            explained = self.explain(error)
+            if isinstance(explained, SignoffError) and explained.facts.get("cause") in POISONOUS:
+                self._forget(getattr(self._local, "session", None))
+            raise explained from error
+
+    def _session(self) -> Session:
+        session: Session | None = getattr(self._local, "session", None)
+        if session is None or session.pid != os.getpid():
+            session = Session(self.connect())
+            self._local.session = session
+            self._sessions.add(session)
+        return session
+
+    def _forget(self, session: Session | None) -> None:
+        if session is not None:
+            self._local.session = None
+            session.close()

@@ -1,0 +1,119 @@
+"""`approve` and `reject`: a person's decision on exactly what was shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from signoff.domain.findings import Finding, Severity
+from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.plan import Plan, PlanStatus
+from signoff.errors import Held, PlanConflict
+from signoff.planfile import parse
+from signoff.process import safe_search_path
+from signoff.usecases.history import read_history
+from signoff.usecases.marks import write_status
+from signoff.usecases.person import require_person, user_name
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.verify import require_valid
+from signoff.usecases.workbench import open_workspace
+from signoff.verification import Pins, protected_files, steering_of
+from signoff.workspace import read_ignore_rules
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What approval would pin; shown to the person before they decide."""
+
+    place: PlanPlace
+    plan: Plan
+    pins: Pins
+    warnings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Approval:
+    """The decision as recorded."""
+
+    place: PlanPlace
+    entry: Entry
+    status: PlanStatus
+
+
+def propose(site: Site, place: PlanPlace) -> Proposal:
+    """Verify the plan and take everything that approval would pin; nothing is run."""
+    text = place.read()
+    parsed = parse(text)
+    findings = require_valid(site, place, parsed)
+    site.home.keep_apart(place.workspace)
+    rules = read_ignore_rules(place.workspace)
+    workspace = open_workspace(site, place, rules, parsed.plan)
+    content = workspace.snapshot()
+    manifest = workspace.manifest(content.digest)
+
+    def read(path: str) -> bytes:
+        return workspace.read(content.digest, path)
+
+    steering = {
+        s.id: steering_of(s.contract, manifest, read)
+        for s in parsed.plan.subjects
+        if s.contract is not None
+    }
+    pins = Pins(
+        plan_digest=parsed.plan.plan_digest,
+        plan_text=text,
+        settings=site.settings.pinned(),
+        config_text=site.config_text(place.workspace),
+        search_path=safe_search_path(site.environ.get("PATH", ""), place.workspace),
+        workspace=str(place.workspace),
+        ignore_rules=rules.to_data(),
+        snapshot=content.digest,
+        protected=protected_files(parsed.plan, manifest),
+        steering={subject: found for subject, found in steering.items() if found},
+    )
+    notable = tuple(f for f in findings if f.severity is not Severity.NOTE)
+    return Proposal(place, parsed.plan, pins, notable)
+
+
+def approve(
+    site: Site, proposal: Proposal, *, interactive: bool, policy: str | None = None
+) -> Approval:
+    """Record the approval of exactly this proposal; stale ones are refused."""
+    by = require_person(site.environ, site.home.locks)
+    place = proposal.place
+    history = read_history(site.ledger, place.record.id)
+    if history.running:
+        raise Held(
+            f"run `{history.run_id}` of this plan is not over; it goes by its own pins",
+            f"signoff run {place.path}, or signoff cancel {place.path}",
+        )
+    if place.parse().plan.plan_digest != proposal.plan.plan_digest:
+        raise PlanConflict("the plan changed while it was shown", f"signoff approve {place.path}")
+    pins = site.ledger.put_blob(proposal.pins.to_bytes())
+    data = {
+        "plan_digest": proposal.plan.plan_digest,
+        "pins": pins,
+        "snapshot": proposal.pins.snapshot,
+        "by": by,
+        "interactive": interactive,
+        "policy": policy,
+    }
+    site.ledger.register_plan(place.record)
+    (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_APPROVED, data)])
+    write_status(place, PlanStatus.APPROVED)
+    return Approval(place, entry, PlanStatus.APPROVED)
+
+
+def reject(site: Site, place: PlanPlace, note: str) -> Approval:
+    """Record a person's no; the plan is a draft again."""
+    require_person(site.environ, site.home.locks)
+    history = read_history(site.ledger, place.record.id)
+    if history.running:
+        raise Held(
+            f"run `{history.run_id}` of this plan is not over",
+            f"signoff cancel {place.path}",
+        )
+    site.ledger.register_plan(place.record)
+    data = {"note": note, "by": user_name()}
+    (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_REJECTED, data)])
+    write_status(place, PlanStatus.DRAFT)
+    return Approval(place, entry, PlanStatus.DRAFT)

@@ -1,0 +1,187 @@
+"""`audit`: trusts no agent: chain, pins, then every contract on the workspace as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.plan import Contract, Postcondition, Step
+from signoff.domain.snapshot import Change
+from signoff.domain.verdict import Phase, Result
+from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
+from signoff.gate import Gate, RunState, Standing, StepState, evaluate
+from signoff.storage import ChainReport, Holder, hold
+from signoff.usecases.history import PlanHistory, fold_run, pinned_plan, read_history, read_pins
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.workbench import open_pinned_workspace, pin_watch, workspace_lock
+from signoff.verification import Bench, Case, Judge, Pins, guard_of_postcondition, guard_of_step
+
+
+class Finding(StrEnum):
+    """How one subject of the audit came out."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"
+    NOT_RERUN = "not re-run"
+    WAIVED = "waived"
+    UNPROVED = "unproved"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step or postcondition in the audit."""
+
+    subject: str
+    title: str
+    finding: Finding
+    message: str
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """The answer, and everything it rests on."""
+
+    place: PlanPlace
+    chain: ChainReport
+    signed_off_at: str | None
+    signed_off_on: str | None
+    content: str
+    drift: tuple[Change, ...]
+    edited: str
+    lines: tuple[Line, ...]
+
+    @property
+    def result(self) -> Result:
+        """Kept only if everything is; unknown when something could not be judged."""
+        findings = {line.finding for line in self.lines}
+        if Finding.UNKNOWN in findings:
+            return Result.UNKNOWN
+        proved = self.signed_off_at is not None and not self.edited
+        bad = findings & {Finding.BROKEN, Finding.UNPROVED}
+        return Result.KEPT if proved and not bad else Result.BROKEN
+
+
+def audit_plan(
+    site: Site, place: PlanPlace, tell: Callable[[str], None] = lambda _: None
+) -> AuditReport:
+    """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
+    chain = site.ledger.check_chain(place.record.id)
+    if not chain.holds:
+        raise LedgerBroken(
+            f"entry {chain.first_bad} of the ledger is not to be trusted: {chain.problem}",
+            facts={"first_bad": chain.first_bad},
+        )
+    history = read_history(site.ledger, place.record.id)
+    if history.run is None:
+        raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
+    pins = read_pins(site.ledger, history.run)
+    with hold(site.home.locks, workspace_lock(place), Holder.current(str(place.path))):
+        report = _audit(site, place, history, pins, chain, tell)
+    _record(site, report)
+    return report
+
+
+def _audit(
+    site: Site,
+    place: PlanPlace,
+    history: PlanHistory,
+    pins: Pins,
+    chain: ChainReport,
+    tell: Callable[[str], None],
+) -> AuditReport:
+    plan = pinned_plan(pins)
+    workspace = open_pinned_workspace(site, place, pins, plan)
+    state = fold_run(history, plan)
+    bench = Bench(pins.search_path, site.environ)
+    judge = Judge(workspace, place.workspace, pins, site.ledger, bench)
+    lines = _lines(state, judge, pins, tell)
+    content = workspace.snapshot().digest
+    at, on = _sign_off(history, state)
+    edited = pin_watch(place, pins).edited()
+    return AuditReport(
+        place=place,
+        chain=chain,
+        signed_off_at=at,
+        signed_off_on=on,
+        content=content,
+        drift=workspace.diff(on, content) if on and on != content else (),
+        edited=edited[1] if edited else "",
+        lines=lines,
+    )
+
+
+def _sign_off(history: PlanHistory, state: RunState) -> tuple[str | None, str | None]:
+    """The sign-off counts only if the gate, asked again about that content, is open."""
+    finished = history.finished
+    if finished is None or finished.data["outcome"] != Outcome.DONE:
+        return None, None
+    on: str = finished.data["snapshot"]
+    return (None, None) if evaluate(state, on).gate is Gate.SHUT else (finished.at, on)
+
+
+def _lines(
+    state: RunState, judge: Judge, pins: Pins, tell: Callable[[str], None]
+) -> tuple[Line, ...]:
+    gate = evaluate(state, state.snapshot)
+    lines: list[Line] = []
+    for step, standing in zip(state.schedule.steps, gate.steps, strict=True):
+        tell(step.id)
+        lines.append(_line(step, standing, _step_case(step, state, pins), judge))
+    posts = state.schedule.plan.postconditions
+    for post, standing in zip(posts, gate.postconditions, strict=True):
+        tell(post.id)
+        lines.append(_line(post, standing, _postcondition_case(post, pins), judge))
+    return tuple(lines)
+
+
+def _step_case(step: Step, state: RunState, pins: Pins) -> Case | None:
+    if step.contract is None:
+        return None
+    guard = guard_of_step(step, step.contract, pins, state.produced)
+    return Case(step.id, step.contract, Phase.AUDIT, guard)
+
+
+def _postcondition_case(post: Postcondition, pins: Pins) -> Case | None:
+    if post.contract is None:
+        return None
+    guard = guard_of_postcondition(post.id, post.contract, pins)
+    return Case(post.id, post.contract, Phase.AUDIT, guard)
+
+
+def _line(
+    subject: Step | Postcondition, standing: Standing, case: Case | None, judge: Judge
+) -> Line:
+    """A waived or unproved subject is never called kept, whatever its contract says now."""
+    title = standing.title
+    if standing.state is StepState.WAIVED:
+        return Line(subject.id, title, Finding.WAIVED, "a person went on without it")
+    if case is None:
+        return Line(subject.id, title, Finding.UNPROVED, "it has no contract")
+    if standing.state is not StepState.DONE:
+        return Line(subject.id, title, Finding.UNPROVED, f"it is {standing.state} in the ledger")
+    if case.contract.judged_once:
+        return Line(subject.id, title, Finding.NOT_RERUN, _why_not_rerun(case.contract))
+    verdict = judge.judge(case)
+    return Line(subject.id, title, Finding(verdict.result.value), verdict.message)
+
+
+def _why_not_rerun(contract: Contract) -> str:
+    return f"judged once (effects: {contract.effects}, holds: {contract.holds})"
+
+
+def _record(site: Site, report: AuditReport) -> None:
+    """An audit that cannot be written down is still an audit."""
+    data = {
+        "result": report.result,
+        "snapshot": report.content,
+        "drift": len(report.drift),
+        "lines": {line.subject: line.finding for line in report.lines},
+    }
+    try:
+        site.ledger.append(report.place.record.id, [Draft(Kind.AUDITED, data)])
+    except SignoffError:
+        return

@@ -1,0 +1,54 @@
+"""`cancel`: end a run for good; whoever drives it is fenced out at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.plan import PlanStatus
+from signoff.errors import NoSuchRun
+from signoff.storage import Holder
+from signoff.usecases.history import read_history
+from signoff.usecases.marks import write_status
+from signoff.usecases.person import require_person
+from signoff.usecases.site import PlanPlace, Site
+
+
+@dataclass(frozen=True)
+class CancelReport:
+    """Which run was ended, and whether a live driver had to be stopped."""
+
+    place: PlanPlace
+    run: str
+    stopped: int | None
+
+
+def cancel_run(site: Site, place: PlanPlace, note: str) -> CancelReport:
+    """Void the driver's fence, record the end, then stop the driver if it lives here."""
+    by = require_person(site.environ, site.home.locks)
+    history = read_history(site.ledger, place.record.id)
+    run = history.run_id
+    if not history.running or run is None:
+        raise NoSuchRun(f"plan `{place.name}` has no run to cancel", f"signoff status {place.path}")
+    record = site.ledger.run_record(run)
+    fence = site.ledger.take_over(run, Holder.current(str(place.path)))
+    data: dict[str, Any] = {"outcome": Outcome.CANCELLED, "by": by, "note": note}
+    data |= {"snapshot": None, "waived": []}
+    site.ledger.append(place.record.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
+    write_status(place, PlanStatus.FAILED)
+    return CancelReport(place, run, _stop(record.holder) if record else None)
+
+
+def _stop(holder: Holder) -> int | None:
+    """Ask the driver to end, as Ctrl-C would; it kills what it started."""
+    if holder.host != os.uname().nodename or holder.pid == os.getpid():
+        return None
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(holder.pid, signal.SIGINT)
+        return holder.pid
+    return None

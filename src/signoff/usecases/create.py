@@ -1,0 +1,93 @@
+"""`init` and `new`: first files for people to fill in; nothing that exists is overwritten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.errors import PlanConflict
+from signoff.settings import REPOSITORY_FILE
+from signoff.storage import Vault, durable_replace, find_repository, plan_slug
+from signoff.usecases.site import Site, vault_folder
+
+PLAN_TEMPLATE = """\
+---
+type: plan
+status: draft
+owner: orchestrator
+---
+
+# {title}
+
+**Context:** What is the situation, and why does it matter? This goes into every prompt.
+**Budget:** 30 minutes
+
+## Steps
+
+### 1. Say hello
+
+**target:** coder
+**task:**
+Create a file `hello.txt` that contains the word hello.
+
+**contract:**
+```shell
+grep -q hello hello.txt
+```
+exit_code == 0
+**on_fail:** retry(2), then escalate
+"""
+
+CONFIG_TEMPLATE = """\
+# Who does the work. A role's command gets the prompt on standard input,
+# or in the place of {prompt}, and runs in the workspace.
+#
+# [roles.coder]
+# command = "claude -p"
+# env = ["ANTHROPIC_API_KEY"]   # passed on from your environment; everything else is left out
+# timeout_s = 1200
+"""
+
+
+@dataclass(frozen=True)
+class CreateReport:
+    """Which files were made, and which were there before."""
+
+    created: tuple[Path, ...]
+    kept: tuple[Path, ...]
+
+
+def init(site: Site) -> CreateReport:
+    """A vault, a configuration and a first plan in the repository around here."""
+    repository = find_repository(site.cwd)
+    top = repository.top if repository else site.cwd
+    folder = vault_folder(site.cwd)
+    created, kept = [], []
+    config = top / REPOSITORY_FILE
+    if config.exists():
+        kept.append(config)
+    else:
+        durable_replace(config, CONFIG_TEMPLATE.encode())
+        created.append(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    plan = folder / "PLAN.md"
+    if Vault(folder).list_plans():
+        kept.append(plan)
+    else:
+        Vault(folder).swap_plan("", expected=None, text=PLAN_TEMPLATE.format(title="My first plan"))
+        created.append(plan)
+    return CreateReport(tuple(created), tuple(kept))
+
+
+def new_plan(site: Site, name: str) -> CreateReport:
+    """A named plan in the vault, from the template."""
+    slug = plan_slug(name)
+    folder = vault_folder(site.cwd)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = PLAN_TEMPLATE.format(title=slug.replace("-", " ").capitalize())
+    path = folder / f"PLAN-{slug}.md"
+    try:
+        Vault(folder).swap_plan(slug, expected=None, text=text)
+    except PlanConflict as error:
+        raise PlanConflict(f"plan `{slug}` exists already: `{path}`", f"edit `{path}`") from error
+    return CreateReport((path,), ())

@@ -1,0 +1,69 @@
+"""`diff`: what changed in the plan since it was approved, and in the workspace since then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from signoff.domain.ledger import Kind
+from signoff.domain.snapshot import Change
+from signoff.errors import NoSuchRun, UsageError
+from signoff.planfile import plan_digest, unified
+from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.workbench import open_pinned_workspace
+
+
+@dataclass(frozen=True)
+class DiffReport:
+    """Two texts: the plan against its pin, the content between two snapshots."""
+
+    place: PlanPlace
+    plan: str
+    old: str
+    new: str
+    changes: tuple[Change, ...]
+    content: str
+
+
+def diff_plan(
+    site: Site, place: PlanPlace, step: str | None = None, attempt: int | None = None
+) -> DiffReport:
+    """Since approval, or what one attempt at a step changed."""
+    history = read_history(site.ledger, place.record.id)
+    newest = history.run or history.approval
+    if newest is None:
+        raise NoSuchRun(f"plan `{place.name}` was never approved", f"signoff approve {place.path}")
+    pins = read_pins(site.ledger, newest)
+    workspace = open_pinned_workspace(site, place, pins, pinned_plan(pins))
+    if step is None:
+        old, new = pins.snapshot, workspace.snapshot().digest
+    else:
+        old, new = _around_attempt(history, pins.snapshot, step, attempt)
+    text = place.read()
+    same = plan_digest(text) == pins.plan_digest
+    return DiffReport(
+        place=place,
+        plan="" if same else unified(pins.plan_text, text, place.path.name),
+        old=old,
+        new=new,
+        changes=workspace.diff(old, new),
+        content=workspace.text_diff(old, new),
+    )
+
+
+def _around_attempt(
+    history: PlanHistory, first: str, step: str, attempt: int | None
+) -> tuple[str, str]:
+    """The content before and after an attempt; the newest one unless a number is given."""
+    before, found = first, None
+    for entry in history.entries:
+        if entry.run != history.run_id or "snapshot" not in entry.data:
+            continue
+        if entry.kind is Kind.ATTEMPT_FINISHED:
+            if entry.step == step and attempt in (None, entry.attempt):
+                found = (before, entry.data["snapshot"])
+            before = entry.data["snapshot"]
+    if found is None:
+        which = f"attempt {attempt} at step `{step}`" if attempt else f"attempt at step `{step}`"
+        raise UsageError(f"no finished {which} in the newest run", f"signoff log {history.run_id}")
+    return found

@@ -1,0 +1,84 @@
+"""What the ledger says about a plan as a whole: approvals, runs, and its computed status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.plan import Plan, PlanStatus
+from signoff.gate import RunState
+from signoff.planfile import parse
+from signoff.storage import Ledger
+from signoff.verification import Pins
+
+
+@dataclass(frozen=True)
+class PlanHistory:
+    """The newest approval and run, and every entry they were computed from."""
+
+    entries: tuple[Entry, ...]
+    verified: str | None = None
+    approval: Entry | None = None
+    run: Entry | None = None
+    finished: Entry | None = None
+
+    @property
+    def run_id(self) -> str | None:
+        """The newest run."""
+        return self.run.run if self.run is not None else None
+
+    @property
+    def running(self) -> bool:
+        """Whether a run was begun and is not over."""
+        return self.run is not None and self.finished is None
+
+    def status(self, plan_digest: str) -> PlanStatus:
+        """Computed, never read from the file: what may be said of this very text."""
+        if self.running:
+            return PlanStatus.IN_PROGRESS
+        approved = self.approval is not None and self.approval.data["plan_digest"] == plan_digest
+        if not approved or self.approval is None:
+            return PlanStatus.VERIFIED if self.verified == plan_digest else PlanStatus.DRAFT
+        if self.run is None or self.run.seq < self.approval.seq or self.finished is None:
+            return PlanStatus.APPROVED
+        outcome = Outcome(self.finished.data["outcome"])
+        if outcome is Outcome.REVISED:
+            return PlanStatus.DRAFT
+        return PlanStatus.DONE if outcome is Outcome.DONE else PlanStatus.FAILED
+
+
+def read_history(ledger: Ledger, plan_id: str) -> PlanHistory:
+    """Fold the plan's entries once."""
+    entries = tuple(ledger.entries(plan_id))
+    verified: str | None = None
+    approval: Entry | None = None
+    run: Entry | None = None
+    finished: Entry | None = None
+    for entry in entries:
+        if entry.kind is Kind.PLAN_VERIFIED:
+            verified = entry.data["plan_digest"]
+        elif entry.kind is Kind.PLAN_APPROVED:
+            approval = entry
+        elif entry.kind in (Kind.PLAN_REJECTED, Kind.PLAN_DRAFTED):
+            approval, verified = None, None
+        elif entry.kind is Kind.RUN_STARTED:
+            run, finished = entry, None
+        elif entry.kind is Kind.RUN_FINISHED and run is not None and entry.run == run.run:
+            finished = entry
+    return PlanHistory(entries, verified, approval, run, finished)
+
+
+def read_pins(ledger: Ledger, entry: Entry) -> Pins:
+    """The pins that an approval or a run's beginning names."""
+    return Pins.from_bytes(ledger.get_blob(entry.data["pins"]))
+
+
+def pinned_plan(pins: Pins) -> Plan:
+    """The plan as it was approved."""
+    return parse(pins.plan_text).plan
+
+
+def fold_run(history: PlanHistory, plan: Plan) -> RunState:
+    """Where the newest run stands; an empty state when there is none."""
+    return RunState(plan, history.run_id or "").apply_all(history.entries)

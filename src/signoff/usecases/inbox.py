@@ -1,0 +1,93 @@
+"""`inbox` and `answer`: questions for people, and their decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from signoff.domain.escalation import Choice
+from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.errors import NothingToAnswer
+from signoff.storage import Ledger
+from signoff.usecases.person import require_person
+from signoff.usecases.site import Site
+
+
+@dataclass(frozen=True)
+class Item:
+    """One open question with everything needed to answer it."""
+
+    id: str
+    plan: str
+    path: str
+    step: str | None
+    question: str
+    context: dict[str, Any]
+    choices: tuple[Choice, ...]
+    at: str
+
+
+@dataclass(frozen=True)
+class AnswerReport:
+    """A decision as recorded."""
+
+    item: Item
+    choice: Choice
+    note: str
+
+
+def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[Item, ...]:
+    """Every open question, oldest first; runs that are over ask nothing any more."""
+    known = {record.id: record for record in ledger.plans()}
+    items = []
+    for entry in ledger.open_escalations(plan_id):
+        if ledger.run_is_over(entry.plan, entry.run or ""):
+            continue
+        record = known.get(entry.plan)
+        name = (record.name or "PLAN.md") if record else entry.plan
+        items.append(_item(entry, name, record.path if record else ""))
+    return tuple(items)
+
+
+def answer(
+    site: Site, item_id: str, choice: Choice, note: str, *, interactive: bool
+) -> AnswerReport:
+    """Record a person's decision; a waiver is its own entry, always shown."""
+    by = require_person(site.environ, site.home.locks)
+    found = [e for e in site.ledger.open_escalations() if e.data["id"] == item_id]
+    items = {item.id: item for item in open_items(site.ledger)}
+    if not found or item_id not in items:
+        raise NothingToAnswer(f"no open question has the id `{item_id}`")
+    entry, item = found[0], items[item_id]
+    if choice not in item.choices:
+        offered = ", ".join(item.choices)
+        raise NothingToAnswer(
+            f"`{choice}` is not an answer to `{item_id}`", f"choose one of: {offered}"
+        )
+    data = {
+        "id": item_id,
+        "choice": choice,
+        "note": note,
+        "by": by,
+        "interactive": interactive,
+    }
+    drafts = [Draft(Kind.ESCALATION_ANSWERED, data, entry.run, entry.step)]
+    if choice is Choice.WAIVE:
+        waiver = {"escalation": item_id, "by": by, "note": note}
+        drafts.append(Draft(Kind.STEP_WAIVED, waiver, entry.run, entry.step))
+    site.ledger.append(entry.plan, drafts)
+    return AnswerReport(item, choice, note)
+
+
+def _item(entry: Entry, name: str, path: str) -> Item:
+    data = entry.data
+    return Item(
+        id=data["id"],
+        plan=name,
+        path=path,
+        step=entry.step,
+        question=data["question"],
+        context=data["context"],
+        choices=tuple(Choice(c) for c in data["choices"]),
+        at=entry.at,
+    )

@@ -1,0 +1,217 @@
+"""`run`: drive an approved plan until it is over or must wait; the same call resumes it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from signoff.agents import CommandAgent, check_role
+from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.plan import Plan, PlanStatus
+from signoff.errors import NotApproved, UnknownRole, UsageError
+from signoff.orchestrator import (
+    Appended,
+    Drive,
+    Mission,
+    PlanFileProjection,
+    Reporter,
+)
+from signoff.settings import HUMAN_ROLE, Settings, settings_from_pin
+from signoff.storage import Fence, Holder, hold
+from signoff.testing.crash import CrashPoint, reach
+from signoff.usecases.approve import approve, propose
+from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.inbox import Item, open_items
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.status import StatusReport, status_of
+from signoff.usecases.workbench import open_pinned_workspace, pin_watch, workspace_lock
+from signoff.verification import Bench, Judge, Pins
+
+
+class Engine(Protocol):
+    """Whatever makes a drive durable."""
+
+    def drive(self, run: str, drive: Callable[[], Outcome | None]) -> Outcome | None:
+        """Drive the run; None when it waits for a person."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the person asked for."""
+
+    yes: bool = False
+    roles: Mapping[str, str] | None = None
+    cancelled: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """How it stands after driving; `outcome` is None while the run waits for a person."""
+
+    outcome: Outcome | None
+    status: StatusReport
+    inbox: tuple[Item, ...]
+    nothing_to_do: bool = False
+
+
+def run_plan(
+    site: Site,
+    place: PlanPlace,
+    options: RunOptions,
+    reporter: Reporter,
+    engine: Callable[[], Engine],
+) -> RunReport:
+    """Take the plan and its workspace, then drive; whoever else holds them is named."""
+    site.home.keep_apart(place.workspace)
+    site.home.keep_reserve()
+    holder = Holder.current(str(place.path))
+    with _held(site, place, holder):
+        history = read_history(site.ledger, place.record.id)
+        if not history.running:
+            settled = _already_over(site, place, history)
+            if settled is not None:
+                return settled
+            entry = _require_approval(site, place, history, options)
+        else:
+            assert history.run is not None
+            entry = history.run
+        pins = read_pins(site.ledger, entry)
+        plan = pinned_plan(pins)
+        _same_workspace(place, pins)
+        settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
+        _check_roles(plan, settings, pins.search_path)
+        run, fence = _begin(site, place, history, entry, holder, reporter)
+        mission = _mission(site, place, pins, plan, settings, options, reporter, run, fence)
+        reach(CrashPoint.RUN_STARTED)
+        outcome = engine().drive(run, Drive(mission).drive)
+    return _report(site, place, outcome)
+
+
+@contextmanager
+def _held(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
+    """One driver per plan and one plan per workspace; both locks die with the process."""
+    with (
+        hold(site.home.locks, f"plan-{place.record.id}", holder),
+        hold(site.home.locks, workspace_lock(place), holder),
+    ):
+        yield
+
+
+def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunReport | None:
+    """A plan that is signed off is not run again unless it is approved again."""
+    if history.finished is None:
+        return None
+    if history.status(place.parse().plan.plan_digest) is not PlanStatus.DONE:
+        return None
+    return replace(_report(site, place, Outcome.DONE), nothing_to_do=True)
+
+
+def _require_approval(
+    site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions
+) -> Entry:
+    digest = place.parse().plan.plan_digest
+    status = history.status(digest)
+    if history.approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED):
+        return history.approval
+    given = site.settings.with_roles(options.roles or {})
+    proposal = propose(replace(site, settings=given), place)
+    if options.yes:
+        return approve(site, proposal, interactive=False).entry
+    if site.settings.auto_approve:
+        return approve(site, proposal, interactive=False, policy="auto_approve").entry
+    changed = history.approval is not None
+    why = "changed since it was approved" if changed else "was not approved"
+    raise NotApproved(f"plan `{place.name}` {why}", f"signoff approve {place.path}")
+
+
+def _same_workspace(place: PlanPlace, pins: Pins) -> None:
+    if pins.workspace != str(place.workspace):
+        raise UsageError(
+            f"the plan was approved for `{pins.workspace}`, not for `{place.workspace}`",
+            f"signoff run {place.path} --workspace {pins.workspace}, or approve it again",
+        )
+
+
+def _check_roles(plan: Plan, settings: Settings, search_path: str) -> None:
+    for target in dict.fromkeys(step.target for step in plan.steps):
+        if target == HUMAN_ROLE:
+            continue
+        if target not in settings.roles:
+            raise UnknownRole(
+                f"nobody is configured for role `{target}`",
+                f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
+            )
+        check_role(settings.roles[target], search_path)
+
+
+def _begin(
+    site: Site,
+    place: PlanPlace,
+    history: PlanHistory,
+    entry: Entry,
+    holder: Holder,
+    reporter: Reporter,
+) -> tuple[str, Fence]:
+    """A new run, or the unfinished one taken over with a higher fence."""
+    plan_id = place.record.id
+    if history.running and history.run_id is not None:
+        run = history.run_id
+        fence = site.ledger.take_over(run, holder)
+        draft = Draft(Kind.RUN_RESUMED, {"fence": fence.token, **holder.facts()}, run=run)
+    else:
+        run = secrets.token_hex(4)
+        fence = site.ledger.begin_run(plan_id, run, holder)
+        data = {
+            "pins": entry.data["pins"],
+            "plan_digest": entry.data["plan_digest"],
+            "workspace": str(place.workspace),
+            "resumes": history.run_id,
+            **holder.facts(),
+        }
+        draft = Draft(Kind.RUN_STARTED, data, run=run)
+    for appended in site.ledger.append(plan_id, [draft], fence=fence):
+        reporter.tell(Appended(appended))
+    return run, fence
+
+
+def _mission(
+    site: Site,
+    place: PlanPlace,
+    pins: Pins,
+    plan: Plan,
+    settings: Settings,
+    options: RunOptions,
+    reporter: Reporter,
+    run: str,
+    fence: Fence,
+) -> Mission:
+    workspace = open_pinned_workspace(site, place, pins, plan)
+    bench = Bench(pins.search_path, site.environ, options.cancelled)
+    return Mission(
+        plan_id=place.record.id,
+        run=run,
+        plan=plan,
+        plan_path=place.path,
+        pins=pins,
+        settings=settings,
+        root=place.workspace,
+        exchange=site.home.logs / "attempts",
+        ledger=site.ledger,
+        fence=fence,
+        workspace=workspace,
+        judge=Judge(workspace, place.workspace, pins, site.ledger, bench),
+        agent=CommandAgent(site.environ, pins.search_path),
+        projection=PlanFileProjection(place.path),
+        watch=pin_watch(place, pins),
+        reporter=reporter,
+        read_topic=place.vault.read_topic,
+        cancelled=options.cancelled,
+    )
+
+
+def _report(site: Site, place: PlanPlace, outcome: Outcome | None) -> RunReport:
+    return RunReport(outcome, status_of(site, place), open_items(site.ledger, place.record.id))

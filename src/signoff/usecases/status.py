@@ -1,0 +1,89 @@
+"""`status`: where a plan stands, from the ledger; shown as of the newest recorded content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from signoff.domain.plan import Plan, PlanStatus
+from signoff.domain.verdict import Isolation
+from signoff.errors import PlanNotFound, PlanUnreadable
+from signoff.gate import GateReport, evaluate
+from signoff.planfile import parse
+from signoff.usecases.history import (
+    PlanHistory,
+    fold_run,
+    pinned_plan,
+    read_history,
+    read_pins,
+)
+from signoff.usecases.site import PlanPlace, Site
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What the newest run used so far."""
+
+    tokens: int
+    usd: float
+    work_s: float
+
+
+@dataclass(frozen=True)
+class StatusReport:
+    """Everything `status` shows; every line is computed."""
+
+    place: PlanPlace
+    title: str
+    status: PlanStatus
+    run: str | None
+    gate: GateReport
+    as_of: str | None
+    edited: bool
+    spent: Spending
+    isolation: Isolation
+    signed_off_at: str | None
+    signed_off_on: str | None
+
+
+def status_of(site: Site, place: PlanPlace) -> StatusReport:
+    """Fold the ledger; the plan that counts is the pinned one, once there is a run."""
+    history = read_history(site.ledger, place.record.id)
+    written = _written_plan(place)
+    pinned = _pinned(site, history)
+    plan = pinned or written
+    if plan is None:
+        raise PlanNotFound(f"no readable plan at `{place.path}`", f"signoff log {place.path}")
+    state = fold_run(history, plan)
+    digest = written.plan_digest if written is not None else plan.plan_digest
+    edited = pinned is not None and digest != pinned.plan_digest
+    over = history.finished is not None and not edited
+    done = over and history.status(plan.plan_digest) is PlanStatus.DONE
+    finished = history.finished
+    return StatusReport(
+        place=place,
+        title=plan.title,
+        status=history.status(digest),
+        run=history.run_id,
+        gate=evaluate(state, state.snapshot),
+        as_of=state.snapshot,
+        edited=edited,
+        spent=Spending(state.spent.tokens, state.spent.usd, round(state.spent_s, 3)),
+        isolation=Isolation.NONE,
+        signed_off_at=finished.at if done and finished else None,
+        signed_off_on=finished.data["snapshot"] if done and finished else None,
+    )
+
+
+def _written_plan(place: PlanPlace) -> Plan | None:
+    try:
+        return parse(place.read()).plan
+    except (PlanNotFound, PlanUnreadable):
+        return None
+
+
+def _pinned(site: Site, history: PlanHistory) -> Plan | None:
+    """The plan of the newest run, unless a newer approval stands; None without either."""
+    newest = history.run
+    if history.approval is not None and (newest is None or newest.seq < history.approval.seq):
+        return None
+    return pinned_plan(read_pins(site.ledger, newest)) if newest is not None else None

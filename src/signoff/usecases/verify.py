@@ -1,0 +1,71 @@
+"""`verify`: static checks of a plan; a clean draft becomes verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from signoff.domain.findings import Finding, Severity
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.plan import Plan, PlanStatus
+from signoff.errors import PlanInvalid
+from signoff.planfile import Parsed, parse
+from signoff.planfile.verify import verify
+from signoff.process import safe_search_path
+from signoff.usecases.history import read_history
+from signoff.usecases.marks import write_status
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.surroundings import RealSurroundings
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """What static verification found."""
+
+    place: PlanPlace
+    plan: Plan
+    findings: tuple[Finding, ...]
+    status: PlanStatus
+
+    @property
+    def ok(self) -> bool:
+        """Only errors stop a plan."""
+        return not any(f.severity is Severity.ERROR for f in self.findings)
+
+
+def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
+    """Check, record, and show the new status in the file."""
+    text = place.read()
+    parsed = parse(text)
+    findings = find(site, place, parsed)
+    report = VerifyReport(place, parsed.plan, findings, PlanStatus.DRAFT)
+    history = read_history(site.ledger, place.record.id)
+    digest = parsed.plan.plan_digest
+    status = history.status(digest)
+    if report.ok and status is PlanStatus.DRAFT:
+        site.ledger.register_plan(place.record)
+        site.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
+        status = PlanStatus.VERIFIED
+        write_status(place, status)
+    return VerifyReport(place, parsed.plan, findings, status)
+
+
+def find(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
+    """All findings about a parsed plan in its place."""
+    path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
+    around = RealSurroundings(place.workspace, place.vault, path, site.settings)
+    return verify(parsed, around)
+
+
+def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
+    """The findings, or PlanInvalid naming the first error."""
+    findings = find(site, place, parsed)
+    errors = [f for f in findings if f.severity is Severity.ERROR]
+    if errors:
+        first = errors[0]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise PlanInvalid(
+            f"{place.path.name}:{first.line}: {first.message}{more}\n  {first.text.strip()}",
+            f"signoff verify {place.path}",
+            {"findings": len(errors)},
+        )
+    return findings

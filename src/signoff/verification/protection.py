@@ -1,0 +1,104 @@
+"""Protected files: compared byte for byte with their pin, additions and removals included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from signoff.domain.globs import matches_any
+from signoff.domain.plan import Contract, Step
+from signoff.domain.snapshot import Manifest
+from signoff.verification.pins import Pins, fingerprint
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What must not have changed when a subject is judged."""
+
+    protects: tuple[str, ...] = ()
+    may_change: tuple[str, ...] = ()
+    pinned: Mapping[str, str] | None = None  # approved fingerprints of protected files
+    produced: Mapping[str, str] | None = None  # fingerprints of files that accepted steps produced
+    steering: Mapping[str, str] | None = None  # what steers the contract's runner, as approved
+
+
+def guard_of_step(
+    step: Step, contract: Contract, pins: Pins, produced: Mapping[str, Mapping[str, str]]
+) -> Guard:
+    """What must not have changed when this step is judged; what it owns itself may."""
+    others: dict[str, str] = {}
+    for owner, files in produced.items():
+        if owner != step.id:
+            others.update(files)
+    return Guard(
+        protects=step.protects,
+        may_change=(*contract.may_change, *step.produces),
+        pinned=pins.protected,
+        produced=others,
+        steering=pins.steering.get(step.parent or step.id, {}),
+    )
+
+
+def guard_of_postcondition(subject: str, contract: Contract, pins: Pins) -> Guard:
+    """What must not have changed when a postcondition is judged."""
+    return Guard(may_change=contract.may_change, steering=pins.steering.get(subject, {}))
+
+
+@dataclass(frozen=True)
+class Tampering:
+    """One path that differs from its pin, and the rule it breaks."""
+
+    path: str
+    rule: str
+
+
+def find_tampering(
+    guard: Guard, manifest: Manifest, steering_now: Mapping[str, str]
+) -> tuple[Tampering, ...]:
+    """Every protected thing that is not as pinned, unless the step says it may change."""
+    found = [
+        *_protected_changes(guard, manifest),
+        *_produced_changes(guard, manifest),
+        *_steering_changes(guard, steering_now),
+    ]
+    allowed = guard.may_change
+    return tuple(t for t in found if not matches_any(allowed, t.path.partition("#")[0]))
+
+
+def _protected_changes(guard: Guard, manifest: Manifest) -> list[Tampering]:
+    if not guard.protects:
+        return []
+    pinned = guard.pinned or {}
+    expected = {p: f for p, f in pinned.items() if matches_any(guard.protects, p)}
+    actual = {p: fingerprint(s) for p, s in manifest.items() if matches_any(guard.protects, p)}
+    return [
+        Tampering(path, f"protected file {_difference(expected, actual, path)}")
+        for path in sorted(expected.keys() | actual.keys())
+        if expected.get(path) != actual.get(path)
+    ]
+
+
+def _produced_changes(guard: Guard, manifest: Manifest) -> list[Tampering]:
+    produced = guard.produced or {}
+    now = {path: fingerprint(manifest[path]) for path in produced if path in manifest}
+    return [
+        Tampering(path, f"output of an accepted step {_difference(produced, now, path)}")
+        for path in sorted(produced)
+        if produced[path] != now.get(path)
+    ]
+
+
+def _steering_changes(guard: Guard, now: Mapping[str, str]) -> list[Tampering]:
+    if guard.steering is None:
+        return []
+    return [
+        Tampering(name, f"what steers the check {_difference(guard.steering, now, name)}")
+        for name in sorted(guard.steering.keys() | now.keys())
+        if guard.steering.get(name) != now.get(name)
+    ]
+
+
+def _difference(old: Mapping[str, str], new: Mapping[str, str], key: str) -> str:
+    if key not in old:
+        return "was added"
+    return "was changed" if key in new else "was removed"

@@ -1,0 +1,63 @@
+"""What steers a check without being its subject: pinned at approval, compared when judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from signoff.domain.plan import Contract
+from signoff.domain.snapshot import Manifest
+from signoff.planfile.verify import analyse
+from signoff.verification.steering.content import Content, inside
+from signoff.verification.steering.launchers import invocations_of
+from signoff.verification.steering.rule_python import steer_python_path
+from signoff.verification.steering.rule_scripts import execute, steer_executed
+from signoff.verification.steering.rules import RULES, Pin
+from signoff.verification.steering.trail import Invocation, ShellText, Trail
+
+__all__ = ["steering_of"]
+
+MOST_LOOKED_AT = 400
+_PINS_BY_TOOL: dict[str, list[Pin]] = {
+    tool: [rule.pin for rule in RULES if tool in rule.tools]
+    for tool in frozenset[str]().union(*(rule.tools for rule in RULES))
+}
+
+
+def steering_of(
+    contract: Contract, manifest: Manifest, read: Callable[[str], bytes]
+) -> dict[str, str]:
+    """Name → digest of everything in the content that steers the contract's command.
+
+    Names are paths, or `path#section` where only a part of the file steers. Scripts, recipes and
+    package scripts that the command runs are looked into in turn. What the shell analysis cannot
+    see through (`eval "$X"`, `$TOOL`, a program that starts others) adds nothing: `verify` says
+    "cannot tell" about it, and `**protects:**` is the way to name it.
+    """
+    trail = Trail(Content(manifest, read))
+    trail.follow(ShellText(contract.command, ""))
+    seen: set[ShellText | Invocation] = set()
+    while trail.ahead and len(seen) < MOST_LOOKED_AT:
+        what = trail.ahead.pop(0)
+        if what not in seen:
+            seen.add(what)
+            _look_at(what, trail)
+    return dict(sorted(trail.pinned.items()))
+
+
+def _look_at(what: ShellText | Invocation, trail: Trail) -> None:
+    if isinstance(what, Invocation):
+        for pin in _PINS_BY_TOOL.get(what.tool, ()):
+            pin(what, trail)
+        if what.path:
+            steer_executed(what, trail)
+        return
+    facts = analyse(what.text)
+    for script in facts.scripts:
+        path = inside(what.folder, script.path)
+        if path is not None:
+            for found in trail.content.matching(path):
+                execute(found, what.folder, trail)
+    for call in invocations_of(facts, what.folder):
+        if call.tool not in facts.functions:
+            trail.follow(call)
+    steer_python_path(what.text, what.folder, trail)

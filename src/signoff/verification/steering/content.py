@@ -1,0 +1,128 @@
+"""One content of a workspace as steering rules see it: paths by place and name, links followed."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from signoff.domain.globs import has_wildcard, matches
+from signoff.domain.snapshot import FileKind, FileState, Manifest
+
+LARGEST_READ_BYTES = 2_000_000
+_MOST_LINKS = 40
+_END = "\0"
+
+
+class Content:
+    """A manifest with the questions that rules ask of it; an index is built only when needed."""
+
+    def __init__(self, manifest: Manifest, read: Callable[[str], bytes]):
+        self.manifest = manifest
+        self._read = read
+
+    def state(self, path: str) -> FileState | None:
+        """What lies at a path."""
+        return self.manifest.get(path)
+
+    def has(self, path: str) -> bool:
+        """Whether a file, link or other entry lies at the path."""
+        state = self.manifest.get(path)
+        return state is not None and state.kind is not FileKind.DIRECTORY
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a regular file of reasonable size."""
+        state = self.manifest.get(path)
+        if state is None or state.kind is not FileKind.FILE or state.size > LARGEST_READ_BYTES:
+            return None
+        return self._read(path)
+
+    def trace(self, path: str) -> tuple[list[str], str]:
+        """The symbolic links met on the way to a path, and the path where they lead.
+
+        A link that leaves the workspace ends the trace: what lies there is not content.
+        """
+        links: list[str] = []
+        done = ""
+        ahead = path.split("/")
+        while ahead:
+            here = posixpath.join(done, ahead.pop(0))
+            state = self.manifest.get(here)
+            if state is None or state.kind is not FileKind.LINK:
+                done = here
+                continue
+            links.append(here)
+            target = self._target(here)
+            if target is None or len(links) > _MOST_LINKS:
+                return links, here
+            done, ahead = "", [*target.split("/"), *ahead]
+        return links, done
+
+    def _target(self, link: str) -> str | None:
+        """Where a link points, as a workspace path; None when outside."""
+        text = self._read(link).decode("utf-8", "surrogateescape")
+        return None if text.startswith("/") else inside(posixpath.dirname(link), text)
+
+    def in_folder(self, folder: str, pattern: str) -> list[str]:
+        """The paths directly in a folder whose name matches."""
+        if not has_wildcard(pattern):
+            path = posixpath.join(folder, pattern)
+            return [path] if self.has(path) else []
+        return [p for p in self.anywhere(pattern) if posixpath.dirname(p) == folder]
+
+    def anywhere(self, pattern: str) -> list[str]:
+        """The paths in any folder whose name matches; a pattern has at most one `*`."""
+        before, star, after = pattern.partition("*")
+        needle = f"/{before}" if star and before else f"{before}{after}{_END}"
+        found = self._containing(needle if star else f"/{needle}")
+        return [p for p in found if fnmatchcase(posixpath.basename(p), pattern) and self.has(p)]
+
+    def below(self, start: str) -> list[str]:
+        """The paths that begin with this text."""
+        return self._containing(f"{_END}/{start}")
+
+    def matching(self, pattern: str) -> list[str]:
+        """The paths that a shell pattern stands for."""
+        if not has_wildcard(pattern):
+            return [pattern]
+        return [path for path in self.manifest if matches(pattern, path)]
+
+    def is_folder(self, path: str) -> bool:
+        """Whether something lies below the path, or it is an empty folder."""
+        return bool(self.below(f"{path}/")) or (path in self.manifest and not self.has(path))
+
+    def _containing(self, needle: str) -> list[str]:
+        # One search over one long text is far cheaper than a look at every path.
+        found: dict[str, None] = {}
+        text = self._all_paths
+        at = text.find(needle)
+        while at >= 0:
+            start = text.rfind(_END, 0, at + 1) + 2
+            end = text.find(_END, max(at + 1, start))
+            found[text[start:end]] = None
+            at = text.find(needle, end)
+        return list(found)
+
+    @cached_property
+    def _all_paths(self) -> str:
+        """Every path between separators that no path can contain, with a slash before it."""
+        return f"{_END}/{f'{_END}/'.join(self.manifest)}{_END}"
+
+
+def inside(folder: str, path: str) -> str | None:
+    """A path named from a folder, as a workspace path; None when it leads outside."""
+    if path.startswith(("/", "~")):
+        return None
+    joined = posixpath.normpath(posixpath.join(folder, path))
+    if joined == ".." or joined.startswith("../"):
+        return None
+    return "" if joined == "." else joined
+
+
+def upwards(folder: str) -> Iterator[str]:
+    """The folder and every folder around it, the workspace itself last."""
+    while folder:
+        yield folder
+        folder = posixpath.dirname(folder)
+    yield ""

@@ -1,0 +1,221 @@
+"""Reading a makefile as far as steering needs it: rules by target, and what is no rule."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_ASSIGNMENT = re.compile(
+    r"(?:(?:export|override|private)\s+)*([^\s:=#?+!]+)\s*(\?|::?:?|\+|!)?=\s*(.*)", re.DOTALL
+)
+_INCLUDE = re.compile(r"\s*(?:-include|sinclude|include)\s+(.*)", re.DOTALL)
+_DIRECTIVE = re.compile(
+    r"\s*(?:-?include|sinclude|vpath|(?:un)?export|override|(?:un)?define|-?load)\s+[^\s:]"
+)
+_DEFINE = re.compile(r"\s*(?:(?:export|override)\s+)*define\s+\S")
+_CONDITION = re.compile(r" *(ifn?eq|ifn?def|else|endif)\b")
+_REFERENCE = re.compile(r"\$(?:\(([\w.-]+)\)|\{([\w.-]+)\})")
+_SPECIAL = re.compile(r"\.[A-Z_]+")
+_PHONY = ".PHONY"
+_MOST_EXPANSIONS = 8
+_LONGEST_EXPANSION = 20_000
+
+
+@dataclass(frozen=True)
+class MakeRule:
+    """One rule: its targets and prerequisites, expanded; its lines as written; its recipe.
+
+    The lines begin with the conditions under which the rule counts.
+    """
+
+    targets: tuple[str, ...]
+    prerequisites: tuple[str, ...]
+    lines: tuple[str, ...]
+    recipe: tuple[str, ...]
+
+
+@dataclass
+class Makefile:
+    """A makefile taken apart; `preamble` is what is no rule and holds for every target."""
+
+    rules: list[MakeRule] = field(default_factory=list)
+    preamble: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+    includes: list[str] = field(default_factory=list)
+    phony: set[str] = field(default_factory=set)
+
+    @property
+    def goal(self) -> str | None:
+        """What `make` without a target makes."""
+        stated = self.variables.get(".DEFAULT_GOAL")
+        if stated:
+            return self.expand(stated).strip()
+        names = (target for rule in self.rules for target in rule.targets)
+        ordinary = (n for n in names if "%" not in n and (not n.startswith(".") or "/" in n))
+        return next(ordinary, None)
+
+    def reached_from(self, targets: list[str]) -> dict[str, list[MakeRule]]:
+        """The targets and, from there on, every prerequisite, each with the rules about it."""
+        named: dict[str, list[MakeRule]] = defaultdict(list)
+        for rule in self.rules:
+            for target in rule.targets:
+                named[target].append(rule)
+        patterns = [target for target in named if "%" in target]
+        reached: dict[str, list[MakeRule]] = {}
+        waiting = list(targets)
+        while waiting:
+            target = waiting.pop()
+            if target not in reached:
+                fitting = [p for p in patterns if _fits(p, target)]
+                rules = [r for name in (target, *fitting) for r in named.get(name, ())]
+                reached[target] = rules
+                waiting += [p for rule in rules for p in rule.prerequisites if "%" not in p]
+        return reached
+
+    def expand(self, text: str) -> str:
+        """The text with the variables that are stated in the makefile put in."""
+        for _ in range(_MOST_EXPANSIONS):
+            replaced = _REFERENCE.sub(self._value, text)
+            if replaced == text or len(replaced) > _LONGEST_EXPANSION:
+                break
+            text = replaced
+        return text
+
+    def _value(self, reference: re.Match[str]) -> str:
+        name = reference[1] or reference[2]
+        return self.variables.get(name, "make" if name == "MAKE" else reference[0])
+
+
+def read_makefile(text: str) -> Makefile:
+    """Take a makefile apart."""
+    return _Reading().read(text)
+
+
+class _Reading:
+    """One pass over the logical lines."""
+
+    def __init__(self) -> None:
+        self._found = Makefile()
+        self._conditions: list[str] = []
+        self._head = ""
+        self._lines: list[str] = []
+        self._recipe: list[str] = []
+
+    def read(self, text: str) -> Makefile:
+        for line in _logical_lines(text):
+            if line.startswith("\t") and self._head:
+                self._lines.append(line)
+                self._recipe.append(line[1:])
+            elif line.strip() and not line.lstrip().startswith("#"):
+                self._line(line)
+        self._end_rule()
+        return self._found
+
+    def _line(self, line: str) -> None:
+        condition = _CONDITION.match(line)
+        if condition:
+            # Conditions may stand inside a recipe, so they end no rule.
+            self._found.preamble.append(line.strip())
+            if self._head:
+                self._lines.append(line)
+            self._enter(condition[1], line.strip())
+            return
+        self._end_rule()
+        colon = -1 if _DIRECTIVE.match(line) else _rule_colon(line)
+        if colon >= 0:
+            self._begin_rule(line, colon)
+        else:
+            self._other(line)
+
+    def _enter(self, word: str, line: str) -> None:
+        if word == "endif":
+            del self._conditions[-1:]
+        elif word == "else" and self._conditions:
+            self._conditions[-1] += f"\n{line}"
+        else:
+            self._conditions.append(line)
+
+    def _begin_rule(self, line: str, colon: int) -> None:
+        self._head = line
+        self._lines = [*self._conditions, line]
+        _, semicolon, inline = line[colon:].partition(";")
+        self._recipe = [inline] if semicolon else []
+
+    def _end_rule(self) -> None:
+        head, self._head = self._head, ""
+        if not head:
+            return
+        found = self._found
+        colon = _rule_colon(head)
+        targets = tuple(found.expand(_one_line(head[:colon])).split())
+        needs = _one_line(head[colon:].lstrip(":").partition(";")[0].partition("#")[0])
+        if targets == (_PHONY,):
+            found.phony.update(found.expand(needs).split())
+            return
+        if not targets or any(_SPECIAL.fullmatch(t) or "$" in t for t in targets):
+            found.preamble += self._lines
+            return
+        names = () if "=" in needs else tuple(found.expand(needs).replace("|", " ").split())
+        found.rules.append(MakeRule(targets, names, tuple(self._lines), tuple(self._recipe)))
+
+    def _other(self, line: str) -> None:
+        found = self._found
+        found.preamble.append(line.strip())
+        include = _INCLUDE.fullmatch(line)
+        if include:
+            found.includes += found.expand(_one_line(include[1]).partition("#")[0]).split()
+        assigned = _ASSIGNMENT.fullmatch(line.strip())
+        if assigned:
+            name, operator = assigned[1], assigned[2]
+            value = _one_line(assigned[3]).partition(" #")[0].strip()
+            if operator == "+":
+                value = f"{found.variables.get(name, '')} {value}".strip()
+            if operator != "?" or name not in found.variables:
+                found.variables[name] = value
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines with their continuations, and `define` blocks as one line each."""
+    waiting: list[str] = []
+    in_define = False
+    for line in text.replace("\r\n", "\n").split("\n"):
+        first = not waiting
+        waiting.append(line)
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            continue
+        if first and not in_define:
+            in_define = _DEFINE.match(line) is not None and not line.startswith("\t")
+        elif in_define and line.strip().startswith("endef"):
+            in_define = False
+        if not in_define:
+            yield "\n".join(waiting)
+            waiting = []
+    if waiting:
+        yield "\n".join(waiting)
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\\\n", " ")
+
+
+def _rule_colon(line: str) -> int:
+    """Where the colon of a rule stands; -1 when the line assigns a variable or is no rule."""
+    depth = 0
+    for i, char in enumerate(line):
+        if char in "({":
+            depth += 1
+        elif char in ")}":
+            depth -= 1
+        elif depth <= 0 and char == "=":
+            return -1
+        elif depth <= 0 and char == ":":
+            return -1 if re.match(r":{1,3}=", line[i:]) else i
+    return -1
+
+
+def _fits(pattern: str, target: str) -> bool:
+    before, _, after = pattern.partition("%")
+    long_enough = len(target) >= len(before) + len(after) + 1
+    return long_enough and target.startswith(before) and target.endswith(after)

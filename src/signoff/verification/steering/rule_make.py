@@ -1,0 +1,151 @@
+"""What steers `make`: the called targets, what they need, and what holds for all targets."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+
+from signoff.verification.steering.content import inside
+from signoff.verification.steering.launchers import is_plain
+from signoff.verification.steering.makefile import Makefile, MakeRule, read_makefile
+from signoff.verification.steering.trail import Invocation, ShellText, Trail
+
+_BY_PRECEDENCE = ("GNUmakefile", "makefile", "Makefile")
+_FOLDER_OPTIONS = ("-C", "--directory")
+_FILE_OPTIONS = ("-f", "--file", "--makefile")
+_VALUED = ("-I", "--include-dir", "-o", "--old-file", "-W", "--what-if", "-E", "--eval", "-O")
+_ASSIGNED = re.compile(r"([\w.-]+)\s*[:?+!]*=(.*)", re.DOTALL)
+_MOST_INCLUDED = 100
+# make rebuilds its own makefiles first, by built-in rules too: from `Makefile.sh`, or RCS and SCCS.
+_REBUILT_FROM = ("{}.sh", "{},v", "RCS/{},v", "RCS/{}", "s.{}", "SCCS/s.{}")
+
+
+@dataclass
+class _Request:
+    """What the command line asks for."""
+
+    folder: str
+    files: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+    clear: bool = True
+
+
+def steer_make(call: Invocation, trail: Trail) -> None:
+    """Pin what `make` with these words will do, and look at the recipes it will run."""
+    request = _read_request(call)
+    if request is None:
+        return
+    names = [posixpath.join(request.folder, name) for name in _BY_PRECEDENCE]
+    files = request.files or [name for name in names if trail.content.has(name)][:1]
+    for path in files:
+        _steer_file(path, request, trail)
+
+
+def _read_request(call: Invocation) -> _Request | None:
+    request = _Request(call.folder)
+    files: list[str] = []
+    words = [part for word in call.args for part in _separated(word)]
+    while words:
+        word = words.pop(0)
+        value = words[0] if words else ""
+        assigned = _ASSIGNED.fullmatch(word)
+        if word in (*_FOLDER_OPTIONS, *_FILE_OPTIONS, *_VALUED):
+            del words[:1]
+        if word in _FOLDER_OPTIONS:
+            folder = inside(request.folder, value) if is_plain(value) else None
+            if folder is None:
+                return None
+            request.folder = folder
+        elif word in _FILE_OPTIONS:
+            files.append(value)
+        elif assigned and not word.startswith("-"):
+            request.variables[assigned[1]] = assigned[2]
+        elif not word.startswith("-") and not word.isdigit():
+            request.targets.append(word)
+            request.clear = request.clear and is_plain(word)
+    request.files = [p for f in files if (p := inside(request.folder, f))]
+    return request
+
+
+def _separated(word: str) -> tuple[str, ...]:
+    """`-Cdir` and `--file=x` as two words."""
+    option, equals, value = word.partition("=")
+    if equals and option in (*_FOLDER_OPTIONS, *_FILE_OPTIONS):
+        return option, value
+    if word[:2] in ("-C", "-f") and len(word) > 2:
+        return word[:2], word[2:]
+    return (word,)
+
+
+def _steer_file(path: str, request: _Request, trail: Trail) -> None:
+    links, end = trail.content.trace(path)
+    for link in links:
+        trail.pin(link)
+    data = trail.content.read(end)
+    if data is None or b"RECIPEPREFIX" in data or not request.clear:
+        trail.pin(path)
+    if data is None:
+        return
+    own = read_makefile(data.decode("utf-8", "surrogateescape"))
+    if own.preamble:
+        trail.pin_text(path, "preamble", "\n".join(own.preamble))
+    own_rules = set(map(id, own.rules))
+    included = _pin_included(own, request, trail)
+    own.variables.update(request.variables)
+    goals = request.targets or [own.goal or ""]
+    makefiles = [path, posixpath.basename(path), *included]
+    for target, rules in own.reached_from([*goals, *makefiles]).items():
+        mine = [rule for rule in rules if id(rule) in own_rules]
+        if mine:
+            text = "\n".join(line for rule in mine for line in rule.lines)
+            phony = "\n.PHONY" if target in own.phony else ""
+            trail.pin_text(path, f"target:{target}", text + phony)
+        _steer_target(target, rules, own, request.folder, trail)
+    for makefile in (path, *included):
+        folder, name = posixpath.split(makefile)
+        for source in _REBUILT_FROM:
+            trail.pin(posixpath.join(folder, source.format(name)))
+
+
+def _pin_included(makefile: Makefile, request: _Request, trail: Trail) -> list[str]:
+    """Pin every included file as a whole and take its rules in; returns their paths."""
+    found: dict[str, None] = {}
+    waiting = list(makefile.includes)
+    while waiting and len(found) < _MOST_INCLUDED:
+        name = waiting.pop(0)
+        pattern = inside(request.folder, name) if is_plain(name) else None
+        for path in trail.content.matching(pattern) if pattern else ():
+            if path in found:
+                continue
+            found[path] = None
+            data = trail.content.read(trail.pin(path))
+            if data is not None:
+                more = read_makefile(data.decode("utf-8", "surrogateescape"))
+                makefile.rules += more.rules
+                makefile.phony |= more.phony
+                makefile.variables = {**more.variables, **makefile.variables}
+                waiting += more.includes
+    return list(found)
+
+
+def _steer_target(
+    target: str, rules: list[MakeRule], makefile: Makefile, folder: str, trail: Trail
+) -> None:
+    recipe = [line for rule in rules for line in rule.recipe]
+    if not recipe:
+        return
+    text = "\n".join(makefile.expand(line.lstrip("@-+ \t")) for line in recipe)
+    trail.follow(ShellText(text.replace("$$", "$"), folder))
+    path = inside(folder, target)
+    if path is None or target in makefile.phony or _makes_itself(target, text):
+        return
+    # A recipe that does not make its target is skipped for good once something has its name.
+    if trail.content.has(path) or trail.content.is_folder(path):
+        trail.pin_presence(path, "in-place-of-target")
+
+
+def _makes_itself(target: str, recipe: str) -> bool:
+    words = re.split(r"[\s'\"=;&|<>]+", recipe)
+    return "$@" in recipe or "$(@" in recipe or target in words

@@ -1,0 +1,134 @@
+"""What steers Python itself: modules that come before the standard library or a tool's own."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from functools import lru_cache
+
+from signoff.domain.snapshot import FileKind
+from signoff.verification.steering.content import inside
+from signoff.verification.steering.launchers import is_plain, python_words
+from signoff.verification.steering.sections import Section
+from signoff.verification.steering.settings_files import SETTINGS
+from signoff.verification.steering.trail import Invocation, Trail
+
+_STARTUP_MODULES = ("sitecustomize.py", "usercustomize.py")
+_RUNNER_MODULES = ("pytest", "_pytest", "pluggy", "iniconfig", "xdist", "hypothesis", "unittest")
+_PLUGIN_PATTERNS = ("pytest_*", "_hypothesis_pytestplugin*")
+_PYTHON_PATH = re.compile(r"\bPYTHONPATH=[\"']?([\w./:-]+)")
+_COMMAND_TABLES = (
+    ("project", "scripts"),
+    ("project", "gui-scripts"),
+    ("tool", "poetry", "scripts"),
+    ("tool", "pdm", "scripts"),
+)
+
+
+def steer_python(call: Invocation, trail: Trail) -> None:
+    """`python` looks for modules beside its script, or where it runs when it has none."""
+    words = python_words(call.args)
+    if not words or words[0].startswith("-"):
+        pin_shadows(call.folder, trail)
+        return
+    script = inside(call.folder, words[0])
+    if not is_plain(words[0]) or script is None:
+        return
+    for found in trail.content.matching(script):
+        end = trail.pin(found)
+        main = posixpath.join(end, "__main__.py")
+        if trail.content.has(main):
+            trail.pin(main)
+            pin_shadows(end, trail)
+        else:
+            pin_shadows(posixpath.dirname(end), trail)
+
+
+def steer_pytest(call: Invocation, trail: Trail) -> None:
+    """Plugins named on the command line, and modules in place of pytest's own."""
+    pin_shadows(call.folder, trail)
+    for i, arg in enumerate(call.args):
+        plugin = call.args[i + 1 : i + 2] if arg == "-p" else (arg[2:],) if arg[:2] == "-p" else ()
+        for name in plugin:
+            path = inside(call.folder, name.replace(".", "/"))
+            if path:
+                trail.pin(f"{path}.py")
+                trail.pin(f"{path}/__init__.py")
+        arguments = inside(call.folder, arg[1:]) if arg.startswith("@") else None
+        if arguments:
+            trail.pin(arguments)
+
+
+def steer_installed_command(call: Invocation, trail: Trail) -> None:
+    """A project that installs a command of its own under the name of the tool that is run."""
+    tool = next((a for a in call.args if a in SETTINGS or a in ("python", "make")), None)
+    if tool is not None:
+        for table in _COMMAND_TABLES:
+            trail.pin_section(call.folder, Section("pyproject.toml", (*table, tool)))
+
+
+def steer_python_path(text: str, folder: str, trail: Trail) -> None:
+    """Folders that the shell text itself puts in front of Python's own."""
+    for value in _PYTHON_PATH.findall(text):
+        for part in filter(None, value.split(":")):
+            path = inside(folder, part)
+            if path is not None:
+                pin_shadows(path, trail)
+
+
+def pin_shadows(folder: str, trail: Trail) -> None:
+    """Pin what an import would find in the folder instead of what it should find.
+
+    Runner and start-up modules are pinned with their content. A module with a name of the standard
+    library is pinned as being there: it can be the very thing a project is about.
+    """
+    if not trail.first_time("shadows", folder):
+        return
+    content = trail.content
+    for name in _STARTUP_MODULES:
+        for path in content.anywhere(name):
+            trail.pin(path)
+    for path in content.anywhere("*.pth"):
+        if posixpath.basename(posixpath.dirname(path)) in ("site-packages", "dist-packages"):
+            trail.pin(path)
+    for name in (*_RUNNER_MODULES, *_tool_modules()):
+        for path in _modules_named(name, folder, trail):
+            trail.pin(path)
+    for name in sys.stdlib_module_names:
+        for path in _modules_named(name, folder, trail):
+            trail.pin_presence(path)
+    _pin_patterned(folder, trail)
+
+
+def _pin_patterned(folder: str, trail: Trail) -> None:
+    """Compiled modules, and modules of installed pytest plugins, by the look of their names."""
+    depth = folder.count("/") + 1 if folder else 0
+    for path in trail.content.in_folder(folder, "*.so"):
+        if posixpath.basename(path).partition(".")[0] in _shadowable():
+            trail.pin(path)
+    for pattern in _PLUGIN_PATTERNS:
+        for path in trail.content.in_folder(folder, f"{pattern}.py"):
+            trail.pin_presence(path)
+        for path in trail.content.below(posixpath.join(folder, pattern.rstrip("*"))):
+            if path.endswith("/__init__.py") and path.count("/") == depth + 1:
+                trail.pin_presence(path)
+
+
+def _modules_named(name: str, folder: str, trail: Trail) -> list[str]:
+    base = f"{folder}/{name}" if folder else name
+    found = [p for p in (f"{base}.py", f"{base}/__init__.py") if trail.content.has(p)]
+    state = trail.content.state(base)
+    if state is not None and state.kind is FileKind.LINK:
+        found.append(base)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _tool_modules() -> tuple[str, ...]:
+    return tuple(tool for tool in SETTINGS if tool.isidentifier() and tool != "task")
+
+
+@lru_cache(maxsize=1)
+def _shadowable() -> frozenset[str]:
+    return sys.stdlib_module_names | {*_RUNNER_MODULES, *_tool_modules()}

@@ -1,0 +1,99 @@
+"""What the rules gather for one contract: pinned names, and what is still to be looked at."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from signoff.domain.digests import digest_bytes
+from signoff.verification.pins import fingerprint
+from signoff.verification.steering.content import Content
+from signoff.verification.steering.sections import Section, section_digest
+
+PRESENT = "present"
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """One tool that a contract calls, without the launchers around it, and the folder it runs in.
+
+    `path` is the name as written when it names a file and not just a tool.
+    """
+
+    tool: str
+    args: tuple[str, ...]
+    folder: str
+    path: str = ""
+
+    def value_of(self, *options: str) -> str:
+        """The value of the first of these options that is given: `-c x`, `-cx`, `--config=x`."""
+        for i, arg in enumerate(self.args):
+            if arg in options:
+                return self.args[i + 1] if i + 1 < len(self.args) else ""
+            for option in options:
+                glued = f"{option}=" if option.startswith("--") else option
+                if arg.startswith(glued) and not (len(option) == 2 and arg.startswith("--")):
+                    return arg[len(glued) :].removeprefix("=")
+        return ""
+
+
+class ShellText(NamedTuple):
+    """Shell text that a contract runs indirectly, and where."""
+
+    text: str
+    folder: str
+
+
+@dataclass
+class Trail:
+    """Grows while rules are applied; `pinned` is the answer."""
+
+    content: Content
+    pinned: dict[str, str] = field(default_factory=dict)
+    ahead: list[ShellText | Invocation] = field(default_factory=list)
+    _done: set[tuple[str, ...]] = field(default_factory=set)
+
+    def first_time(self, *work: str) -> bool:
+        """Whether this piece of work was not done before."""
+        new = work not in self._done
+        self._done.add(work)
+        return new
+
+    def pin(self, path: str) -> str:
+        """Pin a file and the links on the way to it; returns where they lead."""
+        links, end = self.content.trace(path)
+        for name in (*links, end):
+            state = self.content.state(name)
+            if state is not None and self.content.has(name):
+                self.pinned[name] = fingerprint(state)
+        return end
+
+    def pin_presence(self, path: str, mark: str = "") -> None:
+        """Pin that something is there, not what it says: its content is ordinary work."""
+        self.pinned.setdefault(f"{path}#{mark}" if mark else path, PRESENT)
+
+    def pin_section(self, folder: str, wanted: Section) -> bytes | None:
+        """Pin one section of a file in a folder; returns the file's bytes when they were read."""
+        path = posixpath.join(folder, wanted.file)
+        if not self.content.has(path):
+            return None
+        links, end = self.content.trace(path)
+        for link in links:
+            self.pin(link)
+        state = self.content.state(end)
+        if state is None:
+            return None
+        data = self.content.read(end)
+        digest = fingerprint(state) if data is None else section_digest(wanted, data)
+        if digest is not None:
+            self.pinned[f"{path}#{wanted.name}"] = digest
+        return data
+
+    def pin_text(self, path: str, mark: str, text: str) -> None:
+        """Pin a piece of a file."""
+        self.pinned[f"{path}#{mark}"] = digest_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def follow(self, what: ShellText | Invocation) -> None:
+        """Look at this too: it runs when the contract does."""
+        self.ahead.append(what)

@@ -1,0 +1,86 @@
+"""Who broke it: the attempts after which a contract that was kept stopped holding."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.plan import Contract, Effects
+from signoff.domain.verdict import Result
+from signoff.verification.expectations import compare
+from signoff.verification.judge import Judge
+
+MOST_JUDGINGS = 8
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The content after one attempt; `label` names the attempt for people."""
+
+    label: str
+    snapshot: str
+
+
+def find_suspects(
+    judge: Judge, contract: Contract, last_kept: str, moments: Sequence[Moment]
+) -> tuple[str, ...]:
+    """Labels of the attempts that may have broken the contract, as few as can be shown.
+
+    Restored copies are judged, so the answer is only narrowed when the two ends behave in a copy
+    as they did in the workspace (a copy has no by-products); otherwise every attempt that changed
+    something is named.
+    """
+    changed = _changed(last_kept, moments)
+    everyone = tuple(m.label for m in changed)
+    if len(changed) <= 1 or contract.effects is Effects.EXTERNAL:
+        return everyone
+    holds = _bounded(lambda digest: _holds_in_copy(judge, contract, digest))
+    if holds(last_kept) is not True or holds(changed[-1].snapshot) is not False:
+        return everyone
+    low, high = 0, len(changed) - 1
+    while low < high:
+        middle = (low + high) // 2
+        held = holds(changed[middle].snapshot)
+        if held is None:
+            return tuple(m.label for m in changed[low : high + 1])
+        low, high = (middle + 1, high) if held else (low, middle)
+    return (changed[low].label,)
+
+
+def _changed(last_kept: str, moments: Sequence[Moment]) -> list[Moment]:
+    """The moments whose content differs from the one before."""
+    changed: list[Moment] = []
+    previous = last_kept
+    for moment in moments:
+        if moment.snapshot != previous:
+            changed.append(moment)
+        previous = moment.snapshot
+    return changed
+
+
+def _bounded(holds: Callable[[str], bool | None]) -> Callable[[str], bool | None]:
+    left = MOST_JUDGINGS
+
+    def bounded(digest: str) -> bool | None:
+        nonlocal left
+        if left == 0:
+            return None
+        left -= 1
+        return holds(digest)
+
+    return bounded
+
+
+def _holds_in_copy(judge: Judge, contract: Contract, digest: str) -> bool | None:
+    """Whether the contract holds on a restored copy; None when that could not be judged."""
+    folder = Path(tempfile.mkdtemp(prefix="signoff-suspect-"))
+    try:
+        judge.workspace.restore(digest, folder / "copy")
+        observation = judge.bench.run(contract, folder / "copy")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    result = compare(contract, observation).result
+    return None if result is Result.UNKNOWN else result is Result.KEPT

@@ -1,0 +1,216 @@
+"""The ignore rules of a workspace, read once at approval and pinned from then on."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from signoff.domain.digests import digest_of
+from signoff.errors import ConfigInvalid, StorageFailed, WorkspaceMissing
+from signoff.workspace.gitpattern import GitPattern, parse_line
+
+EntryTest = Callable[[str, bool], bool]
+
+
+@dataclass(frozen=True)
+class IgnoreFile:
+    """The text of one ignore file and the folder its patterns are relative to ("" is the root)."""
+
+    folder: str
+    text: str
+
+    @cached_property
+    def patterns(self) -> tuple[GitPattern, ...]:
+        """In the order written; the last one that covers an entry decides."""
+        lines = self.text.removeprefix("\ufeff").split("\n")
+        return tuple(p for p in map(parse_line, lines) if p is not None)
+
+    @cached_property
+    def prefilter(self) -> _Prefilter:
+        """The patterns, prepared for asking about many entries."""
+        return _Prefilter(self.patterns)
+
+
+@dataclass(frozen=True)
+class IgnoreRules:
+    """Ignore files from the weakest to the strongest; immutable, so an agent's edits are nothing.
+
+    Plain data goes in and out (`to_data`, `from_data`), which is how the rules are pinned.
+    """
+
+    files: tuple[IgnoreFile, ...] = ()
+    _tests: dict[str, EntryTest | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of the rules as pinned."""
+        return digest_of(self.to_data())
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data for a pin."""
+        return {"files": [{"folder": f.folder, "text": f.text} for f in self.files]}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> IgnoreRules:
+        """The rules that `to_data` wrote down."""
+        try:
+            return cls(tuple(IgnoreFile(str(f["folder"]), str(f["text"])) for f in data["files"]))
+        except (KeyError, TypeError) as error:
+            raise ConfigInvalid(
+                "the pinned ignore rules are not in the form they were written in",
+                hint="signoff approve PLAN",
+            ) from error
+
+    def is_ignored(self, path: str, is_dir: bool = False) -> bool:
+        """Whether a path falls under the rules, by itself or because a folder above it does."""
+        folder, rest = "", path.strip("/")
+        while "/" in rest:
+            name, rest = rest.split("/", 1)
+            if self._decides(folder, name, is_dir=True):
+                return True
+            folder = f"{folder}/{name}" if folder else name
+        return self._decides(folder, rest, is_dir)
+
+    def test_for(self, folder: str) -> EntryTest | None:
+        """The question `ignored(name, is_dir)` for the entries of a folder; None if never."""
+        if folder not in self._tests:
+            self._tests[folder] = self._build_test(folder)
+        return self._tests[folder]
+
+    def _decides(self, folder: str, name: str, is_dir: bool) -> bool:
+        test = self.test_for(folder)
+        return test is not None and test(name, is_dir)
+
+    def _build_test(self, folder: str) -> EntryTest | None:
+        parts: list[tuple[_Prefilter, str]] = []
+        for rules in self.files:
+            if not rules.patterns:
+                continue
+            if rules.folder == folder:
+                parts.append((rules.prefilter, ""))
+            elif not rules.folder or folder.startswith(rules.folder + "/"):
+                below = folder[len(rules.folder) + 1 :] if rules.folder else folder
+                parts.append((rules.prefilter, below + "/"))
+        if not parts:
+            return None
+        # The file nearest to the entry is asked first: it overrides those above it.
+        parts.reverse()
+
+        def ignored(name: str, is_dir: bool) -> bool:
+            for prefilter, prefix in parts:
+                verdict = prefilter.verdict(name, prefix, is_dir)
+                if verdict is not None:
+                    return verdict
+            return False
+
+        return ignored
+
+
+class _Prefilter:
+    """Says "no pattern here can cover this" from tables, so that most entries cost no matching."""
+
+    def __init__(self, patterns: tuple[GitPattern, ...]):
+        self._latest_first = tuple(reversed(patterns))
+        by_name = [p for p in patterns if not p.by_path]
+        self._names = frozenset(p.literal for p in by_name if p.literal is not None)
+        self._suffixes = tuple({p.suffix for p in by_name if p.suffix is not None})
+        self._paths = frozenset(p.literal for p in patterns if p.by_path and p.literal is not None)
+        self._name_glob = _any_of([p.regex for p in by_name if p.regex is not None])
+        self._path_glob = _any_of([p.regex for p in patterns if p.by_path and p.regex is not None])
+
+    def verdict(self, name: str, prefix: str, is_dir: bool) -> bool | None:
+        """True ignored, False re-included, None when no pattern covers the entry."""
+        path = prefix + name
+        if not (
+            name in self._names
+            or name.endswith(self._suffixes)
+            or path in self._paths
+            or (self._name_glob is not None and self._name_glob.fullmatch(_raw(name)))
+            or (self._path_glob is not None and self._path_glob.fullmatch(_raw(path)))
+        ):
+            return None
+        for pattern in self._latest_first:
+            if pattern.covers(name, path, is_dir):
+                return not pattern.negated
+        return None
+
+
+def _any_of(patterns: list[re.Pattern[bytes]]) -> re.Pattern[bytes] | None:
+    return re.compile(b"|".join(p.pattern for p in patterns), re.DOTALL) if patterns else None
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def read_ignore_rules(root: Path) -> IgnoreRules:
+    """Every `.gitignore` below the root plus `.git/info/exclude`, as they are now.
+
+    As in git, an ignored folder is not searched for more rules and a symlinked `.gitignore`
+    is not read.
+    """
+    if not root.is_dir():
+        raise WorkspaceMissing(f"workspace `{root}` is not a folder")
+    exclude = _read_regular(_exclude_file(root))
+    rules = IgnoreRules((IgnoreFile("", exclude),) if exclude is not None else ())
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        text = _read_regular(root / folder / ".gitignore")
+        if text is not None:
+            rules = IgnoreRules((*rules.files, IgnoreFile(folder, text)))
+        pending.extend(_searched_folders(root, folder, rules))
+    return rules
+
+
+def _searched_folders(root: Path, folder: str, rules: IgnoreRules) -> list[str]:
+    """The folders directly below that git would look into, in an order that keeps rules stable."""
+    test = rules.test_for(folder)
+    try:
+        with os.scandir(root / folder) as entries:
+            names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StorageFailed(
+            f"folder `{folder or root}` cannot be read: {error.strerror}",
+            hint="make it readable, then approve again",
+        ) from error
+    prefix = f"{folder}/" if folder else ""
+    kept = [n for n in names if n != ".git" and not (test is not None and test(n, True))]
+    return [prefix + name for name in sorted(kept, reverse=True)]
+
+
+def _exclude_file(root: Path) -> Path:
+    """`info/exclude` of the repository; in a worktree it lies in the main checkout's `.git`."""
+    git = root / ".git"
+    if git.is_file():
+        git = root / (_read_regular(git) or "").strip().removeprefix("gitdir:").strip()
+        common = _read_regular(git / "commondir")
+        git = git / common.strip() if common else git
+    return git / "info" / "exclude"
+
+
+def _read_regular(path: Path) -> str | None:
+    """The text of a regular file, undecodable bytes kept; None when there is no such file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if isinstance(error, PermissionError):
+            raise StorageFailed(
+                f"ignore file `{path}` cannot be read: {error.strerror}",
+                hint="make it readable, then approve again",
+            ) from error
+        return None
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        return file.read().decode("utf-8", "surrogateescape")

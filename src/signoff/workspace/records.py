@@ -1,0 +1,132 @@
+"""What is known of each entry of a workspace after a walk, and the digest over all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from signoff.domain.snapshot import FileKind, FileState
+
+# (inode, size, mtime_ns, ctime_ns, mode): a write, a rename over the file, or a touch that puts
+# the modification time back all change at least one of them; the system alone sets the ctime.
+StatKey = tuple[int, int, int, int, int]
+
+EMPTY_SHA256 = hashlib.sha256().digest()
+_DIGEST_HEADER = b"signoff snapshot 1\n"
+_KIND_BYTE = {
+    FileKind.FILE: b"f",
+    FileKind.LINK: b"l",
+    FileKind.DIRECTORY: b"d",
+    FileKind.OTHER: b"o",
+}
+EMPTY_FOLDER = FileState(FileKind.DIRECTORY, False, 0, EMPTY_SHA256.hex())
+
+
+class FileRecord(NamedTuple):
+    """One entry that is no folder: its stat key, content hashes, and whether the key is enough.
+
+    `settled` is False when the entry was hashed so soon after its last change that a further
+    change could carry the same times; it is then read again the next time.
+    """
+
+    key: StatKey
+    sha256: bytes
+    blob: bytes
+    settled: bool
+
+    @property
+    def kind(self) -> FileKind:
+        """What the mode says it is."""
+        mode = self.key[4]
+        if stat.S_ISREG(mode):
+            return FileKind.FILE
+        return FileKind.LINK if stat.S_ISLNK(mode) else FileKind.OTHER
+
+    @property
+    def executable(self) -> bool:
+        """Whether anybody may execute it."""
+        return stat.S_ISREG(self.key[4]) and bool(self.key[4] & 0o111)
+
+    @property
+    def state(self) -> FileState:
+        """The record as the rest of signoff sees it."""
+        kind = self.kind
+        size = 0 if kind is FileKind.OTHER else self.key[1]
+        return FileState(kind, self.executable, size, self.sha256.hex())
+
+    def same_content(self, other: FileRecord) -> bool:
+        """Whether both stand for the same path entry in a digest."""
+        return (self.sha256, self.kind, self.executable) == (
+            other.sha256,
+            other.kind,
+            other.executable,
+        )
+
+
+@dataclass(eq=False)
+class Folder:
+    """The source entries directly in one folder.
+
+    Compared by identity: a walk that finds a folder as it was returns the same object, which lets
+    everything computed from it be reused.
+    """
+
+    path: str
+    files: dict[str, FileRecord]
+    subfolders: set[str]
+    holds_others: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing in it but compiled caches: such a folder counts by itself.
+
+        Folders with source in them are implied by it, and folders with nothing but by-products
+        come and go with these.
+        """
+        return bool(self.path) and not (self.files or self.subfolders or self.holds_others)
+
+
+Folders = dict[str, Folder]
+
+
+def stat_key(seen: os.stat_result) -> StatKey:
+    """The part of a stat result that decides whether content must be read again."""
+    return (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode)
+
+
+def encode_entry(path: bytes, kind: FileKind, executable: bool, sha256: bytes) -> bytes:
+    """One line of the digest's input.
+
+    Injective: a path holds no NUL, and what follows it has a fixed length.
+    """
+    return b"%b\0%b%b%b" % (path, _KIND_BYTE[kind], b"x" if executable else b"-", sha256)
+
+
+def content_digest(entries: Iterable[bytes]) -> str:
+    """sha256 over the header and the encoded entries in the order of their paths' bytes."""
+    return hashlib.sha256(_DIGEST_HEADER + b"".join(sorted(entries))).hexdigest()
+
+
+def encoded_entries(folders: Iterable[Folder]) -> Iterator[bytes]:
+    """Every source entry of the folders, encoded for the digest."""
+    for folder in folders:
+        if folder.is_empty:
+            yield encode_entry(os.fsencode(folder.path), FileKind.DIRECTORY, False, EMPTY_SHA256)
+        prefix = os.fsencode(folder.path) + b"/" if folder.path else b""
+        for name, record in folder.files.items():
+            path = prefix + os.fsencode(name)
+            yield encode_entry(path, record.kind, record.executable, record.sha256)
+
+
+def source_states(folders: Iterable[Folder]) -> Iterator[tuple[str, FileState]]:
+    """Every source entry of the folders as path and state."""
+    for folder in folders:
+        if folder.is_empty:
+            yield folder.path, EMPTY_FOLDER
+        prefix = f"{folder.path}/" if folder.path else ""
+        for name, record in folder.files.items():
+            yield prefix + name, record.state

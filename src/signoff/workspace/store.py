@@ -1,0 +1,180 @@
+"""Snapshots in the store: a git tree to look at, and folder records that restore and compare.
+
+A snapshot is a tree with two entries, named by the ref `refs/snapshots/<digest>`:
+
+- `content`: the files as git would keep them (no special files),
+- `manifest`: one blob per folder, named by the folder's path, with what git does not keep
+  (sha256, special files). A folder that did not change costs nothing in the next snapshot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from signoff.domain.snapshot import FileKind, FileState
+from signoff.errors import StorageFailed
+from signoff.workspace.objects import ObjectStore
+from signoff.workspace.records import (
+    EMPTY_FOLDER,
+    Folder,
+    Folders,
+    content_digest,
+    encode_entry,
+)
+
+_TREE_MODE = b"40000"
+_BLOB_MODE = b"100644"
+_ROOT_NAME = b"%"
+
+
+class StoredFile(NamedTuple):
+    """One entry of a stored snapshot: what it is, and the object with its content."""
+
+    state: FileState
+    blob: bytes
+
+
+class _Built(NamedTuple):
+    """What was written for a folder object, so that it is not written again."""
+
+    folder: Folder
+    record: bytes
+    below: tuple[tuple[str, bytes], ...]
+    tree: bytes
+
+
+class SnapshotStore:
+    """Saves what a walk found and gives it back by digest."""
+
+    def __init__(self, path: Path):
+        self.objects = ObjectStore(path)
+        self._built: dict[str, _Built] = {}
+
+    def save(self, digest: str, folders: Folders) -> None:
+        """Make the snapshot restorable; the content of its files is stored already."""
+        built: dict[str, _Built] = {}
+        # Deepest first: a tree needs the ids of the trees in it.
+        for path in sorted(folders, key=lambda p: p.count("/") + bool(p), reverse=True):
+            built[path] = self._build(folders[path], built)
+        self._built = built
+        manifest = self._put_tree(
+            [(_BLOB_MODE, _record_name(path), b.record) for path, b in built.items()]
+        )
+        content = (_TREE_MODE, b"content", built[""].tree)
+        tree = self._put_tree([content, (_TREE_MODE, b"manifest", manifest)])
+        self.objects.commit(digest, tree)
+
+    def load(self, digest: str) -> dict[str, StoredFile]:
+        """Every entry of a snapshot by path, sorted; checked against the digest."""
+        stored: dict[str, StoredFile] = {}
+        for path, oid in self.folder_records(digest).items():
+            stored.update(self.folder_entries(path, oid))
+        entries = (
+            encode_entry(
+                os.fsencode(path), f.state.kind, f.state.executable, bytes.fromhex(f.state.sha256)
+            )
+            for path, f in stored.items()
+        )
+        if content_digest(entries) != digest:
+            raise _damaged(digest)
+        return dict(sorted(stored.items()))
+
+    def folder_records(self, digest: str) -> dict[str, bytes]:
+        """The folders of a snapshot and the object that records each; equal ids, equal content."""
+        top = {name: oid for _, name, oid in self._tree_entries(self._tree_of(digest))}
+        return {_folder_of(name): oid for _, name, oid in self._tree_entries(top[b"manifest"])}
+
+    def folder_entries(self, path: str, oid: bytes) -> Iterator[tuple[str, StoredFile]]:
+        """The entries directly in a folder, with full paths."""
+        record = json.loads(self.objects.get(oid, "blob"))
+        if record["empty"]:
+            yield path, StoredFile(EMPTY_FOLDER, b"")
+        prefix = f"{path}/" if path else ""
+        for name, kind, executable, size, sha256, blob in record["files"]:
+            state = FileState(FileKind(kind), executable, size, sha256)
+            yield prefix + name, StoredFile(state, bytes.fromhex(blob))
+
+    def _build(self, folder: Folder, built: dict[str, _Built]) -> _Built:
+        prefix = f"{folder.path}/" if folder.path else ""
+        below = tuple((name, built[prefix + name].tree) for name in sorted(folder.subfolders))
+        last = self._built.get(folder.path)
+        if last is not None and last.folder is folder and self.objects.has(last.record):
+            if last.below == below and self.objects.has(last.tree):
+                return last
+            return _Built(folder, last.record, below, self._put_content(folder, below))
+        record = self.objects.put("blob", _encode_record(folder))
+        return _Built(folder, record, below, self._put_content(folder, below))
+
+    def _put_content(self, folder: Folder, below: Sequence[tuple[str, bytes]]) -> bytes:
+        entries = [(_TREE_MODE, os.fsencode(name), tree) for name, tree in below]
+        for name, record in folder.files.items():
+            mode = {
+                FileKind.FILE: b"100755" if record.executable else b"100644",
+                FileKind.LINK: b"120000",
+            }.get(record.kind)
+            if mode is not None:
+                entries.append((mode, os.fsencode(name), record.blob))
+        return self._put_tree(entries)
+
+    def _put_tree(self, entries: list[tuple[bytes, bytes, bytes]]) -> bytes:
+        # git orders folders as if their names ended in a slash.
+        entries.sort(key=lambda e: e[1] + b"/" if e[0] == _TREE_MODE else e[1])
+        data = b"".join(b"%b %b\0%b" % entry for entry in entries)
+        return self.objects.put("tree", data)
+
+    def _tree_entries(self, oid: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+        data = self.objects.get(oid, "tree")
+        start = 0
+        while start < len(data):
+            end = data.index(b"\0", start)
+            mode, _, name = data[start:end].partition(b" ")
+            start = end + 21
+            yield mode, name, data[end + 1 : start]
+
+    def _tree_of(self, digest: str) -> bytes:
+        tree = self.objects.snapshot_tree(digest)
+        if tree is None:
+            raise _unknown(digest)
+        return tree
+
+
+def _encode_record(folder: Folder) -> bytes:
+    files = []
+    for name, record in sorted(folder.files.items()):
+        state = record.state
+        files.append(
+            [name, state.kind, state.executable, state.size, state.sha256, record.blob.hex()]
+        )
+    data = {"folder": folder.path, "empty": folder.is_empty, "files": files}
+    return json.dumps(data, separators=(",", ":")).encode()
+
+
+def _record_name(path: str) -> bytes:
+    """A folder's path as one name of a git tree, where a slash cannot stand."""
+    return os.fsencode(path).replace(b"%", b"%25").replace(b"/", b"%2F") or _ROOT_NAME
+
+
+def _folder_of(name: bytes) -> str:
+    if name == _ROOT_NAME:
+        return ""
+    return os.fsdecode(name.replace(b"%2F", b"/").replace(b"%25", b"%"))
+
+
+def _unknown(digest: str) -> StorageFailed:
+    return StorageFailed(
+        f"no snapshot `{digest[:64]}` is kept in this store",
+        hint="signoff log PLAN shows the snapshots of a plan; SIGNOFF_HOME must be the same",
+        facts={"digest": digest},
+    )
+
+
+def _damaged(digest: str) -> StorageFailed:
+    return StorageFailed(
+        f"snapshot `{digest}` is damaged: its entries do not give its digest",
+        hint="restore the home folder from a backup, or run the plan again from its start",
+        facts={"digest": digest},
+    )

@@ -1,0 +1,214 @@
+"""A workspace and its snapshots: take, compare, read, restore, revert."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from signoff.domain.globs import matches_any
+from signoff.domain.snapshot import Change, ChangeKind, FileState, Manifest, Snapshot
+from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
+from signoff.workspace.ignore import IgnoreRules
+from signoff.workspace.objects import ObjectStore
+from signoff.workspace.records import (
+    Folders,
+    content_digest,
+    encoded_entries,
+    source_states,
+)
+from signoff.workspace.statcache import load_stat_cache, save_stat_cache, stat_cache_file
+from signoff.workspace.store import SnapshotStore, StoredFile
+from signoff.workspace.textdiff import render_diff
+from signoff.workspace.walk import Scan, Territory, remove_caches, scan
+from signoff.workspace.writing import checked_content, remove_entries, write_entries
+
+_KEPT_MANIFESTS = 4
+
+
+class Workspace:
+    """The folder an agent works in, seen by means the agent cannot touch.
+
+    snapshot → walk (unchanged files by stat) → digest → store what is new. Not for several threads
+    at once; several processes may share the store.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        store: Path,
+        rules: IgnoreRules | None = None,
+        apart: frozenset[str] = frozenset(),
+    ):
+        self.root = root.resolve()
+        self.store = store.resolve()
+        if self.store.is_relative_to(self.root):
+            raise HomeUnsafe(f"snapshot store `{store}` lies inside the workspace `{root}`")
+        self.rules = rules if rules is not None else IgnoreRules()
+        self.apart = apart
+        self._territory = Territory(self.root, self.rules, apart)
+        self._store = SnapshotStore(self.store)
+        self._cache_file = stat_cache_file(self.store, self.root)
+        self._known: Folders | None = None
+        self._unsaved = 0
+        self._last = Snapshot("", "", 0)
+        self._saved: set[str] = set()
+        self._loaded: OrderedDict[str, dict[str, StoredFile]] = OrderedDict()
+
+    def snapshot(self, *, quiet: bool = True) -> Snapshot:
+        """Digest the content and keep it, so that it can be read, compared and restored.
+
+        `quiet=False` while a process of the agent may be alive: what is read then is read again
+        the next time, because such a process can change a mapped file without changing its times.
+        """
+        taken = self._take(self._store.objects, quiet)
+        if taken.digest not in self._saved:
+            assert self._known is not None
+            self._store.save(taken.digest, self._known)
+            self._saved.add(taken.digest)
+        self._save_cache()
+        return taken
+
+    def digest_now(self, *, quiet: bool = True) -> Snapshot:
+        """The same digests without keeping the content."""
+        return self._take(None, quiet)
+
+    def manifest(self, digest: str) -> Manifest:
+        """Every source path of a snapshot with its state, sorted by path."""
+        if digest == self._last.digest and self._known is not None:
+            return dict(sorted(source_states(self._known.values())))
+        return {path: f.state for path, f in self._entries(digest).items()}
+
+    def matching(self, digest: str, globs: Iterable[str]) -> Manifest:
+        """The part of the manifest that falls under the globs."""
+        patterns = tuple(globs)
+        return {p: s for p, s in self.manifest(digest).items() if matches_any(patterns, p)}
+
+    def read(self, digest: str, path: str) -> bytes:
+        """The content of a file (for a symlink, its target) as it was in the snapshot."""
+        stored = self._entries(digest).get(path)
+        if stored is None or not stored.blob.strip(b"\0"):
+            raise StorageFailed(
+                f"`{path}` is not a file of snapshot `{digest[:12]}`",
+                hint="signoff diff PLAN names the files of a plan's snapshots",
+                facts={"path": path, "digest": digest},
+            )
+        return checked_content(self._store.objects, stored, path)
+
+    def restore(self, digest: str, into: Path) -> None:
+        """Recreate the source files in an empty folder, which is made if it is not there."""
+        entries = self._entries(digest)
+        try:
+            into.mkdir(parents=True, exist_ok=True)
+            occupied = next(into.iterdir(), None)
+        except OSError as error:
+            raise WorkspaceMissing(
+                f"`{into}` cannot be used as a folder: {error.strerror}"
+            ) from error
+        if occupied is not None:
+            raise StorageFailed(
+                f"`{into}` is not empty; it holds `{occupied.name}`",
+                hint="name an empty folder to restore into",
+            )
+        write_entries(self._store.objects, entries, into.resolve())
+
+    def revert(self, digest: str, only: Collection[str] | None = None) -> tuple[Change, ...]:
+        """Make the source files (or `only` these) equal to the snapshot; returns what was undone.
+
+        By-products stay, and so does a folder that holds some.
+        """
+        target = self._entries(digest)
+        # Left behind, they would keep folders of the agent's alive.
+        self.remove_caches()
+        self._take(None, quiet=True)
+        assert self._known is not None
+        current = dict(source_states(self._known.values()))
+        wanted = {path: f.state for path, f in target.items()}
+        changes = _changes(wanted, current)
+        if only is not None:
+            changes = tuple(c for c in changes if c.path in only)
+        remove_entries([c.path for c in changes if c.kind is not ChangeKind.REMOVED], self.root)
+        put_back = {c.path: target[c.path] for c in changes if c.kind is not ChangeKind.ADDED}
+        write_entries(self._store.objects, put_back, self.root)
+        return changes
+
+    def diff(self, old: str, new: str) -> tuple[Change, ...]:
+        """The paths that differ, sorted."""
+        if old == new:
+            return ()
+        before, after = self._store.folder_records(old), self._store.folder_records(new)
+        moved = [p for p in before.keys() | after.keys() if before.get(p) != after.get(p)]
+        return _changes(self._states(before, moved), self._states(after, moved))
+
+    def text_diff(self, old: str, new: str, *, max_bytes: int = 200_000) -> str:
+        """Unified diff; binary and large files are named only, and the whole is capped."""
+
+        def content(path: str, stored: StoredFile) -> bytes:
+            return checked_content(self._store.objects, stored, path)
+
+        changes = self.diff(old, new)
+        return render_diff(changes, self._entries(old), self._entries(new), content, max_bytes)
+
+    def remove_caches(self) -> int:
+        """Remove compiled caches outside by-products, so that no verdict rests on one."""
+        return remove_caches(self._territory)
+
+    def seal(self) -> None:
+        """Make every snapshot taken so far visible to git (`git --git-dir=<store>`)."""
+        self._store.objects.seal()
+
+    def _take(self, store: ObjectStore | None, quiet: bool) -> Snapshot:
+        if self._known is None:
+            self._known = load_stat_cache(self._cache_file)
+        found = scan(self._territory, self._known, store, quiet)
+        self._last = self._summary(found)
+        self._known = found.folders
+        self._unsaved += found.fresh
+        return self._last
+
+    def _summary(self, found: Scan) -> Snapshot:
+        """The snapshot of a walk; as before when every folder is the same object as before."""
+        assert self._known is not None
+        same = found.folders.keys() == self._known.keys() and all(
+            folder is self._known[path] for path, folder in found.folders.items()
+        )
+        if same and self._last.digest:
+            return Snapshot(self._last.digest, found.environment, self._last.files)
+        entries = list(encoded_entries(found.folders.values()))
+        return Snapshot(content_digest(entries), found.environment, len(entries))
+
+    def _save_cache(self) -> None:
+        """Write the stat cache once enough was learnt: reading a few files again is cheaper."""
+        assert self._known is not None
+        if self._unsaved > 64 + self._last.files // 50:
+            save_stat_cache(self._cache_file, self._known)
+            self._unsaved = 0
+
+    def _entries(self, digest: str) -> dict[str, StoredFile]:
+        if digest in self._loaded:
+            self._loaded.move_to_end(digest)
+            return self._loaded[digest]
+        entries = self._store.load(digest)
+        self._loaded[digest] = entries
+        if len(self._loaded) > _KEPT_MANIFESTS:
+            self._loaded.popitem(last=False)
+        return entries
+
+    def _states(self, records: dict[str, bytes], folders: Iterable[str]) -> dict[str, FileState]:
+        return {
+            path: stored.state
+            for folder in folders
+            if folder in records
+            for path, stored in self._store.folder_entries(folder, records[folder])
+        }
+
+
+def _changes(old: Manifest, new: Manifest) -> tuple[Change, ...]:
+    changes = [Change(path, ChangeKind.REMOVED) for path in old.keys() - new.keys()]
+    changes += [Change(path, ChangeKind.ADDED) for path in new.keys() - old.keys()]
+    changes += [
+        Change(path, ChangeKind.MODIFIED)
+        for path in old.keys() & new.keys()
+        if old[path] != new[path]
+    ]
+    return tuple(sorted(changes, key=lambda change: change.path))

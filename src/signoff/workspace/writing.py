@@ -1,0 +1,136 @@
+"""Putting stored content back: into an empty folder, or over a workspace that moved on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from signoff.domain.snapshot import FileKind
+from signoff.errors import StorageFailed
+from signoff.workspace.content import FIFO_SHA256
+from signoff.workspace.folders import open_folder_strictly, opened_root
+from signoff.workspace.objects import ObjectStore
+from signoff.workspace.store import StoredFile
+
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def write_entries(objects: ObjectStore, entries: Mapping[str, StoredFile], into: Path) -> None:
+    """Create every entry below the folder; nothing that exists is written through.
+
+    Sockets and devices cannot be made from content and stay out.
+    """
+    with opened_root(into) as root_fd, _Folder(root_fd) as folder:
+        for path, stored in sorted(entries.items()):
+            try:
+                _write_entry(objects, folder, path, stored)
+            except OSError as error:
+                raise _blocked(path, error) from error
+
+
+def remove_entries(paths: Iterable[str], root: Path) -> None:
+    """Unlink the entries, and the folders that are left with nothing in them."""
+    with opened_root(root) as root_fd, _Folder(root_fd) as folder:
+        for path in sorted(paths, reverse=True):
+            try:
+                _remove_entry(folder, path)
+            except OSError as error:
+                raise _blocked(path, error) from error
+
+
+class _Folder:
+    """The folder last worked in, kept open: entries come in order, so most share it."""
+
+    def __init__(self, root_fd: int):
+        self._root_fd = root_fd
+        self._path = ""
+        self._fd = os.dup(root_fd)
+
+    def __enter__(self) -> _Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def at(self, path: str, create: bool = False) -> int:
+        """A descriptor of the folder, made if it is not there and `create` is given."""
+        if path != self._path:
+            fd = open_folder_strictly(self._root_fd, path, create)
+            os.close(self._fd)
+            self._fd, self._path = fd, path
+        return self._fd
+
+
+def _write_entry(objects: ObjectStore, folder: _Folder, path: str, stored: StoredFile) -> None:
+    above, _, name = path.rpartition("/")
+    state = stored.state
+    if state.kind is FileKind.DIRECTORY:
+        folder.at(path, create=True)
+        return
+    fd = folder.at(above, create=True)
+    if state.kind is FileKind.LINK:
+        target = checked_content(objects, stored, path)
+        os.symlink(target, os.fsencode(name), dir_fd=fd)
+    elif state.kind is FileKind.FILE:
+        _write_file(objects, fd, name, path, stored)
+    elif state.sha256 == FIFO_SHA256.hex():
+        os.mkfifo(name, dir_fd=fd)
+
+
+def _write_file(objects: ObjectStore, fd: int, name: str, path: str, stored: StoredFile) -> None:
+    mode = 0o755 if stored.state.executable else 0o644
+    content = hashlib.sha256()
+    out = os.open(name, _WRITE_FLAGS, mode, dir_fd=fd)
+    with os.fdopen(out, "wb") as file:
+        os.fchmod(out, mode)
+        for piece in objects.stream(stored.blob, "blob"):
+            content.update(piece)
+            file.write(piece)
+    if content.hexdigest() != stored.state.sha256:
+        raise wrong_content(path)
+
+
+def _remove_entry(folder: _Folder, path: str) -> None:
+    above, _, name = path.rpartition("/")
+    fd = folder.at(above)
+    if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
+        os.rmdir(name, dir_fd=fd)
+    else:
+        os.unlink(name, dir_fd=fd)
+    while above and _is_empty(fd):
+        above, _, name = above.rpartition("/")
+        fd = folder.at(above)
+        os.rmdir(name, dir_fd=fd)
+
+
+def _is_empty(fd: int) -> bool:
+    with os.scandir(fd) as entries:
+        return next(entries, None) is None
+
+
+def checked_content(objects: ObjectStore, stored: StoredFile, path: str) -> bytes:
+    """The stored content, checked against the sha256 that the digest covers."""
+    data = objects.get(stored.blob, "blob")
+    if hashlib.sha256(data).hexdigest() != stored.state.sha256:
+        raise wrong_content(path)
+    return data
+
+
+def wrong_content(path: str) -> StorageFailed:
+    """The stored object has the right name and the wrong content."""
+    return StorageFailed(
+        f"the stored content of `{path}` is not the content of the snapshot",
+        hint="restore the home folder from a backup; do not trust this snapshot",
+        facts={"path": path},
+    )
+
+
+def _blocked(path: str, error: OSError) -> StorageFailed:
+    return StorageFailed(
+        f"`{path}` cannot be put back: {error.strerror or error}",
+        hint="move away what stands in its place, then run the same command again",
+        facts={"path": path, "errno": error.errno},
+    )

@@ -1,0 +1,120 @@
+"""The budget is checked before each dispatch, against what the step is expected to cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from signoff.domain.escalation import Cause, Choice
+from signoff.domain.plan import Budget, Cost, Step
+from signoff.gate import Shortfall, shortfall, wall_left_s
+from tests.gate.scribe import Scribe, plan_of, step
+
+ONE, TWO, THREE = step("1"), step("2"), step("3")
+
+
+def ledger_with(budget: Budget, *steps: Step) -> Scribe:
+    return Scribe(plan=plan_of(*(steps or (ONE, TWO, THREE)), budget=budget))
+
+
+def test_without_limits_everything_fits() -> None:
+    ledger = ledger_with(Budget())
+    ledger.finished("1", tokens=10**9, usd=1e6, duration_s=1e6)
+    assert shortfall(ledger.state, TWO) is None
+    assert wall_left_s(ledger.state) is None
+
+
+def test_the_average_so_far_is_what_the_next_step_is_expected_to_cost() -> None:
+    ledger = ledger_with(Budget(tokens=300))
+    ledger.finished("1", tokens=100)
+    ledger.finished("1", 2, tokens=100)
+    assert shortfall(ledger.state, TWO) is None
+    ledger.finished("2", tokens=40)
+    assert shortfall(ledger.state, THREE) is not None
+
+
+def test_a_steps_own_estimate_goes_before_the_average() -> None:
+    cheap = replace(TWO, estimate=Cost(tokens=10))
+    dear = replace(TWO, estimate=Cost(tokens=101))
+    ledger = ledger_with(Budget(tokens=200))
+    ledger.finished("1", tokens=100)
+    assert shortfall(ledger.state, replace(cheap, estimate=Cost(tokens=100))) is None
+    assert shortfall(ledger.state, cheap) is None
+    assert shortfall(ledger.state, dear) is not None
+
+
+def test_the_first_step_may_always_try_when_there_is_any_budget() -> None:
+    assert shortfall(ledger_with(Budget(tokens=1, usd=0.01, wall_s=1)).state, ONE) is None
+
+
+@pytest.mark.parametrize("budget", [Budget(tokens=0), Budget(usd=0.0), Budget(wall_s=0.0)])
+def test_a_budget_of_nothing_dispatches_nothing(budget: Budget) -> None:
+    assert shortfall(ledger_with(budget).state, ONE) is not None
+
+
+def test_a_step_that_says_it_costs_nothing_cannot_go_on_for_ever() -> None:
+    free = replace(TWO, estimate=Cost())
+    ledger = ledger_with(Budget(tokens=100))
+    ledger.finished("1", tokens=100)
+    assert shortfall(ledger.state, free) is not None
+
+
+def test_the_shortfall_says_what_was_used_and_what_is_still_needed() -> None:
+    ledger = ledger_with(Budget(tokens=200_000))
+    ledger.finished("1", tokens=150_000)
+    ledger.settle("1")
+    ledger.state.settle_cursor()
+    report = shortfall(ledger.state, TWO)
+    assert report == Shortfall("150,000 tokens", "200,000 tokens", 2, "300,000 tokens")
+    assert str(report) == (
+        "budget exceeded: 150,000 tokens of 200,000 tokens used, "
+        "2 steps left, about 300,000 tokens more needed"
+    )
+
+
+def test_money_is_limited_too() -> None:
+    ledger = ledger_with(Budget(usd=1.5))
+    ledger.finished("1", usd=1.0)
+    report = shortfall(ledger.state, TWO)
+    assert report == Shortfall("$1.00", "$1.50", 3, "$3.00")
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "spent_s", "spent", "limit"),
+    [(1200.0, 1200.0, "20.0 minutes", "20.0 minutes"), (50.0, 30.0, "30 seconds", "50 seconds")],
+)
+def test_time_is_limited_too(wall_s: float, spent_s: float, spent: str, limit: str) -> None:
+    ledger = ledger_with(Budget(wall_s=wall_s))
+    ledger.finished("1", duration_s=spent_s)
+    report = shortfall(ledger.state, TWO)
+    assert report is not None
+    assert (report.spent, report.limit) == (spent, limit)
+
+
+def test_the_time_left_never_goes_below_nothing() -> None:
+    ledger = ledger_with(Budget(wall_s=60))
+    assert wall_left_s(ledger.state) == 60
+    ledger.verdict("1", duration_s=45)
+    assert wall_left_s(ledger.state) == 15
+    ledger.finished("1", duration_s=100)
+    assert wall_left_s(ledger.state) == 0
+
+
+def test_a_person_who_says_go_on_grants_the_budget_once_more() -> None:
+    ledger = ledger_with(Budget(tokens=100, wall_s=60))
+    ledger.finished("1", tokens=90, duration_s=10)
+    assert shortfall(ledger.state, TWO) is not None
+    ledger.ask("q", None, Cause.BUDGET)
+    ledger.answer("q", Choice.RETRY)
+    assert shortfall(ledger.state, TWO) is None
+    assert wall_left_s(ledger.state) == 110
+
+
+def test_an_attempt_that_was_lost_with_its_usage_is_counted_once() -> None:
+    ledger = ledger_with(Budget(tokens=100))
+    ledger.started("1")
+    ledger.lost("1")
+    assert ledger.state.spent == Cost()
+    ledger.finished("1", 2, tokens=60)
+    assert ledger.state.spent == Cost(60)

@@ -1,0 +1,96 @@
+"""Plans and surroundings for these tests, built from the facts a test is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from signoff.domain.findings import Finding, Severity
+from signoff.domain.globs import matches
+from signoff.domain.plan import (
+    Contract,
+    Expectation,
+    ExpectationKind,
+    Plan,
+    Step,
+    Subscription,
+    SubscriptionKind,
+)
+from signoff.planfile.verify import CODES, verify
+
+
+@dataclass(frozen=True)
+class World:
+    """Surroundings that are stated instead of looked up."""
+
+    files: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    missing_tools: frozenset[str] = frozenset()
+    role_names: frozenset[str] = frozenset({"coder", "reviewer"})
+    heldout_names: frozenset[str] = frozenset()
+
+    def file_exists(self, path: str) -> bool:
+        return any(
+            f == path.rstrip("/") or f.startswith(path.rstrip("/") + "/") for f in self.files
+        )
+
+    def matches_glob(self, pattern: str) -> bool:
+        return any(matches(pattern, f) for f in self.files)
+
+    def topic_exists(self, name: str) -> bool:
+        return name in self.topics
+
+    def tool_exists(self, name: str) -> bool:
+        return name not in self.missing_tools
+
+
+@dataclass(frozen=True)
+class HandParsed:
+    """What a parser would hand over."""
+
+    plan: Plan
+    findings: tuple[Finding, ...] = ()
+    lines: tuple[str, ...] = field(default=())
+
+
+def contract(command: str, code: int | None = None, **options: Any) -> Contract:
+    """A contract; `code` is the exit code when stated."""
+    stated = () if code is None else (Expectation(ExpectationKind.EXIT_CODE, code),)
+    expectations = (*stated, *options.pop("expectations", ()))
+    return Contract(command, expectations, **options)
+
+
+def step(id_: str, command: str | None = "test -f x", **fields: Any) -> Step:
+    """A step of the role `coder`."""
+    made = fields.pop("contract", None) or (contract(command) if command is not None else None)
+    return Step(
+        id_, f"step {id_}", **{"target": "coder", "task": "do it", "contract": made, **fields}
+    )
+
+
+def reads(*paths: str) -> tuple[Subscription, ...]:
+    """Subscriptions to files."""
+    return tuple(Subscription(SubscriptionKind.FILE, p) for p in paths)
+
+
+def says(kind: ExpectationKind, value: str | int) -> tuple[Expectation, ...]:
+    """One expectation."""
+    return (Expectation(kind, value),)
+
+
+def check(*steps: Step, world: World | None = None, **fields: Any) -> tuple[Finding, ...]:
+    """Verify a plan of these steps."""
+    findings = verify(HandParsed(Plan("plan", steps, **fields)), world or World())
+    assert all(f.code in CODES and f.message and f.hint for f in findings)
+    return findings
+
+
+def codes(findings: tuple[Finding, ...], severity: Severity | None = None) -> list[str]:
+    """The codes in order, of one severity or of all."""
+    return [f.code for f in findings if severity is None or f.severity is severity]
+
+
+def of_command(command: str, code: int | None = None, **options: Any) -> tuple[Finding, ...]:
+    """Findings about one contract in a world that has everything it needs."""
+    world = World(files=frozenset({"x", "src/a.py", "tests/t.py", "check.sh"}))
+    return check(step("1", contract=contract(command, code, **options)), world=world)

@@ -1,0 +1,234 @@
+"""Only text that bash refuses is a syntax error, and text that bash refuses is one."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from signoff.domain.findings import Severity
+from signoff.planfile.verify import analyse
+
+from .plans import codes, of_command
+
+VALID = [
+    "test -f x",
+    "! grep -r 'import requests' src/ && uv run pytest tests/ -x",
+    'test -f a && test "$(wc -l < a)" -gt 10',
+    "gh pr view --json state -q '.state' | grep -q OPEN",
+    "grep -c '^-' a | awk '{exit ($1 > 0 ? 0 : 1)}'",
+    "if test -f a; then b; elif c; then d; else e; fi > out",
+    "for f in a b c; do test -f $f || exit 1; done",
+    'for f in *.py\ndo\n  test -s "$f"\ndone',
+    "for ((i=0;i<3;i++)); do test -f $i; done",
+    'while read -r line; do test -f "$line"; done < list',
+    "until curl -sf localhost:80; do sleep 1; done",
+    "case $x in a|b) c ;; (d) e;; *) f;; esac",
+    "case $x in\n  a)\n    b\n    ;;\n  *) ;&\nesac",
+    "case x in esac",
+    "cat <<EOF | grep x\nit's (open\nEOF",
+    "cat <<'EOF' && test -f a\n$( ` \"\nEOF",
+    "cat <<-X\n\tfi done\n\tX\ntest -f a",
+    "cat <<A <<B\n(\nA\n'\nB",
+    "diff <(sort a) <(sort b)",
+    "a=(1 2 'three four'); test ${#a[@]} -eq 3",
+    "a+=(x\n  y # comment\n)",
+    "declare -a b=(1 2)",
+    "f() { true; }; f",
+    "f() ( cd x; test -f y )",
+    "function f { a; }\nf",
+    "function f() { a; }; f",
+    "(( x > 1 )) || exit 1",
+    "((a)); ((b))",
+    "( (a); b )",
+    "((a); b)",
+    "echo $((1 + (2 * 3)))",
+    "echo $( (a) )",
+    "[[ -f x && $y =~ ^a(b|c)$ ]]",
+    "[[ ! ( -f a || -d b ) ]]",
+    "[[ a < b ]]",
+    "[ -f a -a -f b ]",
+    "! test -f x",
+    "! ! true",
+    "time pytest",
+    "time -p { a; b; }",
+    "coproc foo { a; }",
+    "select x in a b; do break; done",
+    "a 2>&1 >/dev/null &>x <in 3<>y >|z",
+    "exec 3>&1 4<file",
+    "a & b & wait",
+    "a |\n  b |&\n  c",
+    "a &&\n\n  b ||\n  c",
+    "{ a; b; } 2>&1 | c",
+    "{ a; b; } > out 2> err",
+    "if a; then b; fi 2>/dev/null",
+    "echo fi done } then",
+    "echo if then",
+    "echo a#b # 'comment",
+    "# it's a comment with ( and \"\ntest -f x",
+    "echo \\' \\\" \\( \\`",
+    "echo $'it\\'s' \"a\\\"b\" 'c\"d'",
+    'echo "$(echo "$(echo \')\')")"',
+    'echo "${x:-$(y)}" ${z#*/} ${a[@]:1:2}',
+    'echo "${x:-a}"',
+    'echo ${x:-"a b"}',
+    "echo `a \\`b\\` c`",
+    "echo {a,b}.txt {1..3} a{b",
+    "A=1 B='2 3' c",
+    "test -f {item}",
+    "a;",
+    "a; b &",
+    "",
+    "\n\n",
+    "   ",
+    "# only a comment",
+    "ls a\\\n  b",
+    "x=$(cat <<E\nhi (\nE\n)",
+    "trap 'rm -f \"$t\"' EXIT; t=$(mktemp)",
+    "cat <<EOF\nno end",
+    "!",
+    "if ! a | b; then c; fi",
+    "while a; b; do c; done",
+    "if a; then\n# why\nb\nfi",
+    "[ \"$(git status --porcelain)\" = '' ]",
+    "python3 - <<'PY'\nimport sys\nprint('(')\nPY",
+    "jq -e '.a | select(.b == \"c\")' f.json",
+    "find . -name '*.py' -exec grep -l x {} \\;",
+    "find . \\( -name a -o -name b \\) -print",
+    "echo a; ( b ) ; { c; }",
+    "until a; do b; done & wait",
+]
+
+BROKEN = [
+    ("echo 'abc", 0),
+    ('echo "abc', 0),
+    ("a\nb\necho 'abc\nd", 2),
+    ("echo `abc", 0),
+    ("echo $(abc", 0),
+    ("echo ${abc", 0),
+    ("echo $((1 + 2", 0),
+    ("echo $'abc", 0),
+    ("( a", 0),
+    ("a )", 0),
+    ("{ a; ", 0),
+    ("{ a }", 0),
+    ("a }; }", 0),
+    ("if a; then b", 0),
+    ("true\nif a; then\n b\n", 1),
+    ("if a; b; fi", 0),
+    ("if a; then fi", 0),
+    ("if a; then b; else fi", 0),
+    ("if ; then b; fi", 0),
+    ("fi", 0),
+    ("a; done", 0),
+    ("a\nthen b", 1),
+    ("while a; do b", 0),
+    ("while a; b; done", 0),
+    ("for x in a b; echo $x; done", 0),
+    ("for x in a b; do echo $x", 0),
+    ("for; do a; done", 0),
+    ("case x in a) b", 0),
+    ("case x a) b;; esac", 0),
+    ("case", 0),
+    ("case x in a b) c;; esac", 0),
+    ("case x in a", 0),
+    ("a &&", 0),
+    ("a ||", 0),
+    ("a |", 0),
+    ("&& a", 0),
+    ("| a", 0),
+    ("a && && b", 0),
+    ("a | | b", 0),
+    ("a;; b", 0),
+    ("a & ; b", 0),
+    ("; a", 0),
+    ("a >", 0),
+    ("a > ; b", 0),
+    ("a < \n b", 0),
+    ("echo (", 0),
+    ("echo a(b)", 0),
+    ("f( { a; }", 0),
+    ("f()", 0),
+    ("function", 0),
+    ("[[ -f x", 0),
+    ("[[ -f x ] && a", 0),
+    ("]] a", 0),
+    ("a=(1 2", 0),
+    ("a=(1 ; 2)", 0),
+    ("x=$(if a; then b)", 0),
+    ('test "$(wc -l < a" -gt 10', 0),
+    ("a\n\n  b &&\n", 2),
+    ("{ a; } b", 0),
+    ("!  | a", 0),
+    ("f() &&", 0),
+]
+
+
+def refuses(command: str, folder: Path) -> bool:
+    """What bash itself says; it warns about open here-documents and runs them all the same."""
+    script = folder / "contract"
+    script.write_bytes(command.encode("utf-8", "surrogateescape"))
+    shell = ["bash", "--noprofile", "--norc", "-n", str(script)]
+    said = subprocess.run(shell, capture_output=True, text=True, errors="replace", check=False)
+    return any(": warning: " not in line for line in said.stderr.splitlines())
+
+
+@pytest.mark.parametrize("command", VALID)
+def test_what_bash_accepts_is_never_a_syntax_error(command: str, tmp_path: Path) -> None:
+    assert not refuses(command, tmp_path)
+    assert "contract-syntax" not in codes(of_command(command))
+
+
+@pytest.mark.parametrize(("command", "line"), BROKEN)
+def test_what_bash_refuses_is_a_syntax_error_on_its_line(
+    command: str, line: int, tmp_path: Path
+) -> None:
+    assert refuses(command, tmp_path)
+    problem = analyse(command).problem
+    assert problem is not None
+    assert problem.line == line
+    assert "contract-syntax" in codes(of_command(command), Severity.ERROR)
+
+
+PIECES = ["a", "b", "if", "then", "fi", "else", "elif", "while", "do", "done", "for", "in", "case", "esac", ";;", "{", "}", "(", ")", "&&", "||", "|", ";", "&", "!", "[[", "]]", "[", "]", "f()", "$(", "`", '"', "'", ">", "<", "2>&1", "$((", "))", "#", "<<E", "E", "=", "time", "function", "${", "\\", "a=(", "echo", "<(", "$'", "x=1", "test", "&>"] + ["\n", "\n", "a"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=10))
+def test_no_mixture_of_shell_words_that_bash_accepts_is_called_an_error(pieces: list[str]) -> None:
+    command = " ".join(pieces)
+    if analyse(command).problem is not None:
+        shell = ["bash", "--noprofile", "--norc", "-n"]
+        said = subprocess.run(
+            [*shell, "/dev/stdin"], input=command.encode(), capture_output=True, check=False
+        )
+        assert any(b": warning: " not in line for line in said.stderr.splitlines()), command
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=80) | st.text(alphabet="a \n\t;&|<>(){}[]'\"`$\\#!=*?~-/.0", max_size=60))
+def test_any_text_gets_the_same_answer_twice_and_never_an_accident(text: str) -> None:
+    first = of_command(text)
+    assert first == of_command(text)
+
+
+@pytest.mark.parametrize("opener", ["(", "$(", "{ ", "if a; then ", "`", '"$(', "[[ ! ", "a=("])
+def test_deep_nesting_is_answered_and_not_a_crash(opener: str) -> None:
+    findings = of_command(opener * 3000)
+    assert set(codes(findings)) & {"contract-syntax", "cannot-tell", "cannot-hold"}
+
+
+def test_valid_nesting_beyond_all_reason_is_a_cannot_tell() -> None:
+    command = "( " * 150 + "true" + " )" * 150
+    assert codes(of_command(command)) == ["cannot-tell"]
+
+
+def test_a_command_too_long_to_analyse_says_so() -> None:
+    assert codes(of_command("test -f " + "x" * 200_000)) == ["cannot-tell"]
+
+
+def test_a_long_chain_is_read_to_its_end() -> None:
+    assert codes(of_command(" && ".join(["test -f x"] * 2000) + " || true")) == ["cannot-fail"]

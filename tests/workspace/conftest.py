@@ -1,0 +1,46 @@
+"""A workspace in a temporary folder, with its store beside it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from signoff.workspace import IgnoreRules, Workspace
+
+
+class Desk:
+    """A workspace root that tests fill, and fresh `Workspace` objects on it."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.root = folder / "work"
+        self.store = folder / "store"
+        self.root.mkdir(parents=True)
+
+    def write(self, path: str, content: str | bytes = "content\n") -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    def workspace(
+        self, rules: IgnoreRules | None = None, apart: frozenset[str] = frozenset()
+    ) -> Workspace:
+        return Workspace(self.root, self.store, rules, apart)
+
+    def settle(self) -> None:
+        """Wait until the filesystem's clock is well past every change made so far."""
+        newest = max((f.lstat().st_ctime_ns for f in self.root.rglob("*")), default=0)
+        probe = self.folder / "clock"
+        while True:
+            probe.write_bytes(b"")
+            if probe.stat().st_ctime_ns > newest + 100_000_000:
+                return
+            time.sleep(0.005)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
