@@ -46,7 +46,7 @@ def worlds(draw: st.DrawFn) -> World:
     )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     plan=missions(),
     world=worlds(),

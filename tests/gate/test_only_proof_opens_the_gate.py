@@ -73,7 +73,7 @@ def claims_hold(ledger: Scribe) -> None:
         assert (report.gate is Gate.OPEN_WITH_WAIVERS) <= bool(report.waived)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=plans(), written=st.lists(acts(), max_size=14))
 def test_no_generated_ledger_opens_the_gate_without_proof(plan: Plan, written: list[Act]) -> None:
     ledger = Scribe(plan=plan)
@@ -82,7 +82,7 @@ def test_no_generated_ledger_opens_the_gate_without_proof(plan: Plan, written: l
     claims_hold(ledger)
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     plan=plans(),
     victim=st.integers(0, 11),

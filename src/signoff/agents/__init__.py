@@ -1,11 +1,18 @@
 """Who does the work: any command line, or a person."""
 
 from signoff.agents.assignment import Assignment, Report
-from signoff.agents.command import USAGE_FILE, CommandAgent, check_role, read_usage
+from signoff.agents.command import (
+    ATTEMPT_VARIABLE,
+    USAGE_FILE,
+    CommandAgent,
+    check_role,
+    read_usage,
+)
 from signoff.agents.materials import gather
 from signoff.agents.prompt import Material, Setback, build_prompt
 
 __all__ = [
+    "ATTEMPT_VARIABLE",
     "USAGE_FILE",
     "Assignment",
     "CommandAgent",

@@ -14,6 +14,7 @@ from signoff.errors import ConfigInvalid
 from signoff.process import Command, Limits, clean_environment, find_tool, run
 from signoff.settings import Role
 
+ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"  # unique per attempt: finds what outlives a killed driver
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
 LARGEST_USAGE_FILE = 100_000
@@ -45,6 +46,7 @@ class CommandAgent:
                 env=environment,
                 limits=Limits(wall_s=assignment.timeout_s),
                 stdin=stdin,
+                marked_by=ATTEMPT_VARIABLE,
             ),
             cancelled=assignment.cancelled,
             on_output=None if show is None else (lambda _stream, chunk: show(chunk)),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from signoff.agents import (
+    ATTEMPT_VARIABLE,
     USAGE_FILE,
     Assignment,
     Report,
@@ -31,8 +32,6 @@ from signoff.verification import output_tail
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
-
-ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
 
 
 class Attempts:

@@ -7,11 +7,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from signoff.agents import ATTEMPT_VARIABLE
 from signoff.errors import ApprovalRefused
 from signoff.process import ancestors, environment_has
 from signoff.storage import holders
-
-ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
 
 
 def require_person(environ: Mapping[str, str], locks: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,24 @@ VALID = [
     "find . \\( -name a -o -name b \\) -print",
     "echo a; ( b ) ; { c; }",
     "until a; do b; done & wait",
+    "a | ! b",
+    "case x in a) b; esac",
+    "for x in a; { b; }",
+    "for x do b; done",
+    "for x\ndo b; done",
+    "cat <<$X\n(\n$X",
+    "echo $(( 'a' ))",
+    '(( a["x"] ))',
+    "echo $((a); b)",
+    "if a; then { b; } fi",
+    "if a; then (b) fi",
+    "{ a; } 2>f",
+    "shopt -s extglob\nls !(a)",
+    "[[ a == !(b) ]]",
+    "a >&- 2>&-",
+    "a && b > f || c",
+    "! a > f",
+    "function f\n{ a; }",
 ]
 
 BROKEN = [
@@ -193,7 +212,29 @@ def test_what_bash_refuses_is_a_syntax_error_on_its_line(
     assert "contract-syntax" in codes(of_command(command), Severity.ERROR)
 
 
-PIECES = ["a", "b", "if", "then", "fi", "else", "elif", "while", "do", "done", "for", "in", "case", "esac", ";;", "{", "}", "(", ")", "&&", "||", "|", ";", "&", "!", "[[", "]]", "[", "]", "f()", "$(", "`", '"', "'", ">", "<", "2>&1", "$((", "))", "#", "<<E", "E", "=", "time", "function", "${", "\\", "a=(", "echo", "<(", "$'", "x=1", "test", "&>"] + ["\n", "\n", "a"]
+PIECES = [
+    *("a", "b", "x=1", "echo", "test", "if", "then", "fi", "else", "elif", "while", "do", "done"),
+    *(
+        "for",
+        "in",
+        "case",
+        "esac",
+        ";;",
+        "{",
+        "}",
+        "(",
+        ")",
+        "&&",
+        "||",
+        "|",
+        ";",
+        "&",
+        "!",
+        "time",
+    ),
+    *("[[", "]]", "[", "]", "f()", "function", "$(", "`", '"', "'", "$'", "${", "\\", "a=(", "<("),
+    *("$((", "))", ">", "<", "2>&1", "&>", "<<E", "E", "=", "#", "\n", "\n"),
+]
 
 
 @settings(max_examples=150, deadline=None)
@@ -232,3 +273,44 @@ def test_a_command_too_long_to_analyse_says_so() -> None:
 
 def test_a_long_chain_is_read_to_its_end() -> None:
     assert codes(of_command(" && ".join(["test -f x"] * 2000) + " || true")) == ["cannot-fail"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "eval " * 3000 + "true",
+        "[[ " + "( " * 150 + "-f x" + " )" * 150 + " ]]",
+        "echo " + '"$(echo ' * 70 + "x" + ')"' * 70,
+    ],
+    ids=["eval", "condition", "substitution"],
+)
+def test_what_nests_too_deeply_to_read_is_a_cannot_tell(command: str) -> None:
+    assert "cannot-tell" in codes(of_command(command))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "(",
+        "((",
+        "$(",
+        "`",
+        "if a; then ",
+        "a && ",
+        "${",
+        "<<E\n",
+        "'a' ",
+        "a{item}'",
+        "$((",
+        "f() { f; }; ",
+    ],
+)
+def test_a_hundred_thousand_odd_characters_take_no_more_than_seconds(piece: str) -> None:
+    started_s = time.process_time()
+    of_command((piece * 100_000)[:99_999])
+    assert time.process_time() - started_s < 60
+
+
+def test_functions_that_call_each_other_many_times_are_not_followed_for_ever() -> None:
+    calls = "\n".join(f"f{i}() {{ {f'(f{i + 1}); ' * 40}}}" for i in range(8))
+    assert "cannot-fail" not in codes(of_command(f"{calls}\nf8() {{ true; }}\nf0"))

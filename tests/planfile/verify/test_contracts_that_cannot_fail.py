@@ -90,6 +90,11 @@ CANNOT_FAIL = [
     "ls",
     "f() { false; }; f() { true; }; true",
     "unset X",
+    "command [ 1 ]",
+    "A=1 B=2",
+    "eval eval eval true",
+    "! test 1 = 1 | grep x f | cat || true",
+    "set -e; grep x f | cat; true",
     "case $x in a) true ;; b) : ;; esac",
 ]
 
@@ -159,6 +164,15 @@ CAN_FAIL = [
     "return 0",
     "grep x f && exit 0; exit 1",
     "let x=1",
+    "grep x f && true > g",
+    "! true < f",
+    "true | true < f",
+    "grep x f | tee log > /no/such/file",
+    "grep x f | { cat; grep y f; }",
+    "grep x f | X=$(grep y f)",
+    "grep x f | $FILTER",
+    "set -e; grep x f | grep y; true",
+    "{ grep x f; } && true < f",
     "set -e; (grep x f); true",
     "set -e; if grep x f; then grep y f; fi; true",
 ]

@@ -180,7 +180,7 @@ def test_a_contract_that_may_outlast_its_step_is_a_warning() -> None:
 )
 def test_reaching_outside_is_noted_and_contradicts_no_network(command: str) -> None:
     assert codes(of_command(command), Severity.NOTE) == ["looks-external"]
-    external = {"effects": Effects.EXTERNAL}
+    external: dict[str, Any] = {"effects": Effects.EXTERNAL}
     assert "looks-external" not in codes(of_command(command, **external))
     forbidden = of_command(command, network=False, **external)
     assert codes(forbidden, Severity.WARNING) == ["network-needed"]
@@ -247,6 +247,10 @@ def test_a_character_that_nobody_sees_is_an_error_with_its_column(char: str, nam
 )
 def test_visible_text_of_any_language_is_fine(command: str) -> None:
     assert "hidden-characters" not in codes(of_command(command))
+
+
+def test_a_contract_full_of_hidden_characters_is_reported_briefly() -> None:
+    assert codes(of_command("test -f x" + "\u200b" * 1000)) == ["hidden-characters"] * 5
 
 
 def test_a_list_command_is_looked_at_too() -> None:

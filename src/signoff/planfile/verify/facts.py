@@ -89,7 +89,7 @@ def with_numbers(facts: ShellFacts, numbers: list[str]) -> ShellFacts:
         tuple(map(used, facts.reads)),
         tuple(map(written, facts.writes)),
         tuple(map(used, facts.scripts)),
-        facts.functions,
+        frozenset(map(fill, facts.functions)),
         facts.statuses,
         facts.certain,
         fill(facts.reason),

@@ -6,6 +6,7 @@ tree-sitter reads on over errors and stumbles over some valid bash, so it is not
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from signoff.planfile.verify.lexer import MAX_DEPTH, REDIRECTS, Broken, Lexer, Token, Unsure
 
@@ -97,7 +98,7 @@ class _Grammar:
             return
         raise Broken(token.start, f"`{token.text}` without its `{_OPENER_OF[token.text]}`")
 
-    def _refuse_unexpected(self) -> None:
+    def _refuse_unexpected(self) -> NoReturn:
         token = self._token
         if token is None:
             raise Broken(len(self._lexer.text), "the command ends after an operator")
@@ -141,7 +142,6 @@ class _Grammar:
         token = self._token
         if token is None:
             self._refuse_unexpected()
-            return
         if not token.is_word and token.text not in REDIRECTS:
             if token.text != "(":
                 self._refuse_unexpected()

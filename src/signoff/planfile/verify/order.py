@@ -53,9 +53,7 @@ class StepOrder:
             here = waiting.pop()
             if here == earlier:
                 return True
-            if here not in seen and earlier >= self._floor[here]:
+            if here not in seen:
                 seen.add(here)
                 waiting.extend(self._needs[here])
-            elif here not in seen:
-                return True
         return False

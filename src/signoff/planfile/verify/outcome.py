@@ -31,6 +31,7 @@ from signoff.planfile.verify.script import (
 )
 from signoff.planfile.verify.wrappers import MAX_NESTING, Hidden, Nested, see_through
 
+MAX_CALLS = 50
 FAILS = -1
 """Some status other than 0, we cannot say which."""
 
@@ -112,7 +113,8 @@ class Evaluator:
         self.pipefail = pipefail
         self._depth = depth
         self._functions: dict[str, Node | None] = {}
-        self._calls = 0
+        # Shared with subshells, so that nested calls cannot multiply.
+        self._calls = [0]
         self._trap: Outcome | None = None
 
     def final(self, block: Block) -> Statuses:
@@ -273,7 +275,10 @@ class Evaluator:
         if not nested.clear:
             return Outcome(ANY)
         if nested.same_shell:
-            return self.run(nested.block)
+            self._depth += 1
+            outcome = self.run(nested.block)
+            self._depth -= 1
+            return outcome
         inner = Evaluator(nested.errexit, nested.pipefail, self._depth + 1)
         return Outcome(inner.final(nested.block))
 
@@ -298,8 +303,8 @@ class Evaluator:
         return Outcome(_plain_status(name, args))
 
     def _call(self, body: Node | None) -> Outcome:
-        self._calls += 1
-        if body is None or self._calls > 50 or self._depth >= MAX_NESTING:
+        self._calls[0] += 1
+        if body is None or self._calls[0] > MAX_CALLS or self._depth >= MAX_NESTING:
             return Outcome(ANY)
         self._depth += 1
         inside = self.run(body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 
 from signoff.domain.findings import Finding, Severity
 from signoff.planfile.verify.shell import quotes_item
@@ -12,6 +13,7 @@ from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_MOST_SHOWN = 5
 _LOOKALIKES = {
     "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "‚": "'",
     "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-", "＝": "=", "；": ";", "｜": "|", "＆": "&",
@@ -28,9 +30,10 @@ def hidden_characters(view: View) -> Iterator[Finding]:
 
 
 def _hidden_in(view: View, subject: Subject) -> Iterator[Finding]:
-    for offset, char in enumerate(subject.command):
-        if not is_hidden(char, subject.command[offset + 1 : offset + 2]):
-            continue
+    text = subject.command
+    hidden = (i for i, c in enumerate(text) if is_hidden(c, text[i + 1 : i + 2]))
+    for offset in islice(hidden, _MOST_SHOWN):
+        char = text[offset]
         line, column = _place(view, subject, offset)
         name = unicodedata.name(char, "control character")
         yield view.finding(

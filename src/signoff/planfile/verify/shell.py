@@ -23,6 +23,7 @@ from signoff.planfile.verify.script import (
 from signoff.planfile.verify.uses import Collector, Unseen
 
 MAX_ANALYSED_CHARS = 100_000
+_MOST_UNSEEN = 5
 _SETUP = frozenset(["rm", "mkdir", "export", "set", "sleep", "echo", "printf", "trap", "umask"])
 _QUOTED_ITEM = re.compile(r"'[^']*\{item\}[^']*'|\"(?:[^\"\\]|\\.)*\{item\}(?:[^\"\\]|\\.)*\"")
 
@@ -47,7 +48,7 @@ def _analyse(text: str) -> ShellFacts:
     block, clear = lower(text)
     collector = Collector()
     collector.visit(block)
-    unseen = tuple(collector.unseen)
+    unseen = tuple(dict.fromkeys(collector.unseen))[:_MOST_UNSEEN]
     if not clear and not unseen:
         unseen = (*unseen, Unseen(0, "all of the shell syntax used here"))
     evaluator = Evaluator()

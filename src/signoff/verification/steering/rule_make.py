@@ -80,10 +80,7 @@ def _separated(word: str) -> tuple[str, ...]:
 
 
 def _steer_file(path: str, request: _Request, trail: Trail) -> None:
-    links, end = trail.content.trace(path)
-    for link in links:
-        trail.pin(link)
-    data = trail.content.read(end)
+    data = trail.content.read(trail.pin_links(path))
     if data is None or b"RECIPEPREFIX" in data or not request.clear:
         trail.pin(path)
     if data is None:
@@ -102,7 +99,7 @@ def _steer_file(path: str, request: _Request, trail: Trail) -> None:
             text = "\n".join(line for rule in mine for line in rule.lines)
             phony = "\n.PHONY" if target in own.phony else ""
             trail.pin_text(path, f"target:{target}", text + phony)
-        _steer_target(target, rules, own, request.folder, trail)
+        _steer_target(target, rules, own, makefiles, request.folder, trail)
     for makefile in (path, *included):
         folder, name = posixpath.split(makefile)
         for source in _REBUILT_FROM:
@@ -131,7 +128,12 @@ def _pin_included(makefile: Makefile, request: _Request, trail: Trail) -> list[s
 
 
 def _steer_target(
-    target: str, rules: list[MakeRule], makefile: Makefile, folder: str, trail: Trail
+    target: str,
+    rules: list[MakeRule],
+    makefile: Makefile,
+    makefiles: list[str],
+    folder: str,
+    trail: Trail,
 ) -> None:
     recipe = [line for rule in rules for line in rule.recipe]
     if not recipe:
@@ -139,7 +141,9 @@ def _steer_target(
     text = "\n".join(makefile.expand(line.lstrip("@-+ \t")) for line in recipe)
     trail.follow(ShellText(text.replace("$$", "$"), folder))
     path = inside(folder, target)
-    if path is None or target in makefile.phony or _makes_itself(target, text):
+    if path is None or path in makefiles or target in makefile.phony:
+        return
+    if _makes_itself(target, text):
         return
     # A recipe that does not make its target is skipped for good once something has its name.
     if trail.content.has(path) or trail.content.is_folder(path):

@@ -62,12 +62,21 @@ class Trail:
 
     def pin(self, path: str) -> str:
         """Pin a file and the links on the way to it; returns where they lead."""
-        links, end = self.content.trace(path)
-        for name in (*links, end):
-            state = self.content.state(name)
-            if state is not None and self.content.has(name):
-                self.pinned[name] = fingerprint(state)
+        end = self.pin_links(path)
+        self._pin_state(end)
         return end
+
+    def pin_links(self, path: str) -> str:
+        """Pin only the links on the way to a file; returns where they lead."""
+        links, end = self.content.trace(path)
+        for link in links:
+            self._pin_state(link)
+        return end
+
+    def _pin_state(self, path: str) -> None:
+        state = self.content.state(path)
+        if state is not None and self.content.has(path):
+            self.pinned[path] = fingerprint(state)
 
     def pin_presence(self, path: str, mark: str = "") -> None:
         """Pin that something is there, not what it says: its content is ordinary work."""
@@ -78,9 +87,7 @@ class Trail:
         path = posixpath.join(folder, wanted.file)
         if not self.content.has(path):
             return None
-        links, end = self.content.trace(path)
-        for link in links:
-            self.pin(link)
+        end = self.pin_links(path)
         state = self.content.state(end)
         if state is None:
             return None
