@@ -72,7 +72,7 @@ class Simulation:
             Carry: self._carry,
             Dispatch: self._dispatch,
             Escalate: lambda a: self._ask(a.cause, a.step.id),
-            Fail: lambda a: self.ledger.failed(a.step.id) and None,
+            Fail: self._fail,
             Judge: self._judge,
             ReadList: self._read_list,
             Sweep: lambda _a: self._sweep(),
@@ -115,6 +115,9 @@ class Simulation:
 
     def _abandon(self, action: Abandon) -> None:
         self.ledger.lost(action.step.id, action.attempt)
+
+    def _fail(self, action: Fail) -> None:
+        self.ledger.failed(action.step.id)
 
     def _dispatch(self, action: Dispatch) -> None:
         step = action.step

@@ -13,7 +13,14 @@ import click
 
 from signoff import __version__
 from signoff.cli.show import SCHEMA_VERSION, error_lines
-from signoff.errors import Exit, InternalError, Interrupted, SignoffError, UsageError
+from signoff.errors import (
+    Exit,
+    InternalError,
+    Interrupted,
+    SignoffError,
+    StorageFailed,
+    UsageError,
+)
 
 # verb → module; the order is the order of --help.
 VERBS: dict[str, str] = {
@@ -131,4 +138,7 @@ def _as_our_own(failure: BaseException) -> SignoffError:
         context = failure.ctx if isinstance(failure, click.UsageError) else None
         where = context.command_path if context is not None else "signoff"
         return UsageError(failure.format_message().rstrip("."), f"{where} --help")
+    if isinstance(failure, OSError):
+        where = f" (`{failure.filename}`)" if failure.filename else ""
+        return StorageFailed(f"{failure.strerror or failure}{where}")
     return InternalError(f"internal error: {type(failure).__name__}: {failure}")

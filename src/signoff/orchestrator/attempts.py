@@ -97,7 +97,7 @@ class Attempts:
                     ATTEMPT_VARIABLE: self._marker(step, attempt),
                 },
                 cancelled=mission.cancelled,
-                on_output=lambda chunk: mission.reporter.tell(Output(step.id, chunk)),
+                on_output=lambda chunk: mission.reporter.tell(Output(chunk)),
             )
         )
         if report.observation.ending is Ending.CANCELLED:

@@ -70,6 +70,9 @@ class Drive:
     def drive(self) -> Outcome | None:
         """Go on until the run is over; None when it waits for a person."""
         self.catch_up()
+        edits = self._attempts.notice_edits() if self.state.outcome is None else []
+        if edits:
+            self.append(*edits)
         while True:
             action = next_action(self.state, self.mission.settings.policy)
             if isinstance(action, Finish):

@@ -19,7 +19,6 @@ class Appended:
 class Output:
     """An agent or a contract printed something; untrusted bytes."""
 
-    step: str
     chunk: bytes
 
 

@@ -35,10 +35,16 @@ class FinalSweep:
             content = self._drive.mission.workspace.snapshot().digest
             if not (self._steps_hold(content) and self._postconditions_hold(content)):
                 return
-            if self._drive.mission.workspace.snapshot().digest == content:
+            # A verdict about other content, or a change since, makes another round necessary.
+            fresh = self._drive.mission.workspace.snapshot().digest
+            if fresh == content and not self._anything_stale(content):
                 self._sign_off(content)
                 return
         raise ContentMoved("the workspace keeps changing although no agent is at work")
+
+    def _anything_stale(self, content: str) -> bool:
+        report = evaluate(self._drive.state, content)
+        return any(s.stale for s in (*report.steps, *report.postconditions))
 
     def _steps_hold(self, content: str) -> bool:
         state = self._drive.state
@@ -52,8 +58,6 @@ class FinalSweep:
                 return False
             self._drive.append(self._drive.verdict_draft(verdict))
             reach(CrashPoint.SWEEP_JUDGED)
-            if verdict.snapshot != content:
-                return self._steps_hold(verdict.snapshot)
         return True
 
     def _reopen(self, step: Step, verdict: Verdict) -> None:

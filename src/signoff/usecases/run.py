@@ -13,10 +13,12 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import NotApproved, UnknownRole, UsageError
+from signoff.gate import Wait, next_action
 from signoff.orchestrator import (
     Appended,
     Drive,
     Mission,
+    Output,
     PlanFileProjection,
     Reporter,
 )
@@ -24,12 +26,18 @@ from signoff.settings import HUMAN_ROLE, Settings, settings_from_pin
 from signoff.storage import Fence, Holder, hold
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve, propose
-from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.history import (
+    PlanHistory,
+    fold_run,
+    pinned_plan,
+    read_history,
+    read_pins,
+)
 from signoff.usecases.inbox import Item, open_items
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
 from signoff.usecases.workbench import open_pinned_workspace, pin_watch, workspace_lock
-from signoff.verification import Bench, Judge, Pins
+from signoff.verification import Bench, Judge, Pins, protected_files
 
 
 class Engine(Protocol):
@@ -82,6 +90,10 @@ def run_plan(
         pins = read_pins(site.ledger, entry)
         plan = pinned_plan(pins)
         _same_workspace(place, pins)
+        if history.running and _waits(history, plan, pins):
+            return _report(site, place, None)
+        if not history.running:
+            _require_protected_as_approved(site, place, plan, pins)
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
         _check_roles(plan, settings, pins.search_path)
         run, fence = _begin(site, place, history, entry, holder, reporter)
@@ -126,6 +138,27 @@ def _require_approval(
     changed = history.approval is not None
     why = "changed since it was approved" if changed else "was not approved"
     raise NotApproved(f"plan `{place.name}` {why}", f"signoff approve {place.path}")
+
+
+def _waits(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
+    """Whether driving would do nothing before a person has answered."""
+    policy = settings_from_pin(pins.settings).policy
+    return isinstance(next_action(fold_run(history, plan), policy), Wait)
+
+
+def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pins: Pins) -> None:
+    """Protected files a person edited after approving must not be blamed on the agent."""
+    if not pins.protected:
+        return
+    workspace = open_pinned_workspace(site, place, pins, plan)
+    now = protected_files(plan, workspace.manifest(workspace.snapshot().digest))
+    paths = sorted(now.keys() | pins.protected.keys())
+    changed = [path for path in paths if now.get(path) != pins.protected.get(path)]
+    if changed:
+        raise NotApproved(
+            f"protected files changed since the approval: {', '.join(changed[:10])}",
+            f"signoff approve {place.path}",
+        )
 
 
 def _same_workspace(place: PlanPlace, pins: Pins) -> None:
@@ -190,7 +223,12 @@ def _mission(
     fence: Fence,
 ) -> Mission:
     workspace = open_pinned_workspace(site, place, pins, plan)
-    bench = Bench(pins.search_path, site.environ, options.cancelled)
+    bench = Bench(
+        pins.search_path,
+        site.environ,
+        options.cancelled,
+        on_output=lambda chunk: reporter.tell(Output(chunk)),
+    )
     return Mission(
         plan_id=place.record.id,
         run=run,

@@ -9,7 +9,7 @@ from pathlib import Path
 from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.text import decode_output
-from signoff.errors import ListUnreadable
+from signoff.errors import Interrupted, ListUnreadable
 from signoff.process import Command, Limits, clean_environment, run, shell_command
 from signoff.verification.expectations import needles
 
@@ -51,8 +51,11 @@ class Bench:
             find_stdout=needles(contract, ExpectationKind.STDOUT_CONTAINS),
             find_stderr=needles(contract, ExpectationKind.STDERR_CONTAINS),
         )
-        return run(
+        observation = run(
             command,
             cancelled=self.cancelled,
             on_output=None if show is None else (lambda _stream, chunk: show(chunk)),
         )
+        if observation.ending is Ending.CANCELLED:
+            raise Interrupted("interrupted while a contract was judged; state is safe")
+        return observation

@@ -23,7 +23,6 @@ _UNKNOWN: dict[Ending, Reason] = {
     Ending.TIMED_OUT: Reason.TIMED_OUT,
     Ending.NOT_EXECUTABLE: Reason.NOT_EXECUTABLE,
     Ending.NOT_FOUND: Reason.NOT_FOUND,
-    Ending.CANCELLED: Reason.INFRASTRUCTURE,
     Ending.NOT_STARTED: Reason.INFRASTRUCTURE,
     Ending.OUTPUT_LIMIT: Reason.INFRASTRUCTURE,
 }

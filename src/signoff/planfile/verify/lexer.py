@@ -220,10 +220,12 @@ class Lexer:
         """`${…}`: quotes inside follow rules of their own, so only the plain ones are read."""
         opened_at = self.position
         self.position += 2
+        self._deepen()
         while self.position < len(self.text):
             char = self.text[self.position]
             if char == "}":
                 self.position += 1
+                self.depth -= 1
                 return
             if char in "'\"`\\":
                 raise Unsure

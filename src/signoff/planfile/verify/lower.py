@@ -170,7 +170,7 @@ class _Lowering:
         # The grammar nests chains to the left; walking the spine keeps long ones shallow.
         while node.type == "list" and len(node.children) == 3:
             left, link, right = node.children
-            rest.append((Link(link.type), self.node(right)))
+            rest += reversed(_spliced(Link(link.type), self.node(right)))
             node = left
         if node.type == "list":
             return Opaque(self._text(node)[:40], _row(node))
@@ -178,11 +178,7 @@ class _Lowering:
 
     def pipeline(self, node: tree_sitter.Node) -> Node:
         stages = tuple(self.node(c) for c in node.named_children if c.type != "comment")
-        # `!` belongs to the whole pipeline; the grammar gives it to the first command.
-        if stages and isinstance(stages[0], Not):
-            whole = Pipeline((stages[0].body, *stages[1:]), _row(node))
-            return Not(whole, _row(node))
-        return Pipeline(stages, _row(node))
+        return _regrouped(stages, _row(node))
 
     def negated(self, node: tree_sitter.Node) -> Node:
         body = next((c for c in node.named_children if c.type != "comment"), None)
@@ -327,6 +323,26 @@ class _Lowering:
                 self._depth -= 1
             else:
                 waiting.extend(reversed(here.children))
+
+
+def _regrouped(stages: tuple[Node, ...], line: int) -> Node:
+    """`! a | b | c || d`: `!` spans the pipeline and `||` ends it, however the grammar nests them."""
+    first, last = stages[0], stages[-1]
+    if isinstance(last, Chain):
+        return replace(last, first=_regrouped((*stages[:-1], last.first), line))
+    if isinstance(first, Not):
+        return Not(_regrouped((first.body, *stages[1:]), line), line)
+    flat: list[Node] = []
+    for stage in stages:
+        flat += stage.stages if isinstance(stage, Pipeline) else (stage,)
+    if any(isinstance(stage, Chain | Not) for stage in flat):
+        return Opaque("…|…", line)
+    return Pipeline(tuple(flat), line)
+
+
+def _spliced(link: Link, right: Node) -> list[tuple[Link, Node]]:
+    """What follows an operator, as parts of one chain."""
+    return [(link, right.first), *right.rest] if isinstance(right, Chain) else [(link, right)]
 
 
 def _with_redirects(body: Node, redirects: tuple[Redirect, ...]) -> Node:

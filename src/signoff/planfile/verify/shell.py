@@ -22,7 +22,7 @@ from signoff.planfile.verify.script import (
 )
 from signoff.planfile.verify.uses import Collector, Unseen
 
-MAX_ANALYSED_CHARS = 100_000
+MAX_ANALYSED_CHARS = 20_000
 _MOST_UNSEEN = 5
 _SETUP = frozenset(["rm", "mkdir", "export", "set", "sleep", "echo", "printf", "trap", "umask"])
 _QUOTED_ITEM = re.compile(r"'[^']*\{item\}[^']*'|\"(?:[^\"\\]|\\.)*\{item\}(?:[^\"\\]|\\.)*\"")
