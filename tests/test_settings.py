@@ -15,6 +15,7 @@ from signoff.settings import (
     RoleKind,
     Settings,
     load_settings,
+    read_config_text,
     settings_from_pin,
     user_file,
 )
@@ -215,3 +216,12 @@ def test_what_belongs_to_the_user_alone_is_not_pinned(load: Load) -> None:
     assert "secret" not in json.dumps(settings.pinned())
     again = settings_from_pin(settings.pinned())
     assert (again.database_url, again.auto_approve) == (None, False)
+
+
+def test_the_text_of_a_configuration_is_pinned_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "signoff.toml"
+    assert read_config_text(file) == ""
+    file.write_text("[policy]\n", "utf-8")
+    assert read_config_text(file) == "[policy]\n"
+    file.write_bytes(b"\xff")
+    assert read_config_text(file) == "ff"

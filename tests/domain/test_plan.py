@@ -142,6 +142,11 @@ def test_a_plan_finds_its_steps_by_id() -> None:
         plan.step("3")
 
 
+def test_everything_that_is_judged_is_a_subject_of_the_plan() -> None:
+    plan = Plan("t", (Step("1", "a"),), (Postcondition(1, "b"),))
+    assert [subject.id for subject in plan.subjects] == ["1", "postcondition:1"]
+
+
 def test_nobody_can_change_a_plan_in_place() -> None:
     step = Step("1", "a")
     with pytest.raises(FrozenInstanceError):

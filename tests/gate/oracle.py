@@ -37,16 +37,22 @@ class Oracle:
         )
 
     def _steps(self) -> list[Step]:
-        """A list stands for every item that was ever read from it, unread for itself."""
+        """A list stands for every item that was read from it; unread, for itself."""
         steps: list[Step] = []
         for step in self.plan.steps:
-            if step.for_each is None or not self._of(Kind.STEP_EXPANDED, step.id):
-                steps.append(step)
-                continue
-            looks = self._of(Kind.STEP_LISTED, step.id) + self._of(Kind.STEP_EXPANDED, step.id)
-            items = dict.fromkeys(item for look in looks for item in look.data["items"])
-            steps.extend(expand(step, tuple(items)) or [step])
+            items = self._items(step.id) if step.for_each is not None else ()
+            steps.extend(expand(step, items) if items else [step])
         return steps
+
+    def _items(self, step_id: str) -> tuple[str, ...]:
+        """Of the first reading that left out nothing of the first look."""
+        for reading in self._of(Kind.STEP_EXPANDED, step_id):
+            looks = [e for e in self._of(Kind.STEP_LISTED, step_id) if e.seq < reading.seq]
+            wanted = looks[0].data["items"] if looks else []
+            items = reading.data["items"]
+            if items and all(item in items for item in wanted):
+                return tuple(dict.fromkeys(items))
+        return ()
 
     def _step_proven(self, step: Step) -> bool:
         if self._waived_by_a_person(step.id):
@@ -95,7 +101,7 @@ class Oracle:
 
     def _held_before(self, subject: str) -> bool:
         looks = self._looks_before(subject)
-        if not looks or not _kept(looks[-1]):
+        if not looks or not _kept(looks[0]):
             return False
         return not any(
             q.data["cause"] == Cause.HELD_BEFORE and self._answered(q, Choice.RETRY)
@@ -116,6 +122,7 @@ class Oracle:
             and e.run == self.run
             and e.data["id"] == question.data["id"]
             and e.data["choice"] == choice
+            and choice in question.data["choices"]
             and e.seq > question.seq
             and (before is None or e.seq < before)
             for e in self.entries
@@ -136,7 +143,8 @@ class Oracle:
         return [v for v in self._verdicts(subject) if v.data["phase"] == Phase.BEFORE]
 
     def _verdicts(self, subject: str) -> list[Entry]:
-        return [v for v in self._of(Kind.VERDICT, subject) if not v.data["provisional"]]
+        found = [v for v in self._of(Kind.VERDICT, subject) if not v.data["provisional"]]
+        return [v for v in found if v.data["subject"] == subject]
 
     def _of(self, kind: Kind, subject: str) -> list[Entry]:
         found = [e for e in self.entries if e.kind is kind and e.step == subject]

@@ -47,6 +47,14 @@ def test_a_step_done_with_an_older_kept_key_counts_for_nothing() -> None:
     assert not ledger.record("1").accepted
 
 
+def test_a_step_done_must_name_the_newest_verdict_even_if_an_older_one_was_kept_too() -> None:
+    ledger = Scribe(step("1"))
+    ledger.verdict("1", snapshot=BEFORE_NOW)
+    ledger.verdict("1")
+    ledger.done("1", snapshot=BEFORE_NOW)
+    assert not ledger.record("1").accepted
+
+
 @pytest.mark.parametrize("result", [Result.BROKEN, Result.UNKNOWN])
 def test_only_kept_can_be_accepted(result: Result) -> None:
     ledger = Scribe(step("1"))

@@ -138,6 +138,16 @@ def test_forged_entries_that_vouch_for_each_other_are_found(
     assert ledger.check_chain("p").first_bad == 5
 
 
+def test_a_last_entry_dated_back_is_found_even_with_its_head(
+    ledger: Ledger, chain: tuple[Entry, ...], database_url: str
+) -> None:
+    forged = forge(note("earlier"), 5, chain[3].hash, "2001-01-01T00:00:00.000000+00:00")
+    run_sql(database_url, "DELETE FROM entries WHERE seq = 5")
+    insert(database_url, forged)
+    run_sql(database_url, "UPDATE chains SET hash = ?, at = ?", forged.hash, forged.at)
+    assert "its time lies before" in ledger.check_chain("p").problem
+
+
 def test_a_consistent_entry_put_after_the_head_is_found_and_never_built_upon(
     ledger: Ledger, chain: tuple[Entry, ...], database_url: str
 ) -> None:

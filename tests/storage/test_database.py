@@ -238,10 +238,11 @@ def test_a_forked_child_gets_a_connection_of_its_own(database_url: str) -> None:
     database = open_database(database_url)
     ledger = Ledger(database)
     ledger.append("p", [note("parent")])
+    session = database._session()
     child = os.fork()
     if child == 0:
         try:
-            ledger.append("p", [note("child")])
+            ledger.append("p", [note("shared" if database._session() is session else "child")])
         finally:
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)

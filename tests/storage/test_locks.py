@@ -50,6 +50,7 @@ def test_a_second_holder_is_told_who_has_it(tmp_path: Path) -> None:
 def test_a_lock_is_free_again_after_use_and_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyError), hold(tmp_path, "a", HOLDER):
         raise KeyError
+    assert (tmp_path / "a.lock").read_bytes() == b""
     with hold(tmp_path, "a", HOLDER), hold(tmp_path, "b", HOLDER):
         pass
     with hold(tmp_path, "a", HOLDER):

@@ -84,3 +84,14 @@ def test_a_forged_verdict_in_a_plan_of_its_own_is_not_reused(
 ) -> None:
     insert(database_url, forge(verdict("k"), 1, "0" * 64), "k")
     assert ledger.find_verdict("k") is None
+
+
+def test_a_forged_last_verdict_with_its_head_does_not_follow_the_entry_before(
+    ledger: Ledger, database_url: str
+) -> None:
+    ledger.append("p", [note(str(i)) for i in range(5)])
+    forged = forge(verdict("k"), 5, "f" * 64)
+    run_sql(database_url, "DELETE FROM entries WHERE seq = 5")
+    insert(database_url, forged, "k")
+    run_sql(database_url, "UPDATE chains SET hash = ?", forged.hash)
+    assert ledger.find_verdict("k") is None

@@ -125,6 +125,43 @@ def test_targets_are_found_however_make_is_called(tmp_path: Path, command: str, 
     assert name in Place(tmp_path, FILES).steering(command)
 
 
+def test_a_stated_default_goal_decides_what_plain_make_does(tmp_path: Path) -> None:
+    text = ".DEFAULT_GOAL := check\neasy:\n\ttrue\ncheck:\n\tfalse\n"
+    place = Place(tmp_path, {"Makefile": text})
+    changed = place.change("make", {"Makefile": text.replace("\tfalse", "\ttrue")})
+    assert changed == ["Makefile#target:check"]
+
+
+def test_scripts_that_a_makefile_runs_are_looked_at(tmp_path: Path) -> None:
+    text = "TOOL = ci/tool.sh\nV := $(shell ./ci/v.sh)\ntest:\n\tbash $(TOOL) $(shell ci/f.sh)\n"
+    files = {"Makefile": text, "ci/v.sh": "a", "ci/tool.sh": "a", "ci/f.sh": "a", "ci/x.sh": "a"}
+    place = Place(tmp_path, files)
+    edits = {"ci/v.sh": "b", "ci/tool.sh": "b", "ci/f.sh": "b", "ci/x.sh": "b"}
+    assert place.change("make test", edits) == ["ci/f.sh", "ci/tool.sh", "ci/v.sh"]
+
+
+def test_included_makefiles_are_followed_and_may_go_in_circles(tmp_path: Path) -> None:
+    files = {
+        "Makefile": "include mk/*.mk\ninclude $(NOWHERE)\n",
+        "mk/a.mk": "include mk/b.mk\ntest:\n\tpytest\n",
+        "mk/b.mk": "include mk/a.mk deep.mk\n",
+    }
+    place = Place(tmp_path, files)
+    edits = {"deep.mk": "test: ; true\n", "conftest.py": ""}
+    assert place.change("make test", edits) == ["conftest.py", "deep.mk"]
+
+
+@pytest.mark.parametrize("command", ["make -C $DIR test", "make -C ../x test", "make -f gone.mk"])
+def test_a_makefile_that_cannot_be_found_steers_nothing(tmp_path: Path, command: str) -> None:
+    assert Place(tmp_path, FILES).steering(command) == {}
+
+
+def test_a_makefile_too_large_to_read_is_pinned_by_its_state(tmp_path: Path) -> None:
+    text = "test:\n\tfalse\n" + "#" * 3_000_000
+    place = Place(tmp_path, {"Makefile": text})
+    assert place.change("make test", {"Makefile": text + "\n"}) == ["Makefile"]
+
+
 def test_a_makefile_that_comes_first_is_noticed_when_it_appears(tmp_path: Path) -> None:
     place = Place(tmp_path, {"Makefile": "test:\n\tfalse\n"})
     changed = place.change("make test", {"GNUmakefile": "test:\n\ttrue\n"})
@@ -207,7 +244,7 @@ _PIECES = [
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=9), st.data())
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_changes_what_make_would_do_changes_what_is_pinned(
     pieces: list[str], data: st.DataObject
 ) -> None:

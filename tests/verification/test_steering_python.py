@@ -165,6 +165,15 @@ def test_folders_on_the_python_path_of_the_contract_come_first(tmp_path: Path) -
     assert place.change("PYTHONPATH=lib:src python tools/check.py", edits) == ["lib/json.py"]
 
 
+@pytest.mark.parametrize(
+    "command", ["python -m", "uv run", "poetry install", "python -Werror -Xdev"]
+)
+def test_a_call_that_runs_no_tool_is_still_python_or_nothing(tmp_path: Path, command: str) -> None:
+    place = Place(tmp_path, {"product.py": ""})
+    edits = {"conftest.py": "", "pytest.ini": "", "product.py": "x"}
+    assert place.change(command, edits) == []
+
+
 def test_a_tool_run_as_a_module_can_be_shadowed(tmp_path: Path) -> None:
     place = Place(tmp_path, {"product.py": ""})
     assert place.change("python -m mypy product.py", {"mypy.py": "exit()"}) == ["mypy.py"]

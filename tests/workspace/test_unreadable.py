@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,6 @@ import pytest
 from signoff.errors import StorageFailed
 from signoff.workspace import Workspace
 from tests.workspace.conftest import Desk
-
-AS_NOBODY = 65_534
 
 PROGRAM = """
 import os, sys
@@ -31,11 +31,16 @@ except SignoffError as error:
 """
 
 
+@pytest.fixture
+def shared_desk() -> Iterator[Desk]:
+    """A desk in a folder that other users may enter, which pytest's own folders are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Desk(Path(folder))
+
+
 def digest_as_somebody_else(desk: Desk) -> str:
     """Root reads everything, so the walk runs as a user who does not."""
-    for folder in (desk.root, *desk.root.parents):
-        if folder.stat().st_uid == os.getuid() and folder != Path("/"):
-            folder.chmod(folder.stat().st_mode | 0o055)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(desk.root), str(desk.store)],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
@@ -46,23 +51,23 @@ def digest_as_somebody_else(desk: Desk) -> str:
     return done.stdout.strip()
 
 
-def test_an_unreadable_file_is_named(desk: Desk) -> None:
-    desk.write("open")
-    desk.write("closed").chmod(0)
-    assert digest_as_somebody_else(desk) == (
+def test_an_unreadable_file_is_named(shared_desk: Desk) -> None:
+    shared_desk.write("open")
+    shared_desk.write("closed").chmod(0)
+    assert digest_as_somebody_else(shared_desk) == (
         "storage-failed `closed` in the workspace: Permission denied"
     )
 
 
-def test_an_unreadable_folder_is_named(desk: Desk) -> None:
-    desk.write("closed/file")
-    (desk.root / "closed").chmod(0)
+def test_an_unreadable_folder_is_named(shared_desk: Desk) -> None:
+    shared_desk.write("closed/file")
+    (shared_desk.root / "closed").chmod(0)
     try:
-        assert digest_as_somebody_else(desk) == (
+        assert digest_as_somebody_else(shared_desk) == (
             "storage-failed `closed` in the workspace: Permission denied"
         )
     finally:
-        (desk.root / "closed").chmod(0o755)
+        (shared_desk.root / "closed").chmod(0o755)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="mounting a small disk needs root")

@@ -42,6 +42,7 @@ CODES: Mapping[str, str] = {
     "several-marks": "a step carries more than one mark",
     "step-outside-steps": "a step's heading stands outside `## Steps`",
     "stray-text": "text that belongs to no field, so nobody acts on it",
+    "too-many-findings": "the list of findings was cut off",
     "too-deep": "lists and quotes are nested too deeply to read",
     "unclosed-comment": "an HTML block hides everything below it",
     "unclosed-fence": "a fenced block is never closed",

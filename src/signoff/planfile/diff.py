@@ -11,6 +11,8 @@ from signoff.domain.plan import Contract, Plan, Postcondition, Step
 
 _T = TypeVar("_T", Step, Postcondition)
 
+# Beyond this many pairs of lines, finding the smallest difference could take minutes.
+_MAX_COMPARED = 25_000_000
 _HEADER = ("title", "context", "budget", "priority", "owner", "depends_on", "touches")
 
 
@@ -67,9 +69,28 @@ def diff_plans(old: Plan, new: Plan) -> PlanDiff:
 
 def unified(old_text: str, new_text: str, name: str) -> str:
     """The change as a unified diff; an empty text when there is none."""
-    old, new = (_lines(text) for text in (old_text, new_text))
-    found = list(difflib.unified_diff(old, new, f"{name} (before)", f"{name} (now)", lineterm=""))
-    return "\n".join(found) + "\n" if found else ""
+    if old_text == new_text:
+        return ""
+    old, new = _lines(old_text), _lines(new_text)
+    names = (f"{name} (before)", f"{name} (now)")
+    same = _common_start(old, new)
+    left, right = old[same:], new[same:]
+    tail = _common_start(left[::-1], right[::-1])
+    if (len(left) - tail) * (len(right) - tail) <= _MAX_COMPARED:
+        return "\n".join(difflib.unified_diff(old, new, *names, lineterm="")) + "\n"
+    left, right = left[: len(left) - tail], right[: len(right) - tail]
+    place = f"@@ -{same + 1},{len(left)} +{same + 1},{len(right)} @@"
+    lines = [f"--- {names[0]}", f"+++ {names[1]}", place]
+    return "\n".join([*lines, *(f"-{x}" for x in left), *(f"+{x}" for x in right)]) + "\n"
+
+
+def _common_start(old: list[str], new: list[str]) -> int:
+    count = 0
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
 
 
 def _lines(text: str) -> list[str]:

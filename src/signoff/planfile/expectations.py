@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
 from itertools import combinations
 
 from signoff.domain.plan import Expectation, ExpectationKind
@@ -37,7 +36,6 @@ EXPECTATION_HINT = (
 Seen = tuple[ExpectationKind, str | int] | str | None
 
 
-@lru_cache(maxsize=1024)
 def read_expectation(text: str) -> Seen:
     """The expectation, or what is wrong with it, or None when the line is nothing of the kind."""
     number = _NUMBER.fullmatch(text)

@@ -43,11 +43,14 @@ STEP_FIELDS = OPTION_FIELDS | {
 }
 POSTCONDITION_FIELDS = OPTION_FIELDS | {"contract"}
 
-_FIELD = re.compile(r"[ \t]*\*\*([^*]{1,60}?)[ \t]*(?::[ \t]*\*\*|\*\*[ \t]*:)(.*)", re.DOTALL)
+# Every repetition is bounded, so that no line takes more than time in proportion to its length.
+_FIELD = re.compile(
+    r"[ \t]{0,80}\*\*([^*]{1,60}?)[ \t]{0,20}(?::[ \t]{0,20}\*\*|\*\*[ \t]{0,20}:)(.*)", re.DOTALL
+)
 _WORD = re.compile(r"\w[\w-]*")
 _LOOKALIKE = re.compile(
-    r"[^\w*]*?(?:[0-9]{1,9}[.)][ \t]*)?[*_]{0,3}[ \t]*([^\W_][\w \t-]{0,40}?)[ \t]*"
-    r"(?::[ \t]*[*_]{1,3}|[*_]{1,3}[ \t]*:|:(?=[^*\n]*\*\*[ \t]*$))"
+    r"[^\w*]{0,80}?(?:[0-9]{1,9}[.)][ \t]{0,9})?[*_]{0,3}[ \t]{0,9}([^\W_][^*:\n]{0,40}?)"
+    r"[ \t]{0,9}(?::[ \t]{0,9}[*_]{1,3}|[*_]{1,3}[ \t]{0,9}:|:(?=[^*\n]*\*\*[ \t]*$))"
 )
 _BULLET = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)", re.DOTALL)
 # Letters of other scripts that print like the Latin letters of our field names.
@@ -180,6 +183,8 @@ class FieldReader:
                 f"type `**{skeleton(written)}:**` again",
                 step,
             )
+            return
+        if self.findings.full:
             return
         elsewhere = (STEP_FIELDS | HEADER_FIELDS) - known
         if name in elsewhere:

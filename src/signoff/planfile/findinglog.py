@@ -10,7 +10,9 @@ from signoff.planfile.codes import CODES
 from signoff.planfile.outline import Outline
 from signoff.planfile.scan import bare
 
+MAX_FINDINGS = 10_000
 _MAX_TEXT = 200
+_MAX_MESSAGE = 500
 
 
 class FindingLog:
@@ -32,6 +34,11 @@ class FindingLog:
         """Something worth knowing."""
         self._add(Severity.NOTE, code, i, message, hint, step)
 
+    @property
+    def full(self) -> bool:
+        """Whether there are so many findings that more would help nobody."""
+        return len(self.all) >= MAX_FINDINGS
+
     def number(self, i: int) -> int:
         """The line of the file, from 1, for a line of the outline."""
         numbers = self.outline.numbers
@@ -42,12 +49,18 @@ class FindingLog:
     ) -> None:
         if code not in CODES:
             raise KeyError(code)
+        if self.full:
+            return
+        if len(self.all) == MAX_FINDINGS - 1:
+            code, severity = "too-many-findings", Severity.ERROR
+            message, hint = "there is more wrong than can be listed", "fix what is listed first"
         line = self.number(i)
         text = bare(self.outline.lines[line - 1])[:_MAX_TEXT]
-        self.all.append(Finding(code, severity, line, message, hint, text, step))
+        shown = message if len(message) <= _MAX_MESSAGE else message[:_MAX_MESSAGE] + "…"
+        self.all.append(Finding(code, severity, line, shown, hint[:_MAX_MESSAGE], text, step))
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """A hint that names the closest known word, or says something else."""
-    close = difflib.get_close_matches(word.casefold(), sorted(known), n=1, cutoff=0.7)
+    close = difflib.get_close_matches(word.casefold()[:60], sorted(known), n=1, cutoff=0.7)
     return f"did you mean `{close[0]}`?" if close else otherwise

@@ -10,7 +10,9 @@ import yaml
 
 from signoff.planfile.scan import bare
 
-MAX_CHARS = 65_536
+# Both bound the work: PyYAML takes time in proportion to the depth for every token.
+MAX_CHARS = 20_000
+MAX_BRACKETS = 500
 
 _AFTER_VALUE = re.compile(r"[ \t]*(?:[ \t]#[^\r\x85\u2028\u2029]*)?\r?")
 _NULLS = {"", "~", "null", "Null", "NULL"}
@@ -88,6 +90,8 @@ def read_frontmatter(lines: Sequence[str], end: int) -> Frontmatter:
     base = len(lines[0]) + 1
     if len(inner) > MAX_CHARS:
         return Frontmatter(end, refused=f"it has more than {MAX_CHARS:,} characters")
+    if inner.count("[") + inner.count("{") > MAX_BRACKETS:
+        return Frontmatter(end, refused=f"it has more than {MAX_BRACKETS} brackets")
     reader = _Reader(inner, base)
     try:
         reader.read()
@@ -115,6 +119,7 @@ class _Reader:
     status: StatusSpan | None = None
     column: int | None = 0
     flow: bool = False
+    names: set[str] = field(default_factory=set)
 
     def read(self) -> None:
         events = self._events()
@@ -144,8 +149,9 @@ class _Reader:
             yield event
 
     def _entry(self, key: yaml.ScalarEvent, events: Iterator[yaml.Event]) -> None:
-        if any(known.name == key.value for known in self.keys):
+        if key.value in self.names:
             raise Refused(f"`{key.value}` stands there twice", _start(key))
+        self.names.add(key.value)
         first = next(events)
         value, nested = _value(first, events)
         line = self.inner.count("\n", 0, _start(key)) + 1

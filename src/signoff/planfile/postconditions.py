@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from operator import attrgetter
+
 from signoff.domain.plan import Contract, Postcondition
 from signoff.planfile.blocks import LineKind, ListItem
 from signoff.planfile.contracts import read_contract
@@ -9,18 +12,28 @@ from signoff.planfile.fields import POSTCONDITION_FIELDS, Block, FieldReader, Fi
 from signoff.planfile.outline import Region
 
 _NO_INDENT_LIMIT = 1_000
+_line = attrgetter("line")
 
 
 def read_postconditions(fields: FieldReader, region: Region, first: int) -> list[Postcondition]:
     """The postconditions of one section, counted from `first`."""
-    items = [i for i in fields.findings.outline.scan.items if region.start <= i.line < region.end]
+    everywhere = fields.findings.outline.scan.items
+    low = bisect_left(everywhere, region.start, key=_line)
+    items = everywhere[low : bisect_left(everywhere, region.end, key=_line)]
     numbered = [item for item in items if item.number is not None]
     starts = [item.line for item in numbered]
     _check_unnumbered(fields, region, items, starts[0] if starts else region.end)
+    all_ones = all(item.number == 1 for item in numbered)
     found = []
     for at, item in enumerate(numbered):
         end = starts[at + 1] if at + 1 < len(starts) else region.end
-        _check_number(fields, item, numbered, at)
+        if item.number != at + 1 and not all_ones:
+            fields.findings.warning(
+                "postcondition-numbering",
+                item.line,
+                f"this is postcondition {at + 1}, but it is numbered {item.number}",
+                "number them 1, 2, 3",
+            )
         found.append(_postcondition(fields, item, end, first + at))
     return found
 
@@ -68,19 +81,8 @@ def _contract(fields: FieldReader, found: FieldSet, end: int) -> Contract | None
     return None
 
 
-def _check_number(fields: FieldReader, item: ListItem, numbered: list[ListItem], at: int) -> None:
-    all_ones = all(other.number == 1 for other in numbered)
-    if item.number != at + 1 and not all_ones:
-        fields.findings.warning(
-            "postcondition-numbering",
-            item.line,
-            f"this is postcondition {at + 1}, but it is numbered {item.number}",
-            "number them 1, 2, 3",
-        )
-
-
 def _check_unnumbered(
-    fields: FieldReader, region: Region, items: list[ListItem], first: int
+    fields: FieldReader, region: Region, items: tuple[ListItem, ...], first: int
 ) -> None:
     """Bullets and text that somebody may take for postconditions."""
     for item in items:

@@ -20,7 +20,6 @@ _TEXT_START = r"(?:[^ \t#`~>\-+*0-9<=_]|\*\*[^*\s])"
 _PLAIN = re.compile(_TEXT_START)
 _PLAIN_BULLET = re.compile(rf"[-+*] {_TEXT_START}")
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
-_ATX_CLOSER = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _FENCE = re.compile(r"(`{3,})([^`]*)$|(~{3,})(.*)$", re.DOTALL)
 _SETEXT = re.compile(r"(?:=+|-+) *$")
 _BREAK = re.compile(r"(?:(?:\* *){3,}|(?:_ *){3,}|(?:- *){3,})$")
@@ -136,32 +135,47 @@ class _Scanner:
                 self.items.append(ListItem(i, None, line[2:].strip(" \t")))
                 leaf, self.paragraph_start = _Leaf.PARAGRAPH, i
             elif line[0] in "#`~":
-                self.i, self.leaf = i, leaf
-                if not self._start_block(line, 0, 0, False, False):
-                    return
-                if self.leaf == _Leaf.FENCE:
-                    self._skip_fence(count)
-                i, leaf = self.i, self.leaf
+                end = self._top_block(i, count)
+                if end == i:
+                    break
+                leaf = _Leaf.NONE
+                i = end
+                continue
             else:
                 break
             i += 1
         self.i, self.leaf = i, leaf
 
+    def _top_block(self, i: int, count: int) -> int:
+        """Record an unindented heading, or a fence with a plain end; the line after it, or `i`."""
+        lines = self.lines
+        line = lines[i]
+        if line[0] == "#":
+            atx = _ATX.match(line)
+            if atx is None:
+                return i
+            title = _without_closing_hashes(line[atx.end() :])
+            self.headings.append(Heading(i, len(atx[1]), title, 0, i + 1))
+            self.kinds[i] = LineKind.HEADING
+            self.stack.clear()
+            return i + 1
+        opener = _FENCE.match(line)
+        if opener is None:
+            return i
+        marker = opener[1] or opener[3]
+        end = i + 1
+        while end < count and not lines[end].lstrip(" \t").startswith(marker):
+            end += 1
+        if end == count or lines[end] != marker:
+            return i
+        info = (opener[2] or opener[4] or "").strip(" \t")
+        self.fences.append(Fence(i, end + 1, info, tuple(lines[i + 1 : end]), 0, True))
+        self.kinds[i : end + 1] = bytes([LineKind.FENCE]) * (end + 1 - i)
+        self.stack.clear()
+        return end + 1
+
     def _outlasts_blank(self) -> bool:
         return not self.stack[-1].empty and all(container.width for container in self.stack)
-
-    def _skip_fence(self, count: int) -> None:
-        """Take the content of an unindented fence up to the first line that may be its end."""
-        lines, marker, i = self.lines, self.fence.marker, self.i + 1
-        while i < count and not lines[i].lstrip(" \t").startswith(marker):
-            i += 1
-        self.fence.content += lines[self.i + 1 : i]
-        self.kinds[self.i + 1 : i] = bytes([LineKind.FENCE]) * (i - self.i - 1)
-        if i < count and lines[i] == marker:
-            self.kinds[i] = LineKind.FENCE
-            self.i = i + 1
-            self._close_leaf(closed=True)
-        self.i = i - (self.leaf == _Leaf.FENCE)
 
     def _line(self, raw: str) -> None:
         # Tabs count as spaces up to the next multiple of four wherever they shape blocks.
@@ -273,8 +287,7 @@ class _Scanner:
         first = body[0]
         if first == "#" and (atx := _ATX.match(body)):
             self._start_leaf(_Leaf.NONE, matched, LineKind.HEADING)
-            title = _ATX_CLOSER.sub("", body[atx.end() :]).strip(" \t")
-            self._add_heading(self.i, len(atx[1]), title)
+            self._add_heading(self.i, len(atx[1]), _without_closing_hashes(body[atx.end() :]))
         elif first in "`~" and (opener := _FENCE.match(body)):
             self._start_leaf(_Leaf.FENCE, matched, LineKind.FENCE)
             marker = opener[1] or opener[3]
@@ -366,6 +379,15 @@ class _Scanner:
             ends_at_blank = self.html_kind is not None and self.html_kind.end is None
             self.html.append(HtmlBlock(self.html_start, self.i, closed or ends_at_blank))
         self.leaf = _Leaf.NONE
+
+
+def _without_closing_hashes(title: str) -> str:
+    """A heading's text less the hashes that may close it, which need a space before them."""
+    title = title.strip(" \t")
+    if not title.endswith("#"):
+        return title
+    opened = title.rstrip("#")
+    return opened.rstrip(" \t") if not opened or opened[-1] in " \t" else title
 
 
 def _fence_cut(text: str, column: int, fence: _OpenFence) -> int:

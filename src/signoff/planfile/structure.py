@@ -158,7 +158,7 @@ def _check_sections(findings: FindingLog) -> None:
 
 
 def _check_other_section(findings: FindingLog, heading: Heading) -> None:
-    name = skeleton(heading.text).replace("_", "").strip(":*#")
+    name = skeleton(heading.text[:60]).replace("_", "").strip(":*#")
     close = difflib.get_close_matches(name, _SECTIONS, n=1, cutoff=0.8)
     if close and heading.text.strip():
         findings.error(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from signoff.domain.plan import OnFail, Then
@@ -11,15 +10,15 @@ from signoff.domain.plan import OnFail, Then
 # More digits than any sensible number; int() of a very long one would raise.
 _NUMBER = r"(?<![0-9.,])[0-9]{1,12}(?:[,_][0-9]{3}){0,4}(?:\.[0-9]{1,9})?"
 _TIME = re.compile(
-    rf"({_NUMBER})\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![A-Za-z0-9])", re.I
+    rf"({_NUMBER}) ?(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![A-Za-z0-9])", re.I
 )
-_TOKENS = re.compile(rf"({_NUMBER})\s*([km]?)\s*tokens?\b", re.I)
-_USD = re.compile(rf"(?:US)?\$\s*({_NUMBER})|({_NUMBER})\s*USD\b|USD\s*({_NUMBER})", re.I)
+_TOKENS = re.compile(rf"({_NUMBER}) ?([km]?) ?tokens?\b", re.I)
+_USD = re.compile(rf"(?:US)?\$ ?({_NUMBER})|({_NUMBER}) ?USD\b|USD ?({_NUMBER})", re.I)
 _FILLER = re.compile(
     r"(?:\s|[,;+.]|\b(?:max|maximum|at|most|up|to|about|and|wall|clock|time|total|in)\b)*", re.I
 )
 _ON_FAIL = re.compile(
-    r"retry\s*\(\s*([0-9]{1,3})\s*\)(?:\s*,?\s*then\s+(escalate|abort))?|(escalate|abort)", re.I
+    r"retry ?\( ?([0-9]{1,3}) ?\)(?: ?,? ?then (escalate|abort))?|(escalate|abort)", re.I
 )
 _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -35,6 +34,7 @@ class Amounts(NamedTuple):
 
 def duration_s(text: str) -> float | None:
     """Seconds in `60 s`, `10 minutes`, `1h 30min`."""
+    text = " ".join(text.split())
     total = sum(_seconds(found) for found in _TIME.finditer(text))
     rest = _TIME.sub(" ", text)
     return total if total > 0 and not rest.strip(" \t,.") else None
@@ -42,6 +42,7 @@ def duration_s(text: str) -> float | None:
 
 def amounts(text: str) -> Amounts | None:
     """Read `max 200k tokens, $1.50, 20 minutes wall clock`; None when any of it stays unread."""
+    text = " ".join(text.split())
     tokens = list(_TOKENS.finditer(text))
     rest = _TOKENS.sub(" ", text)
     usd = list(_USD.finditer(rest))
@@ -59,10 +60,9 @@ def amounts(text: str) -> Amounts | None:
     )
 
 
-@lru_cache(maxsize=1024)
 def on_fail(text: str) -> OnFail | None:
     """Read a failure policy."""
-    found = _ON_FAIL.fullmatch(text.strip())
+    found = _ON_FAIL.fullmatch(" ".join(text.split()))
     if found is None:
         return None
     if found[3]:

@@ -36,8 +36,10 @@ def hold(folder: Path, name: str, holder: Holder) -> Iterator[None]:
     try:
         _write_holder(fd, holder)
         yield
-        os.ftruncate(fd, 0)
     finally:
+        # Emptied while we still hold it, so that the file never names somebody who let go.
+        with suppress(OSError):
+            os.ftruncate(fd, 0)
         os.close(fd)
 
 

@@ -136,9 +136,14 @@ class _Walk:
         if os.fstat(fd).st_ino == self._listed.pop(path):
             return True
         above_path, _, name = path.rpartition("/")
-        above = open_folder_strictly(self._root_fd, above_path)
+        try:
+            above = open_folder_strictly(self._root_fd, above_path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
         try:
             return is_same_folder(fd, os.stat(name, dir_fd=above, follow_symlinks=False))
+        except FileNotFoundError:
+            return False
         finally:
             os.close(above)
 

@@ -21,6 +21,7 @@ class Content:
     def __init__(self, manifest: Manifest, read: Callable[[str], bytes]):
         self.manifest = manifest
         self._read = read
+        self._found: dict[str, list[str]] = {}
 
     def state(self, path: str) -> FileState | None:
         """What lies at a path."""
@@ -73,6 +74,11 @@ class Content:
 
     def anywhere(self, pattern: str) -> list[str]:
         """The paths in any folder whose name matches; a pattern has at most one `*`."""
+        if pattern not in self._found:
+            self._found[pattern] = self._search(pattern)
+        return self._found[pattern]
+
+    def _search(self, pattern: str) -> list[str]:
         before, star, after = pattern.partition("*")
         needle = f"/{before}" if star and before else f"{before}{after}{_END}"
         found = self._containing(needle if star else f"/{needle}")

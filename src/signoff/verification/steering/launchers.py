@@ -35,7 +35,7 @@ def invocations_of(facts: ShellFacts, folder: str) -> Iterator[Invocation]:
     """
     folders = [folder]
     for call in facts.calls:
-        if call.name == "cd":
+        if call.name in ("cd", "pushd"):
             target = next((a for a in call.args if not a.startswith("-")), "")
             entered = [inside(f, target) for f in folders if target and is_plain(target)]
             folders += [f for f in entered if f is not None and f not in folders]
@@ -166,6 +166,8 @@ _PEELERS: dict[str, Callable[[Invocation], Invocation | None]] = {
     "yarn": _Launcher(("exec", "dlx"), (), ("--cwd",)),
     "bun": _Launcher(("x",), (), ("--cwd",)),
     "bundle": _Launcher(("exec",)),
+    # `$(shell tool …)` of a makefile reads like a command substitution.
+    "shell": _Launcher(),
     "xvfb-run": _Launcher(valued=("-n", "-s", "-e", "-f", "-w")),
     **dict.fromkeys(("poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda", "dotenv"), _RUN),
 }

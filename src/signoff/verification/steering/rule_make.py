@@ -16,6 +16,7 @@ _FOLDER_OPTIONS = ("-C", "--directory")
 _FILE_OPTIONS = ("-f", "--file", "--makefile")
 _VALUED = ("-I", "--include-dir", "-o", "--old-file", "-W", "--what-if", "-E", "--eval", "-O")
 _ASSIGNED = re.compile(r"([\w.-]+)\s*[:?+!]*=(.*)", re.DOTALL)
+_SHELL_CALL = re.compile(r"\$[({]shell\s+([^)}]*)")
 _MOST_INCLUDED = 100
 # make rebuilds its own makefiles first, by built-in rules too: from `Makefile.sh`, or RCS and SCCS.
 _REBUILT_FROM = ("{}.sh", "{},v", "RCS/{},v", "RCS/{}", "s.{}", "SCCS/s.{}")
@@ -87,7 +88,10 @@ def _steer_file(path: str, request: _Request, trail: Trail) -> None:
         return
     own = read_makefile(data.decode("utf-8", "surrogateescape"))
     if own.preamble:
-        trail.pin_text(path, "preamble", "\n".join(own.preamble))
+        preamble = "\n".join(own.preamble)
+        trail.pin_text(path, "preamble", preamble)
+        commands = "\n".join(_SHELL_CALL.findall(own.expand(preamble)))
+        trail.follow(ShellText(commands, request.folder))
     own_rules = set(map(id, own.rules))
     included = _pin_included(own, request, trail)
     own.variables.update(request.variables)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signoff.verification.steering.content import upwards
 from signoff.verification.steering.rule_make import steer_make
 from signoff.verification.steering.rule_node import steer_package_script, steer_several_scripts
 from signoff.verification.steering.rule_python import (
@@ -27,13 +26,6 @@ class Rule:
 
     tools: frozenset[str]
     pin: Pin
-
-
-def _steer_cargo(call: Invocation, trail: Trail) -> None:
-    """Cargo reads `.cargo/config.toml` of every folder above the one it runs in."""
-    for folder in upwards(call.folder):
-        for name in (".cargo/config.toml", ".cargo/config"):
-            trail.pin(f"{folder}/{name}" if folder else name)
 
 
 def _steer_test_environments(call: Invocation, trail: Trail) -> None:
@@ -72,7 +64,6 @@ RULES: tuple[Rule, ...] = (
     Rule(frozenset(("make",)), steer_make),
     Rule(frozenset(("npm", "yarn", "pnpm", "bun")), steer_package_script),
     Rule(frozenset(("run-s", "run-p", "npm-run-all")), steer_several_scripts),
-    Rule(frozenset(("cargo",)), _steer_cargo),
     Rule(frozenset(("tox", "nox")), _steer_test_environments),
     Rule(frozenset(("hatch",)), _steer_hatch),
     Rule(frozenset(_TASK_TABLES), _steer_tasks),

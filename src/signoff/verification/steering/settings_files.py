@@ -86,6 +86,19 @@ _ESLINT = Settings(
     sections_everywhere=("package.json#eslintConfig", "package.json#eslintIgnore"),
     options=("-c", "--config"),
 )
+_GRADLE = Settings(
+    files=(
+        "gradle/wrapper/gradle-wrapper.jar",
+        "gradle/wrapper/gradle-wrapper.properties",
+        "gradle.properties",
+    ),
+)
+_MAVEN = Settings(
+    files=(
+        *(".mvn/maven.config", ".mvn/jvm.config", ".mvn/extensions.xml"),
+        ".mvn/wrapper/maven-wrapper.properties",
+    ),
+)
 _SEARCH = Settings(everywhere=(".ignore", ".rgignore", ".agignore", ".fdignore", ".gitignore"))
 
 SETTINGS: dict[str, Settings] = {
@@ -174,10 +187,17 @@ SETTINGS: dict[str, Settings] = {
     "turbo": Settings(files=("turbo.json",)),
     "nx": Settings(files=("nx.json",)),
     "cargo": Settings(
-        files=("rust-toolchain", "rust-toolchain.toml", "clippy.toml", ".clippy.toml"),
+        files=(
+            *(".cargo/config.toml", ".cargo/config", "rust-toolchain", "rust-toolchain.toml"),
+            *("clippy.toml", ".clippy.toml"),
+        ),
         sections=("Cargo.toml#package.autotests", "Cargo.toml#lib.test", "Cargo.toml#lib.harness"),
     ),
     "go": Settings(files=("go.work",)),
+    "gradle": _GRADLE,
+    "gradlew": _GRADLE,
+    "mvn": _MAVEN,
+    "mvnw": _MAVEN,
     "golangci-lint": Settings(files=(".golangci.*",), options=("-c", "--config")),
     "just": Settings(files=("justfile", "Justfile", ".justfile"), options=("-f", "--justfile")),
     "task": Settings(files=("Taskfile.*", "taskfile.*"), options=("-t", "--taskfile")),

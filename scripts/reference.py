@@ -1,0 +1,179 @@
+"""Write the reference pages that come from the code; `--check` says whether they are fresh."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "src"))
+
+from signoff.cli.app import VERBS, signoff  # noqa: E402 - the path comes first
+from signoff.domain.ledger import KIND_MEANING  # noqa: E402
+from signoff.errors import SignoffError, all_error_types  # noqa: E402
+from signoff.planfile.codes import CODES as READING_CODES  # noqa: E402
+from signoff.planfile.verify import CODES as VERIFY_CODES  # noqa: E402
+
+REFERENCE = TOP / "docs" / "reference"
+NOTICE = "<!-- Written by scripts/reference.py from the code; change the code, not this page. -->"
+BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
+WIDTH = 88
+
+
+@dataclass(frozen=True)
+class Page:
+    """A generated page: its file, and how its text comes about (given what is there now)."""
+
+    name: str
+    text: Callable[[str], str]
+
+
+def main(arguments: list[str]) -> int:
+    """Write every page, or with --check compare; 1 when a page is stale."""
+    if arguments not in ([], ["--check"]):
+        print("usage: reference.py [--check]", file=sys.stderr)
+        return 2
+    stale = 0
+    for page in PAGES:
+        path = REFERENCE / page.name
+        now = path.read_text("utf-8") if path.exists() else ""
+        wanted = page.text(now)
+        if arguments:
+            stale += _report(page.name, now, wanted)
+        elif wanted != now:
+            path.write_text(wanted, "utf-8")
+            print(f"wrote docs/reference/{page.name}")
+    if stale:
+        print("next: python scripts/reference.py", file=sys.stderr)
+    return 1 if stale else 0
+
+
+def _report(name: str, now: str, wanted: str) -> bool:
+    if now == wanted:
+        return False
+    print(f"docs/reference/{name} is stale", file=sys.stderr)
+    lines = difflib.unified_diff(
+        now.splitlines(), wanted.splitlines(), "as it is", "as the code says", lineterm="", n=0
+    )
+    print("\n".join(list(lines)[:20]), file=sys.stderr)
+    return True
+
+
+def cli_page(_now: str) -> str:
+    """The help of every verb, as a terminal shows it."""
+    parts = [
+        "# Command line",
+        NOTICE,
+        "`signoff VERB --help` prints the same. Exit codes are explained in the "
+        "[README](../../README.md#exit-codes), JSON output in [json.md](json.md).",
+    ]
+    root = _root_context()
+    parts.append(_help_block(signoff, root))
+    for verb in VERBS:
+        command = signoff.get_command(root, verb)
+        assert command is not None, verb
+        context = click.Context(command, info_name=verb, parent=root)
+        parts += [f"## signoff {verb}", _help_block(command, context)]
+    return _joined(parts)
+
+
+def errors_page(_now: str) -> str:
+    """Every error with its code, exit code, meaning and default advice."""
+    rows = [
+        (f"`{e.code}`", str(int(e.exit_code)), _first_line(e.__doc__), e.default_hint)
+        for e in all_error_types()
+        if e is not SignoffError
+    ]
+    return _joined(
+        [
+            "# Errors",
+            NOTICE,
+            "An error is printed on standard error: `error: ` and the facts, then `next: ` and "
+            "what to do. With `--json` it is one JSON object on standard error "
+            "([json.md](json.md#errors)). Codes are stable. The hint shown here is the general "
+            "one; where more is known, a more precise one is printed.",
+            _table(("code", "exit", "meaning", "general hint"), rows),
+            f"`{SignoffError.code}` is the code of the base class; nothing is raised with it.",
+        ]
+    )
+
+
+def findings_page(_now: str) -> str:
+    """Every code that reading or verifying a plan can give."""
+    return _joined(
+        [
+            "# Findings of `signoff verify`",
+            NOTICE,
+            "Each finding has a severity, a stable code, the line it is about and a hint. Only "
+            "errors stop a plan; warnings and notes are for you to read before you approve. "
+            "One code can come with different severities: the analysis says *error* where it is "
+            "certain and *warning* where it is not.",
+            "## Reading the document",
+            _table(("code", "meaning"), _codes(READING_CODES)),
+            "## Checking what it says",
+            _table(("code", "meaning"), _codes(VERIFY_CODES)),
+        ]
+    )
+
+
+def ledger_page(now: str) -> str:
+    """The table of kinds, put between the markers of a page that is otherwise written by hand."""
+    rows = [
+        (f"[`{kind}`](#{kind.replace('.', '')})", text) for kind, text in KIND_MEANING.items()
+    ]
+    table = _table(("kind", "meaning"), rows)
+    before, begin, rest = now.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise SystemExit(f"ledger.md has no `{BEGIN}` … `{END}` to fill")
+    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+
+
+PAGES = (
+    Page("cli.md", cli_page),
+    Page("errors.md", errors_page),
+    Page("findings.md", findings_page),
+    Page("ledger.md", ledger_page),
+)
+
+
+def _root_context() -> click.Context:
+    """Widths are fixed, so that the page does not depend on the terminal of who writes it."""
+    return click.Context(
+        signoff,
+        info_name="signoff",
+        terminal_width=WIDTH,
+        max_content_width=WIDTH,
+        **signoff.context_settings,
+    )
+
+
+def _help_block(command: click.Command, context: click.Context) -> str:
+    return f"```text\n{command.get_help(context).rstrip()}\n```"
+
+
+def _codes(codes: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(f"`{code}`", text) for code, text in sorted(codes.items())]
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().splitlines()[0].rstrip(".")
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
