@@ -80,7 +80,7 @@ class Attempts:
         )
         timeout_s = self._timeout_s(step, role.timeout_s)
         reach(CrashPoint.BEFORE_ATTEMPT)
-        drive.append(self._started(step, attempt, prompt, timeout_s, restored))
+        drive.append(self._started(step, attempt, prompt, timeout_s, restored), durable=False)
         drive.project()
         reach(CrashPoint.ATTEMPT_STARTED)
         mission.reporter.tell(Doing(step.id, f"{role.name} works"))
@@ -109,7 +109,8 @@ class Attempts:
     def _started(
         self, step: Step, attempt: int, prompt: str, timeout_s: float, restored: tuple[str, ...]
     ) -> Draft:
-        prompt_digest = self._drive.mission.ledger.put_blob(prompt.encode("utf-8", "replace"))
+        ledger = self._drive.mission.ledger
+        prompt_digest = ledger.put_blob(prompt.encode("utf-8", "replace"), durable=False)
         data = {
             "role": step.target,
             "prompt": prompt_digest,

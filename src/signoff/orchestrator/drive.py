@@ -13,7 +13,6 @@ from dataclasses import asdict
 from typing import Any
 
 from signoff.domain.escalation import Cause, Outcome
-from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus, Step
 from signoff.domain.verdict import Phase, Verdict
@@ -38,7 +37,7 @@ from signoff.orchestrator.events import Appended, Doing
 from signoff.orchestrator.mission import Mission
 from signoff.orchestrator.sweep import FinalSweep
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification import Case, fingerprint, guard_of_step
+from signoff.verification import Case
 
 STATUS_OF = {
     Outcome.DONE: PlanStatus.DONE,
@@ -90,9 +89,15 @@ class Drive:
         self.state.apply_all(self.mission.ledger.entries(self.mission.plan_id, after=seq))
         return self.state.seq != seq
 
-    def append(self, *drafts: Draft) -> tuple[Entry, ...]:
-        """One transaction: all of these entries, or none if a newer driver holds the fence."""
-        entries = self.mission.ledger.append(self.mission.plan_id, drafts, fence=self.mission.fence)
+    def append(self, *drafts: Draft, durable: bool = True) -> tuple[Entry, ...]:
+        """One transaction: all of these entries, or none if a newer driver holds the fence.
+
+        Not durable is enough where a power cut, which ends every process too, costs nothing but
+        doing the same again; a crash of the driver alone loses nothing either way.
+        """
+        entries = self.mission.ledger.append(
+            self.mission.plan_id, drafts, fence=self.mission.fence, durable=durable
+        )
         if entries[0].seq != self.state.seq + 1:
             self.catch_up()
         else:
@@ -116,7 +121,7 @@ class Drive:
         """Judge a step's contract on the workspace as it is."""
         assert step.contract is not None, "a plan file's step without contract is never verified"
         self.mission.reporter.tell(Doing(step.id, "judging"))
-        guard = guard_of_step(step, step.contract, self.mission.pins, self.state.produced)
+        guard = self.mission.guards.of_step(step, step.contract, self.state.produced)
         return self.mission.judge.judge(
             Case(step.id, step.contract, phase, guard, self.mission.run)
         )
@@ -132,21 +137,10 @@ class Drive:
             "key": key,
             "snapshot": snapshot,
             "step_digest": step.digest,
-            "produced": self._produced(step, snapshot),
+            "produced": self.mission.guards.owned_by(step, snapshot, self.state.produced),
             "carried": carried,
         }
         return self.draft(Kind.STEP_RESTORED if again else Kind.STEP_DONE, data, step.id)
-
-    def _produced(self, step: Step, snapshot: str) -> dict[str, str]:
-        """Files this step answers for from now on, with their content."""
-        may_change = step.contract.may_change if step.contract else ()
-        pinned = [p for files in self.state.produced.values() for p in files]
-        taken_over = [p for p in pinned if matches_any(may_change, p)]
-        globs = (*step.produces, *taken_over)
-        if not globs:
-            return {}
-        files = self.mission.workspace.matching(snapshot, globs)
-        return {path: fingerprint(state) for path, state in files.items()}
 
     def _judge(self, action: Judge) -> None:
         verdict = self.judge(action.step, action.phase)
@@ -154,7 +148,7 @@ class Drive:
         drafts = [self.verdict_draft(verdict, action.attempt)]
         if verdict.kept and action.phase is Phase.ATTEMPT:
             drafts.append(self.acceptance(action.step, verdict.key, verdict.snapshot))
-        self.append(*drafts)
+        self.append(*drafts, durable=action.phase is not Phase.BEFORE)
         reach(CrashPoint.VERDICT_APPENDED)
         self.project()
 

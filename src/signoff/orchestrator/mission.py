@@ -13,7 +13,7 @@ from signoff.gate import RunState
 from signoff.orchestrator.events import Reporter
 from signoff.settings import Settings
 from signoff.storage import Fence, Ledger
-from signoff.verification import Judge, Pins
+from signoff.verification import Guards, Judge, Pins
 from signoff.workspace import Workspace
 
 
@@ -54,6 +54,7 @@ class Mission:
     fence: Fence
     workspace: Workspace
     judge: Judge
+    guards: Guards
     agent: Agent
     projection: Projection
     watch: Watch

@@ -12,7 +12,7 @@ from signoff.errors import ContentMoved
 from signoff.gate import Gate, Sweep, evaluate, is_stale
 from signoff.orchestrator.events import Doing
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification import Case, Moment, find_suspects, guard_of_postcondition
+from signoff.verification import Case, Moment, find_suspects
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
@@ -98,7 +98,7 @@ class FinalSweep:
         drive = self._drive
         assert post.contract is not None
         drive.mission.reporter.tell(Doing(post.id, "judging"))
-        guard = guard_of_postcondition(post.id, post.contract, drive.mission.pins)
+        guard = drive.mission.guards.of_postcondition(post, post.contract, drive.state.produced)
         verdict = drive.mission.judge.judge(
             Case(post.id, post.contract, Phase.SWEEP, guard, drive.mission.run)
         )

@@ -85,9 +85,13 @@ class Database(ABC):
             rows = self._session().connection.execute(self.dialect(sql), values).fetchall()
             return list(rows)
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Write transaction as a context manager: all of it or nothing, durable on exit."""
-        return self._inside(self.begin_write)
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
+        """Write transaction as a context manager: all of it or nothing, durable on exit.
+
+        With `durable=False` a power cut (not a crash of ours) may lose it until the next durable
+        one, which makes everything before it durable too.
+        """
+        return self._inside(self.begin_write) if durable else self._inside_lazily()
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Read transaction as a context manager: every query sees the same moment."""
@@ -127,6 +131,10 @@ class Database(ABC):
             for statement in statements:
                 self.execute(statement.format(bytes=self.bytes_type))
         self.execute(WRITE_VERSION, str(VERSION))
+
+    @abstractmethod
+    def _inside_lazily(self) -> AbstractContextManager[None]:
+        """A write transaction whose commit does not wait for the disk."""
 
     @contextmanager
     def _inside(self, begin: str) -> Iterator[None]:

@@ -67,9 +67,14 @@ class Ledger:
         self._db = database
 
     def append(
-        self, plan: str, drafts: Sequence[Draft], *, fence: Fence | None = None
+        self,
+        plan: str,
+        drafts: Sequence[Draft],
+        *,
+        fence: Fence | None = None,
+        durable: bool = True,
     ) -> tuple[Entry, ...]:
-        """Append all drafts or none; durable when it returns.
+        """Append all drafts or none; durable when it returns, unless a power cut may take it.
 
         The head's row lock is taken first, so writers of a plan queue, and a fence that was
         current when checked stays current until the commit.
@@ -78,7 +83,7 @@ class Ledger:
             _refuse_incomplete(plan, draft, fence)
         if not drafts:
             return ()
-        with self._db.transaction():
+        with self._db.transaction(durable=durable):
             seq, at, prev = self._lock_head(plan)
             if fence is not None:
                 self._check_fence(plan, fence)
@@ -148,11 +153,11 @@ class Ledger:
         rows = self._db.fetch("SELECT id, name, path, repository FROM plans")
         return tuple(sorted((_to_plan(row) for row in rows), key=lambda p: (p.path, p.id)))
 
-    def put_blob(self, data: bytes) -> str:
+    def put_blob(self, data: bytes, *, durable: bool = True) -> str:
         """Keep `data` under its digest; writing the same again costs no commit."""
         digest = digest_bytes(data)
         if self._blob(digest) != data:
-            with self._db.transaction():
+            with self._db.transaction(durable=durable):
                 self._db.execute(
                     "INSERT INTO blobs (digest, data) VALUES (?, ?)"
                     " ON CONFLICT (digest) DO UPDATE SET data = excluded.data",

@@ -156,7 +156,7 @@ def holders(folder: Path) -> tuple[Holder, ...]:
     found = []
     for path in sorted(folder.glob("*")):
         with suppress(OSError):
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 holder = _read_holder(fd)
             finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -70,6 +72,12 @@ class PostgresDatabase(Database):
             self.check_version(version)
             self.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             self.migrate(version)
+
+    @contextmanager
+    def _inside_lazily(self) -> Iterator[None]:
+        with self._inside(self.begin_write):
+            self.execute("SET LOCAL synchronous_commit TO off")
+            yield
 
     def _version(self) -> int:
         # A query on the catalogue itself: `to_regclass` may answer from a cache filled before

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -96,6 +98,16 @@ class SqliteDatabase(Database):
             version = self._version()
             self.check_version(version)
             self.migrate(version)
+
+    @contextmanager
+    def _inside_lazily(self) -> Iterator[None]:
+        # In WAL mode only a FULL commit syncs, and it syncs everything written before it.
+        self.execute("PRAGMA synchronous=NORMAL")
+        try:
+            with self._inside(self.begin_write):
+                yield
+        finally:
+            self.execute("PRAGMA synchronous=FULL")
 
     def _version(self) -> int:
         known = self.fetch("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'")

@@ -17,7 +17,7 @@ from signoff.storage import ChainReport, Holder, hold
 from signoff.usecases.history import PlanHistory, fold_run, pinned_plan, read_history, read_pins
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.workbench import open_pinned_workspace, pin_watch, workspace_lock
-from signoff.verification import Bench, Case, Judge, Pins, guard_of_postcondition, guard_of_step
+from signoff.verification import Bench, Case, Guards, Judge, Pins
 
 
 class Finding(StrEnum):
@@ -98,7 +98,7 @@ def _audit(
     state = fold_run(history, plan)
     bench = Bench(pins.search_path, site.environ)
     judge = Judge(workspace, place.workspace, pins, site.ledger, bench)
-    lines = _lines(state, judge, pins, tell)
+    lines = _lines(state, judge, Guards(pins, workspace), tell)
     content = workspace.snapshot().digest
     at, on = _sign_off(history, state)
     edited = pin_watch(place, pins).edited()
@@ -124,31 +124,31 @@ def _sign_off(history: PlanHistory, state: RunState) -> tuple[str | None, str | 
 
 
 def _lines(
-    state: RunState, judge: Judge, pins: Pins, tell: Callable[[str], None]
+    state: RunState, judge: Judge, guards: Guards, tell: Callable[[str], None]
 ) -> tuple[Line, ...]:
     gate = evaluate(state, state.snapshot)
     lines: list[Line] = []
     for step, standing in zip(state.schedule.steps, gate.steps, strict=True):
         tell(step.id)
-        lines.append(_line(step, standing, _step_case(step, state, pins), judge))
+        lines.append(_line(step, standing, _step_case(step, state, guards), judge))
     posts = state.schedule.plan.postconditions
     for post, standing in zip(posts, gate.postconditions, strict=True):
         tell(post.id)
-        lines.append(_line(post, standing, _postcondition_case(post, pins), judge))
+        lines.append(_line(post, standing, _postcondition_case(post, state, guards), judge))
     return tuple(lines)
 
 
-def _step_case(step: Step, state: RunState, pins: Pins) -> Case | None:
+def _step_case(step: Step, state: RunState, guards: Guards) -> Case | None:
     if step.contract is None:
         return None
-    guard = guard_of_step(step, step.contract, pins, state.produced)
+    guard = guards.of_step(step, step.contract, state.produced)
     return Case(step.id, step.contract, Phase.AUDIT, guard)
 
 
-def _postcondition_case(post: Postcondition, pins: Pins) -> Case | None:
+def _postcondition_case(post: Postcondition, state: RunState, guards: Guards) -> Case | None:
     if post.contract is None:
         return None
-    guard = guard_of_postcondition(post.id, post.contract, pins)
+    guard = guards.of_postcondition(post, post.contract, state.produced)
     return Case(post.id, post.contract, Phase.AUDIT, guard)
 
 

@@ -37,7 +37,7 @@ from signoff.usecases.inbox import Item, open_items
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
 from signoff.usecases.workbench import open_pinned_workspace, pin_watch, workspace_lock
-from signoff.verification import Bench, Judge, Pins, protected_files
+from signoff.verification import Bench, Guards, Judge, Pins, protected_files
 
 
 class Engine(Protocol):
@@ -242,6 +242,7 @@ def _mission(
         fence=fence,
         workspace=workspace,
         judge=Judge(workspace, place.workspace, pins, site.ledger, bench),
+        guards=Guards(pins, workspace),
         agent=CommandAgent(site.environ, pins.search_path),
         projection=PlanFileProjection(place.path),
         watch=pin_watch(place, pins),

@@ -1,15 +1,10 @@
 """Judging: a contract, a snapshot, a verdict."""
 
 from signoff.verification.bench import Bench
+from signoff.verification.guards import Guards
 from signoff.verification.judge import Case, Evidence, Judge, output_tail
 from signoff.verification.pins import Pins, fingerprint, protected_files
-from signoff.verification.protection import (
-    Guard,
-    Tampering,
-    find_tampering,
-    guard_of_postcondition,
-    guard_of_step,
-)
+from signoff.verification.protection import Guard, Tampering, find_tampering
 from signoff.verification.steering import steering_of
 from signoff.verification.suspects import Moment, find_suspects
 
@@ -18,6 +13,7 @@ __all__ = [
     "Case",
     "Evidence",
     "Guard",
+    "Guards",
     "Judge",
     "Moment",
     "Pins",
@@ -25,8 +21,6 @@ __all__ = [
     "find_suspects",
     "find_tampering",
     "fingerprint",
-    "guard_of_postcondition",
-    "guard_of_step",
     "output_tail",
     "protected_files",
     "steering_of",

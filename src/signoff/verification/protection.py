@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from signoff.domain.globs import matches_any
-from signoff.domain.plan import Contract, Step
 from signoff.domain.snapshot import Manifest
-from signoff.verification.pins import Pins, fingerprint
+from signoff.verification.pins import fingerprint
 
 
 @dataclass(frozen=True)
@@ -20,28 +19,6 @@ class Guard:
     pinned: Mapping[str, str] | None = None  # approved fingerprints of protected files
     produced: Mapping[str, str] | None = None  # fingerprints of files that accepted steps produced
     steering: Mapping[str, str] | None = None  # what steers the contract's runner, as approved
-
-
-def guard_of_step(
-    step: Step, contract: Contract, pins: Pins, produced: Mapping[str, Mapping[str, str]]
-) -> Guard:
-    """What must not have changed when this step is judged; what it owns itself may."""
-    others: dict[str, str] = {}
-    for owner, files in produced.items():
-        if owner != step.id:
-            others.update(files)
-    return Guard(
-        protects=step.protects,
-        may_change=(*contract.may_change, *step.produces),
-        pinned=pins.protected,
-        produced=others,
-        steering=pins.steering.get(step.parent or step.id, {}),
-    )
-
-
-def guard_of_postcondition(subject: str, contract: Contract, pins: Pins) -> Guard:
-    """What must not have changed when a postcondition is judged."""
-    return Guard(may_change=contract.may_change, steering=pins.steering.get(subject, {}))
 
 
 @dataclass(frozen=True)
@@ -62,14 +39,15 @@ def find_tampering(
         *_steering_changes(guard, steering_now),
     ]
     allowed = guard.may_change
-    return tuple(t for t in found if not matches_any(allowed, t.path.partition("#")[0]))
+    return tuple(t for t in found if not matches_any(allowed, file_of(t.path)))
 
 
 def _protected_changes(guard: Guard, manifest: Manifest) -> list[Tampering]:
     if not guard.protects:
         return []
-    pinned = guard.pinned or {}
-    expected = {p: f for p, f in pinned.items() if matches_any(guard.protects, p)}
+    # An accepted step that was allowed to change a protected file left the version that counts.
+    approved = {**(guard.pinned or {}), **(guard.produced or {})}
+    expected = {p: f for p, f in approved.items() if matches_any(guard.protects, p)}
     actual = {p: fingerprint(s) for p, s in manifest.items() if matches_any(guard.protects, p)}
     return [
         Tampering(path, f"protected file {_difference(expected, actual, path)}")
@@ -91,11 +69,17 @@ def _produced_changes(guard: Guard, manifest: Manifest) -> list[Tampering]:
 def _steering_changes(guard: Guard, now: Mapping[str, str]) -> list[Tampering]:
     if guard.steering is None:
         return []
+    produced = guard.produced or {}
     return [
         Tampering(name, f"what steers the check {_difference(guard.steering, now, name)}")
         for name in sorted(guard.steering.keys() | now.keys())
-        if guard.steering.get(name) != now.get(name)
+        if guard.steering.get(name) != now.get(name) and file_of(name) not in produced
     ]
+
+
+def file_of(name: str) -> str:
+    """The file of a steering name: `pyproject.toml#tool.pytest` lies in `pyproject.toml`."""
+    return name.partition("#")[0]
 
 
 def _difference(old: Mapping[str, str], new: Mapping[str, str], key: str) -> str:
