@@ -38,9 +38,6 @@ def compare(contract: Contract, observation: Observation) -> Answer:
     reason = _UNKNOWN.get(observation.ending)
     if reason is not None:
         return Answer(Result.UNKNOWN, reason, f"could not judge: {observation.describe()}")
-    unsupported = _unsupported(contract)
-    if unsupported is not None:
-        return unsupported
     stdout_found = iter(observation.stdout_matches)
     stderr_found = iter(observation.stderr_matches)
     misses: list[str] = []
@@ -56,15 +53,6 @@ def compare(contract: Contract, observation: Observation) -> Answer:
     if misses:
         return Answer(Result.BROKEN, Reason.EXPECTATION, "; ".join(misses))
     return Answer(Result.KEPT, Reason.HELD, observation.describe())
-
-
-def _unsupported(contract: Contract) -> Answer | None:
-    """An expectation that this runner cannot check is never taken as met."""
-    for expected in contract.all_expectations():
-        if expected.kind is ExpectationKind.TESTS_AT_LEAST:
-            message = f"could not judge: `{expected}` is not supported by this version"
-            return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, message)
-    return None
 
 
 def _holds(expected: Expectation, observation: Observation) -> bool:

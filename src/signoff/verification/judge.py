@@ -14,6 +14,7 @@ from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import decode_output, storable_path, tail
 from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
 from signoff.verification.bench import Bench
+from signoff.verification.capabilities import refusal
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
 from signoff.verification.pins import Pins
@@ -65,6 +66,9 @@ class Judge:
         tampering = self._tampering(case, before)
         if tampering:
             return _tampered(verdict, tampering)
+        refused = refusal(case.contract)
+        if refused is not None:
+            return replace(verdict, **refused._asdict())
         reused = self._reuse(case, key)
         if reused is not None:
             return _reused(verdict, reused)
