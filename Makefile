@@ -57,10 +57,11 @@ $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 	-@test -n "$(UV)" || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
-# uv from the PATH, else the one just installed into .venv, else pip.
-INSTALL = if [ -n "$(UV)" ]; then "$(UV)" pip install --quiet --python $(BIN)/python "$$@"; \
-	elif [ -x $(BIN)/uv ]; then $(BIN)/uv pip install --quiet --python $(BIN)/python "$$@"; \
-	else $(BIN)/python -m pip install --quiet --disable-pip-version-check "$$@"; fi
+# uv from the PATH, else the one just installed into .venv; pip where uv is missing or fails
+# (it reads other settings for indexes and certificates than pip does).
+INSTALL = uv="$(UV)"; [ -n "$$uv" ] || uv=$(BIN)/uv; \
+	"$$uv" pip install --quiet --python $(BIN)/python "$$@" 2>/dev/null \
+	|| $(BIN)/python -m pip install --quiet --disable-pip-version-check "$$@"
 
 $(RUNTIME_STAMP): $(VENV)/pyvenv.cfg pyproject.toml requirements/runtime.txt
 	@echo "installing signoff into $(VENV)"

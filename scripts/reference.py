@@ -123,9 +123,7 @@ def findings_page(_now: str) -> str:
 
 def ledger_page(now: str) -> str:
     """The table of kinds, put between the markers of a page that is otherwise written by hand."""
-    rows = [
-        (f"[`{kind}`](#{kind.replace('.', '')})", text) for kind, text in KIND_MEANING.items()
-    ]
+    rows = [(f"[`{kind}`](#{kind.replace('.', '')})", text) for kind, text in KIND_MEANING.items()]
     table = _table(("kind", "meaning"), rows)
     before, begin, rest = now.partition(BEGIN)
     _, end, after = rest.partition(END)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from tests.crash.scene import ATTEMPTS, PLAN, TOKENS_EACH, Ended, Scene
@@ -13,15 +14,16 @@ from tests.crash.scene import ATTEMPTS, PLAN, TOKENS_EACH, Ended, Scene
 Log = list[dict[str, Any]]
 
 
-def assert_sound(scene: Scene, killed: Iterable[Ended], kills: int) -> Log:
+def assert_sound(scene: Scene, killed: Sequence[Ended], ended: Ended) -> Log:
     """Every promise at once; returns the log for what a test wants to know beyond them."""
+    assert ended.code == 0, ended
     log = scene.log()
     assert_chain_holds(log)
-    for each in killed:
+    for each in (*killed, ended):
         assert_nothing_acknowledged_is_lost(each, log)
     assert_accepted_once_and_proved(log)
-    assert_attempts_are_not_repeated(scene, log, kills)
-    assert_usage_is_counted_once(scene)
+    assert_attempts_are_not_repeated(scene, log, kills=len(killed))
+    assert_usage_is_counted_once(scene, ended.report)
     assert scene.processes() == []
     assert_plan_file_is_marked(scene)
     audit = scene.command("audit", "--json")
@@ -32,7 +34,7 @@ def assert_sound(scene: Scene, killed: Iterable[Ended], kills: int) -> Log:
 def assert_chain_holds(log: Log) -> None:
     """Numbers without a gap, each entry built on the one before."""
     assert [entry["seq"] for entry in log] == [*range(1, len(log) + 1)]
-    assert all(after["prev"] == before["hash"] for before, after in zip(log, log[1:], strict=False))
+    assert all(after["prev"] == before["hash"] for before, after in pairwise(log))
 
 
 def assert_nothing_acknowledged_is_lost(killed: Ended, log: Log) -> None:
@@ -92,15 +94,14 @@ def _attempt(entry: dict[str, Any]) -> str:
     return f"{entry['run']}:{entry['step']}:{entry['attempt']}"
 
 
-def assert_usage_is_counted_once(scene: Scene) -> None:
+def assert_usage_is_counted_once(scene: Scene, report: dict[str, Any]) -> None:
     """The budget knows every report that an agent managed to write, once."""
     reports = 0
     for path in (scene.home / "logs" / "attempts").glob("*/usage.json"):
         with suppress(ValueError):
             reports += json.loads(path.read_text())["tokens"] == TOKENS_EACH
-    status = scene.command("status", "--json").json
-    assert status["status"] == "done"
-    assert status["spent"]["tokens"] == reports * TOKENS_EACH
+    assert report["status"] == "done"
+    assert report["spent"]["tokens"] == reports * TOKENS_EACH
 
 
 def assert_plan_file_is_marked(scene: Scene) -> None:

@@ -124,6 +124,14 @@ class Ended:
         return [line for line in _json_lines(self.stdout) if "seq" in line]
 
     @property
+    def report(self) -> dict[str, Any]:
+        """How `run --json` says it stands at the end: the same as `status --json`."""
+        reports = [line["report"] for line in _json_lines(self.stdout) if "report" in line]
+        assert len(reports) == 1, self
+        found: dict[str, Any] = reports[0]
+        return found
+
+    @property
     def json(self) -> Any:
         """The one document on standard output."""
         return json.loads(self.stdout)

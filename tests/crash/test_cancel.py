@@ -1,4 +1,4 @@
-"""`signoff cancel` from another process ends a run for good; a later run keeps what was finished."""
+"""`signoff cancel` from another process ends a run for good; a later one keeps what was done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run politely: exit code 130, nothing left behind, and it goes on later."""
+"""Ctrl-C and SIGTERM end a run politely: exit code 130, no process left, and it goes on later."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.crash.claims import assert_sound
 from tests.crash.conftest import MakeScene
-from tests.crash.scene import AGENT, PLAN, Running, Scene
+from tests.crash.scene import AGENT, PLAN, Running, Scene, wait_until
 
 AT_ONCE = 8
 # Every attempt waits for a word from outside.
@@ -102,7 +102,5 @@ def _waiting_scene(make_scene: MakeScene, ledger_url: str | None) -> Scene:
 
 def _all_but_one(racers: list[Running]) -> list[Running]:
     """Wait until only one is left."""
-    from tests.crash.scene import wait_until
-
     wait_until(lambda: sum(racer.process.poll() is None for racer in racers) <= 1)
     return [racer for racer in racers if racer.process.returncode is not None]

@@ -132,6 +132,31 @@ def _done_with_foreign_key(ledger: Scribe, act: Act) -> None:
     ledger.done(subject, key=key_of(other, act.snapshot), snapshot=act.snapshot)
 
 
+def _nearly_settle(ledger: Scribe, act: Act) -> None:
+    """All that settles a step, with at most a detail that is wrong."""
+    subject = _subject(ledger, act.pick)
+    verdict_run, done_run = (act.run, RUN) if act.flag else (RUN, act.run)
+    ledger.verdict(
+        subject,
+        act.result,
+        phase=act.phase,
+        snapshot=act.snapshot,
+        run=verdict_run,
+        provisional=act.other % 5 == 0,
+    )
+    accepted = BEFORE_NOW if act.other % 7 == 0 else act.snapshot
+    ledger.done(subject, snapshot=accepted, run=done_run, carried=act.other % 4 == 0)
+
+
+def _nearly_waive(ledger: Scribe, act: Act) -> None:
+    """All that waives a step, with at most a detail that is wrong."""
+    subject, other = _subject(ledger, act.pick), _subject(ledger, act.other)
+    ledger.ask(act.question, other if act.flag else subject, act.cause)
+    ledger.answer(act.question, act.choice, run=act.run)
+    if not ledger.record(subject).waived:
+        ledger.waived(subject, act.question)
+
+
 def _settle(ledger: Scribe, act: Act) -> None:
     ledger.settle(_subject(ledger, act.pick), act.snapshot)
 
@@ -213,6 +238,8 @@ ACTS: dict[str, Callable[[Scribe, Act], None]] = {
     "provisional verdict": _provisional_verdict,
     "done": _done,
     "done with foreign key": _done_with_foreign_key,
+    "nearly settle": _nearly_settle,
+    "nearly waive": _nearly_waive,
     "settle": _settle,
     "restored": _restored,
     "reopened": _reopened,

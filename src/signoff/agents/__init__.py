@@ -1,6 +1,6 @@
 """Who does the work: any command line, or a person."""
 
-from signoff.agents.assignment import Assignment, Report
+from signoff.agents.assignment import Assignment, Report, printed
 from signoff.agents.command import (
     ATTEMPT_VARIABLE,
     USAGE_FILE,
@@ -22,5 +22,6 @@ __all__ = [
     "build_prompt",
     "check_role",
     "gather",
+    "printed",
     "read_usage",
 ]

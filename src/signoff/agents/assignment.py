@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.domain.observation import Observation
+from signoff.domain.digests import digest_bytes
+from signoff.domain.observation import Ending, Observation, Output
 from signoff.domain.plan import Cost
 from signoff.settings import Role
 
@@ -31,3 +32,10 @@ class Report:
 
     observation: Observation
     usage: Cost | None
+
+
+def printed(text: bytes) -> Report:
+    """The report of an agent that printed this and exited well, for agents without a process."""
+    nothing = Output(0, digest_bytes(b""), b"", b"")
+    stdout = Output(len(text), digest_bytes(text), text, b"")
+    return Report(Observation(Ending.EXITED, 0, None, 0.0, stdout, nothing), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from signoff.agents import (
 )
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Cost, Step
 from signoff.domain.verdict import Reason
@@ -58,6 +59,14 @@ class Attempts:
         usage = read_usage(self._exchange(step, action.attempt) / USAGE_FILE)
         data = {"lost": True, "leftovers_killed": killed, "usage": _usage(usage)}
         drive.append(drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, action.attempt))
+
+    def abandon_all(self) -> None:
+        """Before a run ends early: no agent of a driver that died may outlive it."""
+        state = self._drive.state
+        for step in state.schedule.steps:
+            attempt = state.record(step.id).in_flight
+            if attempt is not None and step.target != HUMAN_ROLE:
+                self.abandon(Abandon(step, attempt))
 
     def _ask_person(self, step: Step, attempt: int) -> None:
         drive = self._drive
@@ -172,7 +181,7 @@ class Attempts:
         return max(1.0, min(limit for limit in limits if limit is not None))
 
     def _marker(self, step: Step, attempt: int) -> str:
-        return f"{self._drive.mission.run}:{step.id}:{attempt}"
+        return _marker(self._drive.mission.run, step.id, attempt)
 
     def _exchange(self, step: Step, attempt: int) -> Path:
         """A folder of this attempt alone; the step's id may hold anything, so it is hashed."""
@@ -180,6 +189,29 @@ class Attempts:
         folder = self._drive.mission.exchange / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
+
+
+def end_leftovers(entries: Iterable[Entry], *, but_not: str | None) -> None:
+    """Kill the agents of earlier runs whose end was never recorded.
+
+    That is so when a run was cancelled after its driver had died. The run `but_not` goes on: its
+    driver abandons them.
+    """
+    open_ended: set[str] = set()
+    for entry in entries:
+        if entry.run is None or entry.run == but_not:
+            continue
+        marker = _marker(entry.run, entry.step or "", entry.attempt or 0)
+        if entry.kind is Kind.ATTEMPT_STARTED and entry.data["role"] != HUMAN_ROLE:
+            open_ended.add(marker)
+        elif entry.kind is Kind.ATTEMPT_FINISHED:
+            open_ended.discard(marker)
+    for marker in sorted(open_ended):
+        kill_marked(ATTEMPT_VARIABLE, marker)
+
+
+def _marker(run: str, step: str, attempt: int) -> str:
+    return f"{run}:{step}:{attempt}"
 
 
 def _usage(cost: Cost | None) -> dict[str, Any] | None:

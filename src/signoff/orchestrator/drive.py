@@ -16,7 +16,7 @@ from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus, Step
 from signoff.domain.verdict import Phase, Verdict
-from signoff.errors import ListUnreadable
+from signoff.errors import Interrupted, ListUnreadable
 from signoff.gate import (
     Abandon,
     Carry,
@@ -73,6 +73,8 @@ class Drive:
         if edits:
             self.append(*edits)
         while True:
+            if self.mission.cancelled():
+                raise Interrupted("interrupted between two actions; state is safe")
             action = next_action(self.state, self.mission.settings.policy)
             if isinstance(action, Finish):
                 return self._finish(action.outcome)
@@ -217,6 +219,7 @@ class Drive:
 
     def _finish(self, outcome: Outcome) -> Outcome:
         if self.state.outcome is None:
+            self._attempts.abandon_all()
             reach(CrashPoint.BEFORE_FINISH)
             data = {"outcome": outcome, "snapshot": self.state.snapshot, "waived": self._waived()}
             drafts = [self.draft(Kind.RUN_FINISHED, data)]

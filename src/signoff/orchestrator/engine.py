@@ -30,7 +30,10 @@ APPLICATION = "signoff"
 VERSION_PREFIX = "signoff-1"
 
 WAITING = "waiting"
+_NOT_RESUMABLE = ("SUCCESS", "ERROR")
+_UNDER_WAY = ("PENDING", "ENQUEUED", "DELAYED")
 _RESUME_POLL_S = 0.1
+_ASK_AGAIN_S = 0.5
 _LONGEST_WAIT_S = 10 * 365 * 24 * 3600.0
 _MIGRATION_PATIENCE_S = 120.0
 
@@ -47,6 +50,7 @@ class _Seat:
         self.drive = drive
         self.ending: _Ending | None = None
         self.news = threading.Event()
+        self.driven = False
 
     def announce(self, ending: _Ending) -> None:
         self.ending = ending
@@ -62,6 +66,7 @@ def _drive(run: str) -> str:
     seat = _seats[run]
     try:
         outcome = seat.drive()
+        seat.driven = outcome is not None
     except BaseException as error:
         seat.announce(_Ending(None, error))
         # Returning or raising would record the step; a parked one is taken up by the next driver.
@@ -86,7 +91,8 @@ class Engine:
 
     def __init__(self, database_url: str | None, home: Path):
         """An embedded ledger has its engine beside it in the home; a server holds both."""
-        self._server = database_url if database_url and "postgres" in database_url else None
+        served = database_url is not None and database_url.startswith("postgres")
+        self._server = database_url if served else None
         self._home = home
 
     def drive(self, run: str, drive: Callable[[], Outcome | None]) -> Outcome | None:
@@ -96,14 +102,14 @@ class Engine:
         """
         seat = _seats[run] = _Seat(drive)
         self._launch(run)
-        status = DBOS.get_workflow_status(run)
-        if status is None:
-            with SetWorkflowID(run):
+        workflow = _newest_workflow(run)
+        if DBOS.get_workflow_status(workflow) is None:
+            with SetWorkflowID(workflow):
                 DBOS.start_workflow(_run, run)
         else:
-            DBOS.resume_workflow(run, queue_name=QUEUE_NAME)
-            DBOS.send(run, "go on", ANSWER_TOPIC)
-        return _wait(run, seat)
+            DBOS.resume_workflow(workflow, queue_name=QUEUE_NAME)
+            DBOS.send(workflow, "go on", ANSWER_TOPIC)
+        return _wait(workflow, seat)
 
     def _launch(self, run: str) -> None:
         """Versions are per run, so that no other driver of this home takes the workflow.
@@ -136,16 +142,37 @@ class Engine:
             raise StorageFailed(f"the durable engine cannot use its database: {cause}") from error
 
 
-def _wait(run: str, seat: _Seat) -> Outcome | None:
+def _newest_workflow(run: str) -> str:
+    """The run's workflow; a further one in place of one that ended although the run goes on.
+
+    We are here because the ledger says that the run is not over. The engine may say otherwise when
+    the ledger was brought back from a backup, and then the ledger is right all the same.
+    """
+    workflow, number = run, 1
+    while (status := DBOS.get_workflow_status(workflow)) and status.status in _NOT_RESUMABLE:
+        number += 1
+        workflow = f"{run}-{number}"
+    return workflow
+
+
+def _wait(workflow: str, seat: _Seat) -> Outcome | None:
+    ask_at = 0.0
     while True:
         # Short waits keep Ctrl-C responsive; the news itself arrives at once.
         if seat.news.wait(timeout=0.05) and seat.ending is not None:
             if seat.ending.error is not None:
                 raise seat.ending.error
             return None
-        status = DBOS.get_workflow_status(run)
-        if status is not None and status.status == "SUCCESS":
+        # Asking takes time from the drive; only how a workflow failed is not known here first.
+        if not seat.driven and time.monotonic() < ask_at:
+            continue
+        ask_at = time.monotonic() + _ASK_AGAIN_S
+        status = DBOS.get_workflow_status(workflow)
+        if status is None or status.status in _UNDER_WAY:
+            continue
+        if status.status == "SUCCESS":
             return Outcome(str(status.output))
+        raise StorageFailed(f"the durable engine gave up: {status.error or status.status}")
 
 
 def _embedded(path: Path) -> sqlalchemy.Engine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,7 @@ MARK_OF = {
 }
 _WORST_FIRST = (Mark.FAILED, Mark.BLOCKED, Mark.RUNNING, Mark.NONE, Mark.DONE)
 SECONDS_BETWEEN = 1.0
+MOST_OF_THE_TIME = 0.03  # what writing marks may take of a run's time, however large the plan is
 
 
 @dataclass
@@ -29,18 +31,17 @@ class PlanFileProjection:
     """Rewrites only the lines whose mark changed, and not more often than people can read."""
 
     path: Path
-    _last: float = field(default=0.0, init=False)
+    _next: float = field(default=0.0, init=False)
 
     def show(self, state: RunState, status: PlanStatus, *, now: bool) -> None:
         """Bring the file up to date; a file that cannot be written stops nothing."""
-        moment = time.monotonic()
-        if not now and moment - self._last < SECONDS_BETWEEN:
+        began = time.monotonic()
+        if not now and began < self._next:
             return
-        self._last = moment
-        try:
+        with suppress(SignoffError):
             write_marks(self.path, marks_of(state), status)
-        except SignoffError:
-            return
+        ended = time.monotonic()
+        self._next = ended + max(SECONDS_BETWEEN, (ended - began) / MOST_OF_THE_TIME)
 
 
 def marks_of(state: RunState) -> dict[str, Mark]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from signoff.domain.digests import digest_of
@@ -28,7 +29,7 @@ class PinWatch:
         """The digest of what is there instead, and the difference; None when all is as pinned."""
         plan = self._plan_now()
         config = read_config_text(self.config_path)
-        plan_same = plan is not None and plan_digest(plan) == self.plan_digest
+        plan_same = plan is not None and _meaning(plan) == self.plan_digest
         if plan_same and config == self.config_text:
             return None
         parts = []
@@ -36,7 +37,7 @@ class PinWatch:
             parts.append(unified(self.plan_text, plan or "", self.plan_path.name))
         if config != self.config_text:
             parts.append(unified(self.config_text, config, self.config_path.name))
-        seen = digest_of({"plan": plan_digest(plan) if plan else None, "config": config})
+        seen = digest_of({"plan": _meaning(plan) if plan else None, "config": config})
         return seen, "\n".join(parts)[:LONGEST_DIFFERENCE]
 
     def _plan_now(self) -> str | None:
@@ -44,3 +45,9 @@ class PinWatch:
             return decode(read_plan_file(self.plan_path), str(self.plan_path))
         except (PlanNotFound, PlanUnreadable):
             return None
+
+
+@lru_cache(maxsize=2)
+def _meaning(text: str) -> str:
+    """The plan's digest; between two marks the file is the same, and is asked for at every step."""
+    return plan_digest(text)

@@ -43,14 +43,16 @@ STEP_FIELDS = OPTION_FIELDS | {
 }
 POSTCONDITION_FIELDS = OPTION_FIELDS | {"contract"}
 
+# How nearly all fields are written.
+_COMMON_FIELD = re.compile(r"\*\*([A-Za-z_]{1,20}):\*\*[ \t]*(.*)", re.DOTALL)
 # Every repetition is bounded, so that no line takes more than time in proportion to its length.
 _FIELD = re.compile(
     r"[ \t]{0,80}\*\*([^*]{1,60}?)[ \t]{0,20}(?::[ \t]{0,20}\*\*|\*\*[ \t]{0,20}:)(.*)", re.DOTALL
 )
 _WORD = re.compile(r"\w[\w-]*")
 _LOOKALIKE = re.compile(
-    r"[^\w*]{0,80}?(?:[0-9]{1,9}[.)][ \t]{0,9})?[*_]{0,3}[ \t]{0,9}([^\W_][^*:\n]{0,40}?)"
-    r"[ \t]{0,9}(?::[ \t]{0,9}[*_]{1,3}|[*_]{1,3}[ \t]{0,9}:|:(?=[^*\n]*\*\*[ \t]*$))"
+    r"[^\w*]{0,80}?(?:[0-9]{1,9}[.)][ \t]{0,9})?[*_]{0,3}[ \t]{0,9}([^\W_][^*:：\n]{0,40}?)"
+    r"[ \t]{0,9}(?:[:：][ \t]{0,9}[*_]{1,3}|[*_]{1,3}[ \t]{0,9}[:：]|[:：](?=[^*\n]*\*\*[ \t]*$))"
 )
 _BULLET = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)", re.DOTALL)
 # Letters of other scripts that print like the Latin letters of our field names.
@@ -111,7 +113,7 @@ class FieldReader:
             if kind == LineKind.HEADING:
                 blocks.append(Block(name, line, rest, i))
                 name, line, rest = "", i + 1, ""
-            elif kind == LineKind.TEXT and ":" in lines[i]:
+            elif kind == LineKind.TEXT and (":" in lines[i] or "：" in lines[i]):
                 found = self._field(i, known, step, max_indent)
                 if found is not None:
                     blocks.append(Block(name, line, rest, i))
@@ -147,6 +149,9 @@ class FieldReader:
     ) -> tuple[str, str] | None:
         """Name and rest of the line, if it is a field; complains about near misses."""
         line = self.lines[i]
+        common = _COMMON_FIELD.match(line)
+        if common and (name := common[1].lower()) in known:
+            return name, common[2].rstrip(" \t")
         if "*" not in line and "_" not in line:
             return None
         found = _FIELD.match(line)

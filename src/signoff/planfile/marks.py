@@ -23,18 +23,16 @@ def mark_text(text: str, marks: Mapping[str, Mark], status: PlanStatus | None) -
 
 def _marked_lines(outline: Outline, marks: Mapping[str, Mark]) -> list[str]:
     lines = list(outline.lines)
-    for region in outline.steps:
-        if region.step is None or region.heading is None or region.step.id not in marks:
-            continue
-        wanted = marks[region.step.id]
-        # Several marks count as the first one, so the others go when it changes.
-        if wanted is not region.step.mark or (wanted is Mark.NONE and region.step.marks):
-            i = outline.numbers[region.heading.line]
+    for step in outline.steps:
+        wanted = marks.get(step.title.id)
+        if wanted is not None and wanted is not step.title.mark:
+            i = outline.numbers[step.heading.line]
             lines[i] = _marked(lines[i], wanted)
     return lines
 
 
 def _marked(line: str, mark: Mark) -> str:
+    """The heading with this mark; several marks count as the first, so all of them go."""
     found = STEP_LINE.match(line)
     if found is None:
         return line

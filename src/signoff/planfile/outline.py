@@ -50,7 +50,6 @@ class RegionKind(Enum):
 
     HEADER = auto()
     STEPS_INTRO = auto()
-    STEP = auto()
     NOT_A_STEP = auto()
     POSTCONDITIONS = auto()
     OTHER = auto()
@@ -65,15 +64,22 @@ class StepTitle(NamedTuple):
     title: str
 
 
-@dataclass(frozen=True)
-class Region:
-    """Lines `start` to `end` (exclusive) below a heading."""
+class Region(NamedTuple):
+    """Lines `start` to `end` (exclusive) below a heading that is no step's."""
 
     kind: RegionKind
     heading: Heading | None
     start: int
     end: int
-    step: StepTitle | None = None
+
+
+class StepRegion(NamedTuple):
+    """Lines `start` to `end` (exclusive) below a step's heading."""
+
+    heading: Heading
+    title: StepTitle
+    start: int
+    end: int
 
 
 class Hint(NamedTuple):
@@ -100,12 +106,9 @@ class Outline:
     unclosed_frontmatter: bool
     hints: tuple[Hint, ...]
     regions: tuple[Region, ...]
+    steps: tuple[StepRegion, ...]
+    # Text among the steps that a line of dashes makes a heading of: told, not obeyed.
     underlined_text: tuple[Heading, ...]
-
-    @property
-    def steps(self) -> tuple[Region, ...]:
-        """The regions of the steps, in order."""
-        return tuple(region for region in self.regions if region.kind is RegionKind.STEP)
 
 
 def read_outline(text: str) -> Outline:
@@ -123,16 +126,18 @@ def read_outline(text: str) -> Outline:
         numbers = [i for i in range(len(lines)) if i not in dropped]
         read = tuple(lines[i] for i in numbers)
         found = scan(read, first)
-    regions, underlined = _regions(found, first, len(read))
-    return Outline(lines, read, numbers, found, frontmatter, end < 0, hints, regions, underlined)
+    regions, steps, underlined = _cut(found, first, len(read))
+    return Outline(
+        lines, read, numbers, found, frontmatter, end < 0, hints, regions, steps, underlined
+    )
 
 
 def canonical_text(outline: Outline) -> str:
     """The text without marks, hints and the status line: what the plan digest covers."""
     lines = list(outline.read)
-    for region in outline.steps:
-        if region.heading and (found := STEP_LINE.match(lines[region.heading.line])):
-            lines[region.heading.line] = f"{found['head']} {found['rest']}"
+    for step in outline.steps:
+        if found := STEP_LINE.match(lines[step.heading.line]):
+            lines[step.heading.line] = f"{found['head']} {found['rest']}"
     status = outline.frontmatter.status if outline.frontmatter else None
     if status is not None:
         del lines[status.line]
@@ -168,34 +173,46 @@ def _status_hints(lines: tuple[str, ...], found: Scan) -> tuple[Hint, ...]:
     return tuple(hints)
 
 
-def _regions(found: Scan, first: int, count: int) -> tuple[tuple[Region, ...], tuple[Heading, ...]]:
+def _cut(
+    found: Scan, first: int, count: int
+) -> tuple[tuple[Region, ...], tuple[StepRegion, ...], tuple[Heading, ...]]:
     """Cut the document at its top-level headings of levels 1 to 3."""
-    cuts: list[tuple[RegionKind, Heading | None, StepTitle | None]] = []
+    cuts = [h for h in found.headings if h.level <= 3 and not h.depth]
     underlined: list[Heading] = []
-    cuts.append((RegionKind.HEADER, None, None))
-    in_steps = titled = False
-    for heading in found.headings:
-        if heading.depth or heading.level > 3:
+    regions: list[Region] = []
+    steps: list[StepRegion] = []
+    kind, in_steps, start = RegionKind.HEADER, False, first
+    heading: Heading | None = None
+    title: StepTitle | None = None
+    for following in [*cuts, None]:
+        if (
+            following is not None
+            and in_steps
+            and following.underlined
+            and section_kind(following.text) is RegionKind.OTHER
+        ):
+            underlined.append(following)
             continue
-        if in_steps and heading.underlined and section_kind(heading.text) is RegionKind.OTHER:
-            underlined.append(heading)
-            continue
-        if heading.level == 3:
-            title = step_title(heading.text) if in_steps else None
-            kind = RegionKind.STEP if title else RegionKind.NOT_A_STEP
-            cuts.append((kind if in_steps else RegionKind.OTHER, heading, title))
-            continue
-        if heading.level == 1:
-            kind = RegionKind.OTHER if titled or len(cuts) > 1 else RegionKind.HEADER
-            titled = True
+        end = count if following is None else following.line
+        if heading is not None and title is not None:
+            steps.append(StepRegion(heading, title, start, end))
         else:
-            kind = section_kind(heading.text)
-        in_steps = kind is RegionKind.STEPS_INTRO
-        cuts.append((kind, heading, None))
-    starts = [heading.end if heading else first for _, heading, _ in cuts]
-    ends = [heading.line for _, heading, _ in cuts[1:] if heading] + [count]
-    regions = tuple(
-        Region(kind, heading, start, end, title)
-        for (kind, heading, title), start, end in zip(cuts, starts, ends, strict=True)
-    )
-    return regions, tuple(underlined)
+            regions.append(Region(kind, heading, start, end))
+        if following is None:
+            break
+        kind, in_steps, title = _opened(following, in_steps, len(regions) + len(steps))
+        heading, start = following, following.end
+    return tuple(regions), tuple(steps), tuple(underlined)
+
+
+def _opened(
+    heading: Heading, in_steps: bool, regions_before: int
+) -> tuple[RegionKind, bool, StepTitle | None]:
+    """What a heading opens: its kind, whether steps may follow, and the title if it is a step."""
+    if heading.level == 3:
+        title = step_title(heading.text) if in_steps else None
+        return (RegionKind.NOT_A_STEP if in_steps else RegionKind.OTHER), in_steps, title
+    if heading.level == 2:
+        kind = section_kind(heading.text)
+        return kind, kind is RegionKind.STEPS_INTRO, None
+    return (RegionKind.OTHER if regions_before > 1 else RegionKind.HEADER), False, None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from signoff.domain.findings import Finding
 from signoff.domain.plan import Budget, Mark, Plan, PlanStatus, Postcondition, Step
@@ -142,6 +142,5 @@ def _with_hints(outline: Outline, steps: tuple[Step, ...]) -> tuple[Step, ...]:
         if at >= 0 and hint.line <= ends[at]:
             marks[at] = hint.mark
     return tuple(
-        with_hint(step, marks[at]) if at in marks else replace(step)
-        for at, step in enumerate(steps)
+        with_hint(step, marks[at]) if at in marks else step for at, step in enumerate(steps)
     )

@@ -17,7 +17,7 @@ from signoff.domain.plan import (
 )
 from signoff.planfile.contracts import bad_value, read_contract, read_duration, single_fence
 from signoff.planfile.fields import STEP_FIELDS, Block, FieldReader, FieldSet
-from signoff.planfile.outline import Region, StepTitle
+from signoff.planfile.outline import StepRegion
 from signoff.planfile.values import amounts, on_fail
 
 _NEED_SPLIT = re.compile(r"[,;\s]+")
@@ -27,14 +27,13 @@ _KINDS = {kind.value: kind for kind in SubscriptionKind}
 _DASHES = str.maketrans("–—", "--")
 
 
-def read_steps(fields: FieldReader, regions: tuple[Region, ...]) -> tuple[Step, ...]:
+def read_steps(fields: FieldReader, regions: tuple[StepRegion, ...]) -> tuple[Step, ...]:
     """All steps; duplicate numbers and unknown needs are findings."""
     known = _known_ids(fields, regions)
     steps: list[Step] = []
     for region in regions:
-        if region.step is not None and region.heading is not None:
-            before = (steps[-1].id,) if steps else ()
-            steps.append(_step(fields, region, region.step, region.heading.line, before, known))
+        before = (steps[-1].id,) if steps else ()
+        steps.append(_step(fields, region, before, known))
     return tuple(steps)
 
 
@@ -43,13 +42,11 @@ def plain_id(step_id: str) -> str:
     return re.sub(r"(?<![0-9])0+(?=[0-9])", "", step_id.translate(_DASHES))
 
 
-def _known_ids(fields: FieldReader, regions: tuple[Region, ...]) -> dict[str, str]:
+def _known_ids(fields: FieldReader, regions: tuple[StepRegion, ...]) -> dict[str, str]:
     known: dict[str, str] = {}
     where: dict[str, int] = {}
     for region in regions:
-        if region.step is None or region.heading is None:
-            continue
-        step, i = region.step.id, region.heading.line
+        step, i = region.title.id, region.heading.line
         plain = plain_id(step)
         if plain in known:
             same = f" (as `{known[plain]}`)" if known[plain] != step else ""
@@ -68,12 +65,11 @@ def _known_ids(fields: FieldReader, regions: tuple[Region, ...]) -> dict[str, st
 
 def _step(
     fields: FieldReader,
-    region: Region,
-    title: StepTitle,
-    line: int,
+    region: StepRegion,
     before: tuple[str, ...],
     known: dict[str, str],
 ) -> Step:
+    title, line = region.title, region.heading.line
     found = fields.split(region.start, region.end, STEP_FIELDS, step=title.id)
     _check_loose(fields, found, title.id)
     values: dict[str, Any] = {"needs": before}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
+from bisect import bisect_right
 
 from signoff.domain.plan import PlanStatus
 from signoff.planfile.blocks import Heading, LineKind
@@ -22,7 +23,7 @@ _STEP_LIKE = re.compile(
     rf"[#＃]{{1,6}}[^\w\n]{{0,12}}(?:step\s+)?{STEP_ID}[.):]",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(rf"[^\w]*(?:step\b[\s#]*)?(?:{STEP_ID}|[IVX]+)\b", re.IGNORECASE)
+_NUMBERED = re.compile(rf"[^\w]*(?:step\b[\s#]*)?(?:{STEP_ID}|\d+|[IVX]+)\b", re.IGNORECASE)
 _CHECKBOX = re.compile(r"\[[^\]]?\]")
 
 
@@ -190,9 +191,7 @@ def _wrong_level(findings: FindingLog, heading: Heading) -> None:
 
 def _check_step_titles(findings: FindingLog) -> None:
     for region in findings.outline.steps:
-        if region.step is None or region.heading is None:
-            continue
-        step = region.step
+        step = region.title
         if step.marks > 1:
             findings.warning(
                 "several-marks",
@@ -202,9 +201,9 @@ def _check_step_titles(findings: FindingLog) -> None:
                 step.id,
             )
         first = step.title[:1]
-        if (first and unicodedata.category(first) in ("So", "Sm", "Cf")) or _CHECKBOX.match(
-            step.title
-        ):
+        if not first or (first.isascii() and first != "["):
+            continue
+        if unicodedata.category(first) in ("So", "Sm", "Cf") or _CHECKBOX.match(step.title):
             findings.warning(
                 "unknown-mark",
                 region.heading.line,
@@ -220,32 +219,28 @@ def _check_other_headings(findings: FindingLog) -> None:
         if region.heading is not None and region.heading.level == 3:
             if region.kind is RegionKind.NOT_A_STEP:
                 _check_not_a_step(findings, region, region.heading)
-            elif region.kind is RegionKind.OTHER and step_title(region.heading.text):
+            elif step_title(region.heading.text):
                 findings.error(
                     "step-outside-steps",
                     region.heading.line,
                     f"`{region.heading.text}` stands outside `## Steps`",
                     "move it below `## Steps`",
                 )
-    in_steps = [r for r in findings.outline.regions if r.kind is RegionKind.STEP]
-    starts = {r.start: r for r in in_steps}
-    at = iter(sorted(starts))
-    current: Region | None = None
-    upcoming = next(at, None)
+    steps = findings.outline.steps
+    starts = [step.start for step in steps]
     for heading in findings.outline.scan.headings:
-        while upcoming is not None and upcoming <= heading.line:
-            current, upcoming = starts[upcoming], next(at, None)
         if heading.depth or heading.level < 4:
             continue
+        at = bisect_right(starts, heading.line) - 1
         if step_title(heading.text):
             _wrong_level(findings, heading)
-        elif current is not None and heading.line < current.end:
+        elif at >= 0 and heading.line < steps[at].end:
             findings.warning(
                 "heading-inside-step",
                 heading.line,
                 "a heading inside a step ends the field above it",
                 "write it in bold, or as text",
-                current.step.id if current.step else None,
+                steps[at].title.id,
             )
 
 

@@ -21,6 +21,7 @@ from signoff.orchestrator import (
     Output,
     PlanFileProjection,
     Reporter,
+    end_leftovers,
 )
 from signoff.settings import HUMAN_ROLE, Settings, settings_from_pin
 from signoff.storage import Fence, Holder, hold
@@ -91,11 +92,13 @@ def run_plan(
         plan = pinned_plan(pins)
         _same_workspace(place, pins)
         if history.running and _waits(history, plan, pins):
+            _mark(place, history, plan, PlanStatus.IN_PROGRESS)
             return _report(site, place, None)
         if not history.running:
             _require_protected_as_approved(site, place, plan, pins)
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
         _check_roles(plan, settings, pins.search_path)
+        end_leftovers(history.entries, but_not=history.run_id if history.running else None)
         run, fence = _begin(site, place, history, entry, holder, reporter)
         mission = _mission(site, place, pins, plan, settings, options, reporter, run, fence)
         reach(CrashPoint.RUN_STARTED)
@@ -119,7 +122,15 @@ def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunRepo
         return None
     if history.status(place.parse().plan.plan_digest) is not PlanStatus.DONE:
         return None
+    assert history.run is not None
+    plan = pinned_plan(read_pins(site.ledger, history.run))
+    _mark(place, history, plan, PlanStatus.DONE)
     return replace(_report(site, place, Outcome.DONE), nothing_to_do=True)
+
+
+def _mark(place: PlanPlace, history: PlanHistory, plan: Plan, status: PlanStatus) -> None:
+    """The last driver may have died between an entry and its mark in the plan file."""
+    PlanFileProjection(place.path).show(fold_run(history, plan), status, now=True)
 
 
 def _require_approval(

@@ -113,8 +113,9 @@ class Judge:
         if found is None or found.run != case.run:
             return None
         # A broken contract is run again after an attempt: only a person or a new attempt led here.
-        wanted_red = case.phase is Phase.BEFORE
-        return found if wanted_red or found.data["result"] == Result.KEPT else None
+        # What was never run to its end says nothing about the contract, in no phase.
+        told = (Reason.HELD, Reason.EXPECTATION) if case.phase is Phase.BEFORE else (Reason.HELD,)
+        return found if found.data["reason"] in told else None
 
     def _moved(self, before: Snapshot, after: Snapshot) -> Answer:
         changes = self.workspace.diff(before.digest, after.digest)

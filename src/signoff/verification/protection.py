@@ -33,13 +33,14 @@ def find_tampering(
     guard: Guard, manifest: Manifest, steering_now: Mapping[str, str]
 ) -> tuple[Tampering, ...]:
     """Every protected thing that is not as pinned, unless the step says it may change."""
-    found = [
-        *_protected_changes(guard, manifest),
-        *_produced_changes(guard, manifest),
-        *_steering_changes(guard, steering_now),
-    ]
+    files = [*_protected_changes(guard, manifest), *_produced_changes(guard, manifest)]
+    steering = _steering_changes(guard, steering_now)
     allowed = guard.may_change
-    return tuple(t for t in found if not matches_any(allowed, file_of(t.path)))
+    # Only steering names a part of a file by `#`: elsewhere it belongs to the file's own name.
+    return (
+        *(t for t in files if not matches_any(allowed, t.path)),
+        *(t for t in steering if not matches_any(allowed, file_of(t.path))),
+    )
 
 
 def _protected_changes(guard: Guard, manifest: Manifest) -> list[Tampering]:

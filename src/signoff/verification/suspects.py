@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from signoff.domain.plan import Contract, Effects
 from signoff.domain.verdict import Result
+from signoff.errors import StorageFailed
 from signoff.verification.expectations import compare
 from signoff.verification.judge import Judge
 
@@ -76,11 +78,26 @@ def _bounded(holds: Callable[[str], bool | None]) -> Callable[[str], bool | None
 
 def _holds_in_copy(judge: Judge, contract: Contract, digest: str) -> bool | None:
     """Whether the contract holds on a restored copy; None when that could not be judged."""
-    folder = Path(tempfile.mkdtemp(prefix="signoff-suspect-"))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="signoff-suspect-"))
+    except OSError:
+        return None
     try:
         judge.workspace.restore(digest, folder / "copy")
         observation = judge.bench.run(contract, folder / "copy")
+    except StorageFailed:
+        # Naming fewer suspects is a service; a full disk here must not stop the run.
+        return None
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
     result = compare(contract, observation).result
     return None if result is Result.UNKNOWN else result is Result.KEPT
+
+
+def _remove(folder: Path) -> None:
+    """All of it, folders that the contract made read-only included."""
+    for above, names, _ in os.walk(folder):
+        for path in (Path(above, name) for name in names):
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
