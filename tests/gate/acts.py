@@ -91,6 +91,45 @@ class Act:
     flag: bool
 
 
+@dataclass(frozen=True)
+class Verdicted:
+    """A verdict, honest unless told otherwise."""
+
+    result: Result = Result.KEPT
+    phase: Phase = Phase.ATTEMPT
+    snapshot: str = NOW
+    run: str = RUN
+    provisional: bool = False
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A `step.done`, honest unless told otherwise."""
+
+    snapshot: str = NOW
+    run: str = RUN
+    carried: bool = False
+
+
+NEARLY_SETTLED: tuple[tuple[Verdicted | Accepted, ...], ...] = (
+    (Verdicted(provisional=True), Accepted()),
+    (Verdicted(run=EARLIER_RUN), Accepted()),
+    (Verdicted(), Accepted(run=EARLIER_RUN)),
+    (Verdicted(run=EARLIER_RUN), Accepted(run=EARLIER_RUN)),
+    (Verdicted(Result.BROKEN), Accepted()),
+    (Verdicted(Result.UNKNOWN), Accepted()),
+    (Verdicted(phase=Phase.BEFORE), Accepted()),
+    (Verdicted(phase=Phase.AUDIT), Accepted()),
+    (Verdicted(phase=Phase.BEFORE), Accepted(carried=True)),
+    (Verdicted(), Accepted(carried=True)),
+    (Verdicted(snapshot=BEFORE_NOW), Accepted(snapshot=BEFORE_NOW)),
+    (Verdicted(snapshot=BEFORE_NOW), Verdicted(), Accepted(snapshot=BEFORE_NOW)),
+    (Verdicted(), Verdicted(Result.BROKEN), Accepted()),
+    (Verdicted(), Accepted(), Verdicted(Result.UNKNOWN, Phase.SWEEP)),
+    (Accepted(), Verdicted()),
+)
+
+
 def subjects_of(plan: Plan) -> list[str]:
     """Everything that can be judged, and what only looks like it."""
     ids: list[str] = []
@@ -133,28 +172,38 @@ def _done_with_foreign_key(ledger: Scribe, act: Act) -> None:
 
 
 def _nearly_settle(ledger: Scribe, act: Act) -> None:
-    """All that settles a step, with at most a detail that is wrong."""
-    subject = _subject(ledger, act.pick)
-    verdict_run, done_run = (act.run, RUN) if act.flag else (RUN, act.run)
-    ledger.verdict(
-        subject,
-        act.result,
-        phase=act.phase,
-        snapshot=act.snapshot,
-        run=verdict_run,
-        provisional=act.other % 5 == 0,
-    )
-    accepted = BEFORE_NOW if act.other % 7 == 0 else act.snapshot
-    ledger.done(subject, snapshot=accepted, run=done_run, carried=act.other % 4 == 0)
+    """All that settles a step, but for one detail."""
+    write_nearly(ledger, _subject(ledger, act.pick), act.other % len(NEARLY_SETTLED))
+
+
+def write_nearly(ledger: Scribe, subject: str, which: int) -> None:
+    """One of the sequences that lack a detail."""
+    for wrong in NEARLY_SETTLED[which]:
+        if isinstance(wrong, Verdicted):
+            ledger.verdict(
+                subject,
+                wrong.result,
+                phase=wrong.phase,
+                snapshot=wrong.snapshot,
+                run=wrong.run,
+                provisional=wrong.provisional,
+            )
+        else:
+            ledger.done(subject, snapshot=wrong.snapshot, run=wrong.run, carried=wrong.carried)
 
 
 def _nearly_waive(ledger: Scribe, act: Act) -> None:
-    """All that waives a step, with at most a detail that is wrong."""
-    subject, other = _subject(ledger, act.pick), _subject(ledger, act.other)
-    ledger.ask(act.question, other if act.flag else subject, act.cause)
-    ledger.answer(act.question, act.choice, run=act.run)
+    """All that waives a step, but for one detail."""
+    subject, other = _subject(ledger, act.pick), _subject(ledger, act.pick + 1)
+    question = f"near {len(ledger.entries)}"
+    wrong = act.other % 5
+    about = other if wrong == 0 and other != subject else None if wrong == 0 else subject
+    ledger.ask(question, about, run=EARLIER_RUN if wrong == 1 else RUN)
+    choice = Choice.RETRY if wrong == 2 else Choice.WAIVE
+    if wrong != 3:
+        ledger.answer(question, choice, run=EARLIER_RUN if wrong == 4 else RUN)
     if not ledger.record(subject).waived:
-        ledger.waived(subject, act.question)
+        ledger.waived(subject, question)
 
 
 def _settle(ledger: Scribe, act: Act) -> None:

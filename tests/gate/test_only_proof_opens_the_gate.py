@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,9 +13,18 @@ from signoff.domain.ledger import Kind
 from signoff.domain.plan import Plan
 from signoff.domain.verdict import Phase
 from signoff.gate import Gate, RunState, evaluate
-from tests.gate.acts import ITEMS, Act, acts, perform, plans, subjects_of
+from tests.gate.acts import (
+    ITEMS,
+    NEARLY_SETTLED,
+    Act,
+    acts,
+    perform,
+    plans,
+    subjects_of,
+    write_nearly,
+)
 from tests.gate.oracle import Oracle
-from tests.gate.scribe import BEFORE_NOW, NOW, RUN, Scribe
+from tests.gate.scribe import BEFORE_NOW, NOW, RUN, Scribe, step
 
 CONTENTS = (NOW, BEFORE_NOW, None)
 TRICKS = (
@@ -74,6 +84,17 @@ def claims_hold(ledger: Scribe) -> None:
             assert oracle.proven(), f"the gate is {report.gate} without proof"
         assert (report.gate is Gate.SHUT) == bool(report.missing)
         assert (report.gate is Gate.OPEN_WITH_WAIVERS) <= bool(report.waived)
+
+
+def test_nothing_that_lacks_one_detail_opens_the_gate_alone_or_after_another() -> None:
+    every = range(len(NEARLY_SETTLED))
+    for first, second in product(every, repeat=2):
+        ledger = Scribe(step("1"), step("2"))
+        ledger.settle("2")
+        write_nearly(ledger, "1", first)
+        assert ledger.gate().gate is Gate.SHUT, NEARLY_SETTLED[first]
+        write_nearly(ledger, "1", second)
+        claims_hold(ledger)
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))

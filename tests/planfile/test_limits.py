@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from signoff.errors import PlanUnreadable
 from signoff.planfile import Limits, decode, parse
-from signoff.planfile.scan import scan, split_lines
+from signoff.planfile.lines import split_lines
+from signoff.planfile.scan import scan
 from tests.planfile.writing import plan, step
 
 
@@ -88,3 +89,66 @@ def test_ten_thousand_steps_are_read_in_seconds() -> None:
     assert len(parsed.plan.steps) == 10_000
     assert parsed.plan.steps[-1].needs == ("9999",)
     assert parsed.findings == ()
+
+
+_MANY = 100_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "### 2. a" + " " * _MANY + "b",
+        "### 2. a" + " #" * _MANY + "b",
+        " " * _MANY + ":*",
+        "**a" + " " * _MANY + "x: y",
+        "**a" + ": " * _MANY,
+        "- " + "_" * _MANY + ":",
+        "**on_fail:** retry(1)" + " " * _MANY + "x",
+        "**timeout:** 1" + " 1" * _MANY,
+        "**estimate:** 1" + "0" * _MANY + " tokens",
+        "**estimate:** " + "1,000" * _MANY + " tokens",
+        "**needs:** " + "1," * _MANY,
+        "**red_first:** off" + "(" * _MANY,
+        "**status:" + " " * _MANY + "x",
+        "* " * _MANY + "x",
+        "<a " + " " * _MANY + "x",
+        "<a" + " b='" * _MANY,
+        "###" + "." * _MANY,
+        "### " + "1." * _MANY,
+        "### 2. " + "✅ " * _MANY,
+    ],
+)
+def test_no_line_takes_more_than_time_in_proportion_to_its_length(line: str) -> None:
+    text = plan(step("1"), f"{line}\n{step('3')}")
+    started = time.process_time()
+    parse(text)
+    assert time.process_time() - started < 20
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "exit_code" + " " * _MANY + "x",
+        "stdout contains " + '"' * _MANY,
+        "==" * _MANY,
+        "== 1" * _MANY + "x",
+        "output " + " " * _MANY + "x",
+        'stdout contains "x"\n' * 20_000,
+    ],
+)
+def test_no_line_below_a_contract_does_either(below: str) -> None:
+    text = plan(step(contract=f"**contract:**\n```\nx\n```\n{below}\n"))
+    started = time.process_time()
+    parse(text)
+    assert time.process_time() - started < 20
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["## Postconditions\n\n1. a\n", "**word{n}:** x\n", "### {n}. x\n", "#### {n}. x\n", "1. a\n"],
+)
+def test_many_faults_take_time_in_proportion_to_their_number(unit: str) -> None:
+    text = plan(after="".join(unit.replace("{n}", str(n)) for n in range(12_000)))
+    started = time.process_time()
+    parse(text)
+    assert time.process_time() - started < 40

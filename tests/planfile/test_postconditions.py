@@ -77,7 +77,7 @@ def test_a_fence_in_the_text_and_a_contract_field_are_one_too_many() -> None:
 
 def test_a_fence_below_an_option_is_no_contract() -> None:
     section = "1. a\n   **network:** no\n   ```\n   x\n   ```\n"
-    assert _codes(section) == ["postcondition-without-contract", "contract-without-fence"]
+    assert _codes(section) == ["postcondition-without-contract", "stray-text"]
 
 
 def test_a_step_field_in_a_postcondition_is_unknown_there() -> None:

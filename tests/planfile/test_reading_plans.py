@@ -130,7 +130,8 @@ def test_a_field_may_be_written_in_several_ways(written: str) -> None:
 
 def test_a_task_keeps_fences_lists_bold_words_and_breaks_as_they_are_written() -> None:
     task = (
-        "First:\n\n- **Bold words in a list:** fine\n- `x`\n\n```python\n# 1\n**target:** no\n```\n\n"
+        "First:\n\n- **Bold words in a list:** fine\n- `x`\n\n"
+        "```python\n# 1\n**target:** no\n```\n\n"
         "**Two words:** stay.\n\n---\n\nLast."
     )
     text = plan(f"### 1. Work\n**target:** coder\n**task:**\n\n{task}\n\n---\n\n{CONTRACT}\n---\n")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from signoff.planfile.blocks import LineKind
-from signoff.planfile.scan import MAX_DEPTH, scan, split_lines
+from signoff.planfile.lines import split_lines
+from signoff.planfile.scan import MAX_DEPTH, scan
 
 Headings = list[tuple[int, int, int]]
 Fences = list[tuple[int, int, str]]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,8 @@ ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"  # unique per attempt: finds what outlives 
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
 LARGEST_USAGE_FILE = 100_000
+MOST_TOKENS = 10**15  # more than that is no report, and sums must stay numbers
+MOST_USD = 1e12
 USAGE_FILE = "usage.json"
 
 
@@ -67,14 +71,29 @@ def check_role(role: Role, search_path: str) -> None:
 def read_usage(path: Path) -> Cost | None:
     """What the agent reported, or None; a malformed report is no report."""
     try:
-        if path.is_symlink() or path.stat().st_size > LARGEST_USAGE_FILE:
-            return None
-        data = json.loads(path.read_bytes())
-        cost = Cost(int(data.get("tokens", 0)), float(data.get("usd", 0.0)))
-    except (OSError, ValueError, TypeError, AttributeError, OverflowError):
+        data = json.loads(_read_small_file(path))
+    except (OSError, ValueError, RecursionError):
         return None
-    honest = cost.tokens >= 0 and 0 <= cost.usd < float("inf")
-    return cost if honest else None
+    if not isinstance(data, dict):
+        return None
+    tokens, usd = data.get("tokens", 0), data.get("usd", 0.0)
+    # By type, because True is an int, and by range, because NaN compares with nothing.
+    numbers = type(tokens) is int and type(usd) in (int, float)
+    if not (numbers and 0 <= tokens <= MOST_TOKENS and 0 <= usd <= MOST_USD):
+        return None
+    return Cost(tokens, float(usd))
+
+
+def _read_small_file(path: Path) -> bytes:
+    """A regular file that is no link; opening a FIFO would wait for a writer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_USAGE_FILE:
+            raise ValueError("not a usage report")
+        return os.read(descriptor, LARGEST_USAGE_FILE)
+    finally:
+        os.close(descriptor)
 
 
 def _command_line(role: Role, prompt: str) -> tuple[tuple[str, ...], bytes]:

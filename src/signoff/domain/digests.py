@@ -7,14 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 
 def canonical_json(value: Any) -> str:
-    """Sorted keys, no spaces, UTF-8 as is; dataclasses by their compared fields."""
-    return json.dumps(
-        _plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    """Sorted keys (strings), no spaces, UTF-8 as is; dataclasses by their compared fields."""
+    return _ENCODER.encode(value)
 
 
 def digest_of(value: Any) -> str:
@@ -28,16 +27,23 @@ def digest_bytes(data: bytes) -> str:
 
 
 def _plain(value: Any) -> Any:
+    """One level of what JSON itself does not know; the encoder asks again for what is inside."""
     if isinstance(value, Enum):
         return value.value
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.compare}
+        return {name: getattr(value, name) for name in _compared(type(value))}
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return dict(value)
     if isinstance(value, set | frozenset):
-        return sorted(_plain(v) for v in value)
+        return sorted(v.value if isinstance(v, Enum) else v for v in value)
     raise TypeError(f"no canonical form for {type(value).__name__}")
+
+
+@lru_cache(maxsize=128)
+def _compared(noun: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(noun) if f.compare)
+
+
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain
+)

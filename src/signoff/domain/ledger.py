@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from signoff.domain.digests import digest_of
+from signoff.domain.digests import canonical_json, digest_bytes
 
 GENESIS = "0" * 64
 
@@ -88,29 +88,30 @@ class Entry:
     prev: str
     hash: str
 
-    def expected_hash(self) -> str:
+    def expected_hash(self, data_json: str | None = None) -> str:
         """The hash this entry must carry if nobody touched it."""
-        return entry_hash(
-            self.plan,
-            self.seq,
-            self.at,
-            Draft(self.kind, self.data, self.run, self.step, self.attempt),
-            self.prev,
-        )
+        draft = Draft(self.kind, self.data, self.run, self.step, self.attempt)
+        return entry_hash(self.plan, self.seq, self.at, draft, self.prev, data_json)
 
 
-def entry_hash(plan: str, seq: int, at: str, draft: Draft, prev: str) -> str:
-    """The hash of one entry over its canonical encoding."""
-    return digest_of(
+def entry_hash(
+    plan: str, seq: int, at: str, draft: Draft, prev: str, data_json: str | None = None
+) -> str:
+    """The hash of one entry over its canonical encoding.
+
+    The data is most of it, so whoever has it encoded already hands it in.
+    """
+    data = canonical_json(draft.data) if data_json is None else data_json
+    before = canonical_json({"at": at, "attempt": draft.attempt})
+    behind = canonical_json(
         {
-            "plan": plan,
-            "seq": seq,
-            "at": at,
             "kind": draft.kind,
-            "run": draft.run,
-            "step": draft.step,
-            "attempt": draft.attempt,
-            "data": draft.data,
+            "plan": plan,
             "prev": prev,
+            "run": draft.run,
+            "seq": seq,
+            "step": draft.step,
         }
     )
+    whole = f'{before[:-1]},"data":{data},{behind[1:]}'
+    return digest_bytes(whole.encode("utf-8", "surrogatepass"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
 from signoff.domain.digests import digest_of
 
@@ -207,7 +208,7 @@ class Step:
     unknown_fields: tuple[UnknownField, ...] = field(default=(), compare=False)
     line: int = field(default=0, compare=False)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """What makes it the same step across revisions: id, task and contract."""
         return digest_of({"id": self.id, "task": self.task, "contract": self.contract})

@@ -9,7 +9,6 @@ one that reads the same entries. At most the attempt in flight is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from signoff.domain.escalation import Cause, Outcome
@@ -130,7 +129,7 @@ class Drive:
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""
-        return self.draft(Kind.VERDICT, asdict(verdict), verdict.subject, attempt)
+        return self.draft(Kind.VERDICT, dict(vars(verdict)), verdict.subject, attempt)
 
     def acceptance(self, step: Step, key: str, snapshot: str, *, carried: bool = False) -> Draft:
         """The entry that accepts a kept verdict: `done` the first time, `restored` after that."""

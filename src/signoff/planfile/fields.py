@@ -6,9 +6,11 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Mapping
+from enum import Enum, auto
 from functools import lru_cache
 from typing import NamedTuple
 
+from signoff.domain.plan import UnknownField
 from signoff.planfile.blocks import Fence, LineKind
 from signoff.planfile.findinglog import FindingLog, did_you_mean
 from signoff.planfile.values import unquoted
@@ -41,6 +43,7 @@ STEP_FIELDS = OPTION_FIELDS | {
     "estimate",
     "for_each",
 }
+_HOLD_FENCES = frozenset({"task", "contract", "for_each", "context"})
 POSTCONDITION_FIELDS = OPTION_FIELDS | {"contract"}
 
 # How nearly all fields are written.
@@ -68,13 +71,6 @@ class Block(NamedTuple):
     end: int
 
 
-class Unknown(NamedTuple):
-    """A field that is none of ours."""
-
-    name: str
-    line: int
-
-
 class FieldSet(NamedTuple):
     """What one step, postcondition or header says."""
 
@@ -82,7 +78,7 @@ class FieldSet(NamedTuple):
     fields: Mapping[str, Block]
     # Text that is in no field; the first of them stands before all fields.
     loose: tuple[Block, ...]
-    unknown: tuple[Unknown, ...]
+    unknown: tuple[UnknownField, ...]
 
 
 class FieldReader:
@@ -125,13 +121,13 @@ class FieldReader:
     def _field_set(self, blocks: list[Block], known: frozenset[str], step: str | None) -> FieldSet:
         fields: dict[str, Block] = {}
         loose: list[Block] = []
-        unknown: list[Unknown] = []
+        unknown: list[UnknownField] = []
         for block in blocks:
             name = block.name
             if not name:
                 loose.append(block)
             elif name not in known:
-                unknown.append(Unknown(name, self.findings.number(block.line)))
+                unknown.append(UnknownField(name, self.findings.number(block.line)))
             elif name in fields:
                 self.findings.error(
                     "duplicate-field",
@@ -142,6 +138,8 @@ class FieldReader:
                 )
             else:
                 fields[name] = block
+                if block.end > block.line + 1 and name not in _HOLD_FENCES:
+                    self._check_no_fence(block, step)
         return FieldSet(fields, tuple(loose), tuple(unknown))
 
     def _field(
@@ -159,7 +157,7 @@ class FieldReader:
             name, problem = _classify(found[1], known)
             if problem is _Problem.NONE:
                 return name, found[2].strip(" \t")
-            if problem is not _Problem.PLAIN:
+            if problem is not _Problem.PLAIN_TEXT:
                 self._complain(i, found[1], problem, known=known, step=step)
                 return name, found[2].strip(" \t")
         else:
@@ -176,7 +174,7 @@ class FieldReader:
         return None
 
     def _complain(
-        self, i: int, written: str, problem: str, *, known: frozenset[str], step: str | None
+        self, i: int, written: str, problem: _Problem, *, known: frozenset[str], step: str | None
     ) -> None:
         name = written.strip(" \t").lower()
         if problem is _Problem.DISGUISED:
@@ -202,6 +200,16 @@ class FieldReader:
         self.findings.warning(
             "unknown-field", i, f"`{name}` is not a field; nobody acts on it", hint, step
         )
+
+    def _check_no_fence(self, block: Block, step: str | None) -> None:
+        for fence in self.fences_in(block)[:1]:
+            self.findings.warning(
+                "stray-text",
+                fence.start,
+                f"`{block.name}` does not take a fenced block; nobody acts on it",
+                "put it below the field it belongs to",
+                step,
+            )
 
     def fences_in(self, block: Block) -> list[Fence]:
         """The fenced blocks that start inside a field."""
@@ -243,6 +251,8 @@ class FieldReader:
 
     def value(self, block: Block, step: str | None) -> str:
         """The one line that a field holds, beside its name or below it."""
+        if block.rest and block.end == block.line + 1:
+            return unquoted(block.rest)
         lines = self.words(block)
         if len(lines) > 1:
             self.findings.warning(
@@ -265,11 +275,11 @@ class FieldReader:
         return found
 
 
-class _Problem:
-    NONE = "none"
-    PLAIN = "plain text"
-    DISGUISED = "disguised"
-    UNKNOWN = "unknown"
+class _Problem(Enum):
+    NONE = auto()
+    PLAIN_TEXT = auto()
+    DISGUISED = auto()
+    UNKNOWN = auto()
 
 
 @lru_cache(maxsize=4096)
@@ -281,7 +291,7 @@ def skeleton(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _classify(written: str, known: frozenset[str]) -> tuple[str, str]:
+def _classify(written: str, known: frozenset[str]) -> tuple[str, _Problem]:
     """The field's name, and what is the matter with it."""
     name = written.strip(" \t").lower()
     if name in known:
@@ -292,7 +302,7 @@ def _classify(written: str, known: frozenset[str]) -> tuple[str, str]:
         return name, _Problem.DISGUISED
     if _WORD.fullmatch(name) or seen in ours:
         return name, _Problem.UNKNOWN
-    return name, _Problem.PLAIN
+    return name, _Problem.PLAIN_TEXT
 
 
 def _indented_more(line: str, columns: int) -> bool:

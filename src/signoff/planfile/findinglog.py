@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from signoff.domain.findings import Finding, Severity
 from signoff.planfile.codes import CODES
+from signoff.planfile.lines import bare
 from signoff.planfile.outline import Outline
-from signoff.planfile.scan import bare
 
 MAX_FINDINGS = 10_000
 _MAX_TEXT = 200
@@ -20,6 +20,7 @@ class FindingLog:
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
+        self._numbers = outline.numbers
         self.all: list[Finding] = []
 
     def error(self, code: str, i: int, message: str, hint: str, step: str | None = None) -> None:
@@ -41,8 +42,7 @@ class FindingLog:
 
     def number(self, i: int) -> int:
         """The line of the file, from 1, for a line of the outline."""
-        numbers = self.outline.numbers
-        return numbers[min(i, len(numbers) - 1)] + 1
+        return self._numbers[i] + 1
 
     def _add(
         self, severity: Severity, code: str, i: int, message: str, hint: str, step: str | None
@@ -54,7 +54,8 @@ class FindingLog:
         if len(self.all) == MAX_FINDINGS - 1:
             code, severity = "too-many-findings", Severity.ERROR
             message, hint = "there is more wrong than can be listed", "fix what is listed first"
-        line = self.number(i)
+        # A document of nothing but status hints has no line left to point at.
+        line = self.number(i) if i < len(self._numbers) else len(self.outline.lines)
         text = bare(self.outline.lines[line - 1])[:_MAX_TEXT]
         shown = message if len(message) <= _MAX_MESSAGE else message[:_MAX_MESSAGE] + "…"
         self.all.append(Finding(code, severity, line, shown, hint[:_MAX_MESSAGE], text, step))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from signoff.domain.plan import Mark, PlanStatus
 from signoff.planfile.frontmatter import Frontmatter, find_frontmatter, read_frontmatter
+from signoff.planfile.lines import split_lines
 from signoff.planfile.outline import STEP_LINE, Outline, read_outline
-from signoff.planfile.scan import split_lines
 
 
 def mark_text(text: str, marks: Mapping[str, Mark], status: PlanStatus | None) -> str:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from signoff.domain.plan import Mark
 from signoff.planfile.blocks import Heading, LineKind, Scan
 from signoff.planfile.frontmatter import Frontmatter, find_frontmatter, read_frontmatter
-from signoff.planfile.scan import bare, scan, split_lines
+from signoff.planfile.lines import bare, split_lines
+from signoff.planfile.scan import scan
 
 _MARK_CHARS = "".join(mark.value for mark in Mark)
 _TERM = r"(?:[0-9]+[a-z]?|[A-Z])"

@@ -70,14 +70,6 @@ def _contract(fields: FieldReader, found: FieldSet, end: int) -> Contract | None
         return read_contract(fields, loose, found, None)
     if named is not None:
         return read_contract(fields, named, found, None)
-    stray = next((f for block in found.fields.values() for f in fields.fences_in(block)), None)
-    if stray is not None:
-        fields.findings.error(
-            "contract-without-fence",
-            stray.start,
-            "this fenced block belongs to a field, not to the postcondition",
-            "move it below the postcondition's text, above the fields",
-        )
     return None
 
 

@@ -9,11 +9,10 @@ from typing import Final
 
 from signoff.planfile.blocks import Fence, Heading, HtmlBlock, LineKind, ListItem, Scan
 from signoff.planfile.htmlblocks import HtmlKind, html_kind
+from signoff.planfile.lines import BOM, without_closing_hashes, without_columns
 
 # Deeper nesting is treated as text: it bounds the work per line, and no plan needs it.
 MAX_DEPTH = 20
-
-BOM = "\ufeff"
 
 # A line that, without any list or quote around it, can only be paragraph text.
 _TEXT_START = r"(?:[^ \t#`~>\-+*0-9<=_]|\*\*[^*\s])"
@@ -50,16 +49,6 @@ class _OpenFence:
     indent: int
     info: str
     content: list[str]
-
-
-def split_lines(text: str) -> tuple[str, ...]:
-    r"""Lines without their `\n`; joined with `\n` they are the text again, byte for byte."""
-    return tuple(text.split("\n"))
-
-
-def bare(line: str) -> str:
-    """The line without byte order mark and carriage return: what the scanner looks at."""
-    return line.removeprefix(BOM).removesuffix("\r")
 
 
 def scan(lines: Sequence[str], first: int = 0) -> Scan:
@@ -154,7 +143,7 @@ class _Scanner:
             atx = _ATX.match(line)
             if atx is None:
                 return i
-            title = _without_closing_hashes(line[atx.end() :])
+            title = without_closing_hashes(line[atx.end() :])
             self.headings.append(Heading(i, len(atx[1]), title, 0, i + 1))
             self.kinds[i] = LineKind.HEADING
             self.stack.clear()
@@ -242,7 +231,7 @@ class _Scanner:
             self._close_leaf(closed=True)
             self.i -= 1
         else:
-            fence.content.append(_without_columns(raw, _fence_cut(text, column, fence)))
+            fence.content.append(without_columns(raw, _fence_cut(text, column, fence)))
 
     def _open_blocks(self, text: str, column: int, matched: int, in_paragraph: bool) -> None:
         """Open what the line starts, one container after the other, then place the rest of it."""
@@ -287,7 +276,7 @@ class _Scanner:
         first = body[0]
         if first == "#" and (atx := _ATX.match(body)):
             self._start_leaf(_Leaf.NONE, matched, LineKind.HEADING)
-            self._add_heading(self.i, len(atx[1]), _without_closing_hashes(body[atx.end() :]))
+            self._add_heading(self.i, len(atx[1]), without_closing_hashes(body[atx.end() :]))
         elif first in "`~" and (opener := _FENCE.match(body)):
             self._start_leaf(_Leaf.FENCE, matched, LineKind.FENCE)
             marker = opener[1] or opener[3]
@@ -381,31 +370,9 @@ class _Scanner:
         self.leaf = _Leaf.NONE
 
 
-def _without_closing_hashes(title: str) -> str:
-    """A heading's text less the hashes that may close it, which need a space before them."""
-    title = title.strip(" \t")
-    if not title.endswith("#"):
-        return title
-    opened = title.rstrip("#")
-    return opened.rstrip(" \t") if not opened or opened[-1] in " \t" else title
-
-
 def _fence_cut(text: str, column: int, fence: _OpenFence) -> int:
     """How many columns of a content line are indentation of the fence and what it lies in."""
     if not fence.indent:
         return column
     rest = text[column:].expandtabs(4) if not column else text[column:]
     return column + min(fence.indent, len(rest) - len(rest.lstrip(" ")))
-
-
-def _without_columns(raw: str, columns: int) -> str:
-    """The line less its first columns; a tab cut in two leaves its other columns as spaces."""
-    if columns == 0:
-        return raw
-    if "\t" not in raw[:columns]:
-        return raw[columns:]
-    at = position = 0
-    while at < columns and position < len(raw):
-        at = at // 4 * 4 + 4 if raw[position] == "\t" else at + 1
-        position += 1
-    return " " * (at - columns) + raw[position:]

@@ -13,7 +13,6 @@ from signoff.domain.plan import (
     Step,
     Subscription,
     SubscriptionKind,
-    UnknownField,
 )
 from signoff.planfile.contracts import bad_value, read_contract, read_duration, single_fence
 from signoff.planfile.fields import STEP_FIELDS, Block, FieldReader, FieldSet
@@ -89,7 +88,7 @@ def _step(
         id=title.id,
         title=title.title,
         mark=title.mark,
-        unknown_fields=tuple(UnknownField(u.name, u.line) for u in found.unknown),
+        unknown_fields=found.unknown,
         line=fields.findings.number(line),
         **values,
     )
@@ -223,6 +222,14 @@ def _estimate(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
 
 def _for_each(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
     fence = single_fence(fields, block, step)
+    if fence is not None and (text := fields.words(block)):
+        fields.findings.warning(
+            "stray-text",
+            text[0][0],
+            "`for_each` takes one fenced command; this text belongs to no field",
+            "move it into `**task:**`, or delete it",
+            step,
+        )
     return {"for_each": "\n".join(fence.content) if fence else None}
 
 

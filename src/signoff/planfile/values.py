@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from signoff.domain.plan import OnFail, Then
@@ -62,6 +63,11 @@ def amounts(text: str) -> Amounts | None:
 
 def on_fail(text: str) -> OnFail | None:
     """Read a failure policy."""
+    return _on_fail(text) if len(text) < 200 else None
+
+
+@lru_cache(maxsize=256)
+def _on_fail(text: str) -> OnFail | None:
     found = _ON_FAIL.fullmatch(" ".join(text.split()))
     if found is None:
         return None

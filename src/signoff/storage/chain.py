@@ -17,9 +17,9 @@ COLUMNS = "plan, seq, at, kind, run, step, attempt, data, ref, prev, hash"
 _REUSABLE = frozenset({Result.KEPT, Result.BROKEN})
 
 
-def encode_data(data: dict[str, Any]) -> bytes:
-    """Canonical JSON; `surrogatepass` so that whatever was hashed can be stored and read back."""
-    return canonical_json(data).encode("utf-8", "surrogatepass")
+def encode_data(data_json: str) -> bytes:
+    """As stored; `surrogatepass` so that whatever was hashed can be stored and read back."""
+    return data_json.encode("utf-8", "surrogatepass")
 
 
 def decode_data(stored: bytes) -> dict[str, Any]:
@@ -73,9 +73,10 @@ def own_problem(row: Row) -> str:
     """What is wrong with a row by itself; empty when nothing is."""
     try:
         entry = to_entry(row)
-        if bytes(row[7]) != encode_data(entry.data):
+        data_json = canonical_json(entry.data)
+        if bytes(row[7]) != encode_data(data_json):
             return "its data is not in canonical form"
-        if entry.expected_hash() != entry.hash:
+        if entry.expected_hash(data_json) != entry.hash:
             return "its content does not match its hash: it was changed"
         if ref_of(entry.kind, entry.data) != row[8]:
             return "its reference was changed"

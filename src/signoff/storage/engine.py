@@ -32,6 +32,7 @@ class Session:
         self.connection = connection
         self.pid = os.getpid()
         self.inside = False
+        self.durable = True
 
     def close(self) -> None:
         """Close the connection where it was opened; a forked child must leave it alone."""
@@ -76,14 +77,18 @@ class Database(ABC):
 
     def execute(self, sql: str, *values: Any) -> int:
         """Run one statement; the number of rows it touched."""
-        with self._translated():
+        try:
             return int(self._session().connection.execute(self.dialect(sql), values).rowcount)
+        except self.driver_errors as error:
+            raise self._explained(error) from error
 
     def fetch(self, sql: str, *values: Any) -> list[Row]:
         """All rows of a query."""
-        with self._translated():
+        try:
             rows = self._session().connection.execute(self.dialect(sql), values).fetchall()
             return list(rows)
+        except self.driver_errors as error:
+            raise self._explained(error) from error
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
         """Write transaction as a context manager: all of it or nothing, durable on exit.
@@ -91,7 +96,7 @@ class Database(ABC):
         With `durable=False` a power cut (not a crash of ours) may lose it until the next durable
         one, which makes everything before it durable too.
         """
-        return self._inside(self.begin_write) if durable else self._inside_lazily()
+        return self._writing(durable)
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Read transaction as a context manager: every query sees the same moment."""
@@ -133,12 +138,12 @@ class Database(ABC):
         self.execute(WRITE_VERSION, str(VERSION))
 
     @abstractmethod
-    def _inside_lazily(self) -> AbstractContextManager[None]:
-        """A write transaction whose commit does not wait for the disk."""
+    def _writing(self, durable: bool) -> AbstractContextManager[None]:
+        """A write transaction whose commit waits for the disk, or does not."""
 
     @contextmanager
     def _inside(self, begin: str) -> Iterator[None]:
-        with self._translated():
+        try:
             session = self._session()
             if session.inside:
                 raise RuntimeError("a transaction is already open in this thread")
@@ -152,6 +157,8 @@ class Database(ABC):
                 raise
             finally:
                 session.inside = False
+        except self.driver_errors as error:
+            raise self._explained(error) from error
 
     def _roll_back(self, session: Session) -> None:
         try:
@@ -161,15 +168,11 @@ class Database(ABC):
             # even say so is dropped, which rolls back too.
             self._forget(session)
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except self.driver_errors as error:
-            explained = self.explain(error)
-            if isinstance(explained, SignoffError) and explained.facts.get("cause") in POISONOUS:
-                self._forget(getattr(self._local, "session", None))
-            raise explained from error
+    def _explained(self, error: Exception) -> Exception:
+        explained = self.explain(error)
+        if isinstance(explained, SignoffError) and explained.facts.get("cause") in POISONOUS:
+            self._forget(getattr(self._local, "session", None))
+        return explained
 
     def _session(self) -> Session:
         session: Session | None = getattr(self._local, "session", None)

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 
-from signoff.domain.digests import digest_bytes
+from signoff.domain.digests import canonical_json, digest_bytes
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind, entry_hash
 from signoff.errors import (
     AlreadyAccepted,
@@ -40,6 +40,7 @@ _NEW_CHAIN = (
     "INSERT INTO chains (plan, seq, at, hash) VALUES (?, 0, '', ?) ON CONFLICT (plan) DO NOTHING"
 )
 _MOVE_HEAD = "UPDATE chains SET seq = ?, at = ?, hash = ? WHERE plan = ?"
+_TOUCH_HEAD = "UPDATE chains SET seq = seq WHERE plan = ?"
 _FROM_HEAD = "SELECT seq, hash FROM entries WHERE plan = ? AND seq >= ? ORDER BY seq LIMIT 2"
 _INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PAGE_OF = f"SELECT {COLUMNS} FROM entries WHERE plan = ? AND seq > ? ORDER BY seq LIMIT {_PAGE}"
@@ -65,6 +66,7 @@ class Ledger:
 
     def __init__(self, database: Database):
         self._db = database
+        self._unsettled: set[str] = set()
 
     def append(
         self,
@@ -95,7 +97,18 @@ class Ledger:
                 entries.append(self._insert(plan, seq, at, draft, prev))
                 prev = entries[-1].hash
             self._db.execute(_MOVE_HEAD, seq, at, prev, plan)
+        if durable:
+            self._unsettled.clear()
+        else:
+            self._unsettled.add(plan)
         return tuple(entries)
+
+    def settle(self) -> None:
+        """Make durable what was appended without waiting; for when the wait costs nobody time."""
+        for plan in tuple(self._unsettled):
+            with self._db.transaction():
+                self._db.execute(_TOUCH_HEAD, plan)
+            self._unsettled.discard(plan)
 
     def entries(self, plan: str, *, after: int = 0, run: str | None = None) -> Iterator[Entry]:
         """The entries in order, read in pages: no cursor stays open, appending meanwhile is fine.
@@ -259,7 +272,8 @@ class Ledger:
             )
 
     def _insert(self, plan: str, seq: int, at: str, draft: Draft, prev: str) -> Entry:
-        data = encode_data(draft.data)
+        data_json = canonical_json(draft.data)
+        data = encode_data(data_json)
         entry = Entry(
             plan=plan,
             seq=seq,
@@ -270,7 +284,7 @@ class Ledger:
             attempt=draft.attempt,
             data=decode_data(data),
             prev=prev,
-            hash=entry_hash(plan, seq, at, draft, prev),
+            hash=entry_hash(plan, seq, at, draft, prev, data_json),
         )
         try:
             self._db.execute(_INSERT, *to_row(entry, data))

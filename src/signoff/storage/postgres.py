@@ -74,9 +74,10 @@ class PostgresDatabase(Database):
             self.migrate(version)
 
     @contextmanager
-    def _inside_lazily(self) -> Iterator[None]:
+    def _writing(self, durable: bool) -> Iterator[None]:
         with self._inside(self.begin_write):
-            self.execute("SET LOCAL synchronous_commit TO off")
+            if not durable:
+                self.execute("SET LOCAL synchronous_commit TO off")
             yield
 
     def _version(self) -> int:

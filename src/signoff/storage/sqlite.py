@@ -100,14 +100,14 @@ class SqliteDatabase(Database):
             self.migrate(version)
 
     @contextmanager
-    def _inside_lazily(self) -> Iterator[None]:
+    def _writing(self, durable: bool) -> Iterator[None]:
         # In WAL mode only a FULL commit syncs, and it syncs everything written before it.
-        self.execute("PRAGMA synchronous=NORMAL")
-        try:
-            with self._inside(self.begin_write):
-                yield
-        finally:
-            self.execute("PRAGMA synchronous=FULL")
+        session = self._session()
+        if session.durable is not durable and not session.inside:
+            self.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            session.durable = durable
+        with self._inside(self.begin_write):
+            yield
 
     def _version(self) -> int:
         known = self.fetch("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'")

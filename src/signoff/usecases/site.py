@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,10 +72,11 @@ def find_plan(cwd: Path, named: str | None, workspace: Path | None = None) -> Pl
     path = _plan_path(cwd, named)
     if not path.exists() and not path.is_symlink():
         raise PlanNotFound(f"no plan at `{path}`", f"signoff init, or write `{path}`")
-    path = path.resolve()
+    # Not Path.resolve(): that raises on a circle of links, which reading the file then names.
+    path = Path(os.path.realpath(path))
     repository = find_repository(path.parent)
     chosen = workspace or (repository.top if repository else cwd)
-    root = (cwd / chosen).resolve()
+    root = Path(os.path.realpath(cwd / chosen))
     if not root.is_dir():
         raise WorkspaceMissing(f"the workspace `{root}` is not a folder")
     vault = path.parent if path.parent.name == VAULT_FOLDER else root / VAULT_FOLDER

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from types import MappingProxyType
 
 from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, FileState, Manifest, Snapshot
@@ -53,6 +54,7 @@ class Workspace:
         self._unsaved = 0
         self._last = Snapshot("", "", 0)
         self._saved: set[str] = set()
+        self._listed: tuple[str, Manifest] = ("", {})
         self._loaded: OrderedDict[str, dict[str, StoredFile]] = OrderedDict()
 
     def snapshot(self, *, quiet: bool = True) -> Snapshot:
@@ -75,9 +77,13 @@ class Workspace:
 
     def manifest(self, digest: str) -> Manifest:
         """Every source path of a snapshot with its state, sorted by path."""
-        if digest == self._last.digest and self._known is not None:
-            return dict(sorted(source_states(self._known.values())))
-        return {path: f.state for path, f in self._entries(digest).items()}
+        if self._listed[0] != digest:
+            if digest == self._last.digest and self._known is not None:
+                states = dict(sorted(source_states(self._known.values())))
+            else:
+                states = {path: f.state for path, f in self._entries(digest).items()}
+            self._listed = (digest, MappingProxyType(states))
+        return self._listed[1]
 
     def matching(self, digest: str, globs: Iterable[str]) -> Manifest:
         """The part of the manifest that falls under the globs."""

@@ -34,6 +34,9 @@ from signoff.planfile.verify.script import (
 MAX_DEPTH = 100
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+# The grammar's scanner asks C's `isdigit` about any code point, which ends the process for some
+# beyond Latin-1. To bash every byte beyond ASCII is a letter, so the grammar gets to see one.
+_AS_LETTERS = bytes(b if 0 < b < 0x80 else ord("u") for b in range(256))
 _SUBSTITUTIONS = ("command_substitution", "process_substitution")
 _EXPANSIONS = frozenset(
     ("simple_expansion", "expansion", "arithmetic_expansion", "brace_expression", *_SUBSTITUTIONS)
@@ -49,7 +52,7 @@ class TooDeep(Exception):
 def lower(text: str) -> tuple[Block, bool]:
     """The tree of a script, and whether tree-sitter read all of it without an error."""
     source = text.encode("utf-8", "surrogatepass")
-    root = _PARSER.parse(source).root_node
+    root = _PARSER.parse(source.translate(_AS_LETTERS)).root_node
     try:
         return _Lowering(source).block(root), not root.has_error
     except TooDeep:
@@ -326,7 +329,7 @@ class _Lowering:
 
 
 def _regrouped(stages: tuple[Node, ...], line: int) -> Node:
-    """`! a | b | c || d`: `!` spans the pipeline and `||` ends it, however the grammar nests them."""
+    """`! a | b || c`: `!` spans the pipeline and `||` ends it, however the grammar nests them."""
     first, last = stages[0], stages[-1]
     if isinstance(last, Chain):
         return replace(last, first=_regrouped((*stages[:-1], last.first), line))

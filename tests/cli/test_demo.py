@@ -1,0 +1,45 @@
+"""The demo keeps its promises: four lies refused, a regression found, the plan signed off."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import signoff
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo" / "run_demo.py"
+
+
+def test_the_demo_refuses_every_lie_and_ends_signed_off(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(DEMO)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+        cwd=tmp_path,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "TMPDIR": str(tmp_path),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(Path(signoff.__file__).parents[1]),
+            "SIGNOFF_CONFIG": str(tmp_path / "config.toml"),
+        },
+    )
+    shown = done.stdout
+    assert done.returncode == 0 and done.stderr == "", done
+    claimed = "step 1: verdict broken [attempt] exit code 1, expected 0"
+    edited = "step 1: verdict broken [attempt] tampered: `tests/test_discount.py`"
+    half = "step 2: verdict broken [attempt] exit code 1, expected 0: no summary for notes/"
+    swept = "step 1: verdict broken [sweep] exit code 1, expected 0"
+    suspect = "step 1: step.reopened broke with step 3, attempt 1"
+    places = [shown.find(part) for part in (claimed, edited, half, swept, suspect)]
+    assert -1 not in places and places == sorted(places), shown
+    assert "Repair the shop  [done]" in shown and "status: done" in shown
+    assert shown.count("### ") - shown.count("^(status|###)") == 3 and shown.count("✅") == 3
+    assert shown.rstrip().endswith("audit: kept") and "(exit code" not in shown
+    assert "\x1b" not in shown
+    assert list(tmp_path.glob("signoff-demo-*")) == [], "nothing of the demo is left"

@@ -1,0 +1,144 @@
+"""`on_fail`: how often a step is tried, and what follows when no try is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.kit import Desk
+from tests.cli.plans import step
+
+
+@pytest.mark.parametrize(
+    ("policy", "tries", "code"),
+    [
+        ("retry(2)", 3, 6),
+        ("escalate", 1, 6),
+        ("abort", 1, 1),
+        ("retry(1), then abort", 2, 1),
+        ("retry(1), then escalate", 2, 6),
+        (None, 3, 6),
+    ],
+)
+def test_a_step_is_tried_exactly_as_often_as_its_policy_says(
+    desk: Desk, policy: str | None, tries: int, code: int
+) -> None:
+    fields = {"on_fail": policy} if policy else {}
+    desk.agent("echo 'I did it, honestly.'").plan(step("Dig", "test -e hole", **fields))
+    desk.run("--yes").exits(code)
+    assert len(desk.attempts()) == tries
+    kinds = desk.kinds()
+    assert kinds.count("attempt.started") == tries
+    assert kinds.count("escalation.opened") == (code == 6)
+    assert kinds.count("step.failed") == (code == 1)
+    assert "step.done" not in kinds
+
+
+def test_a_failed_plan_says_what_is_missing_and_the_same_command_resumes_it(desk: Desk) -> None:
+    desk.agent('[ "$SIGNOFF_STEP" = 1 ] && echo firm > ground')
+    desk.plan(
+        step("Lay the ground", "grep -qx firm ground"),
+        step("Put the roof on", "test -s roof", on_fail="abort"),
+    )
+    desk.run("--yes").exits(1).prints(
+        """
+        Build a house  [failed]
+        run RUN, gate shut, as of content DIGEST, isolation none
+          [x] 1  Lay the ground  (1 attempt, kept)
+          [!] 2  Put the roof on  (1 attempt, broken)
+        missing: 2: it failed: exit code 1, expected 0 (signoff run)
+        spent: 0 tokens, $0.00, SECONDS
+        """
+    )
+    assert "status: failed" in desk.read("PLAN.md")
+    assert "### 2. ❌ Put the roof on" in desk.read("PLAN.md")
+    desk.about_plan("status").exits(1)
+    desk.agents.joinpath("coder.sh").write_text(
+        desk.agents.joinpath("coder.sh").read_text() + "echo tiles > roof\n"
+    )
+    desk.run().exits(0).shows("step 1: step.done kept from an earlier run")
+    assert desk.dispatched() == ["1", "2", "2"]
+    assert desk.status()["steps"][0]["carried"] is True
+
+
+def test_a_step_that_was_done_but_broke_meanwhile_is_not_carried_over(desk: Desk) -> None:
+    desk.agent('[ "$SIGNOFF_STEP" = 1 ] && echo firm > ground; [ -e ready ] && echo tiles > roof')
+    desk.plan(
+        step("Lay the ground", "grep -qx firm ground"),
+        step("Put the roof on", "test -s roof", on_fail="abort"),
+    )
+    desk.run("--yes").exits(1)
+    desk.file("ground", "mud\n").file("ready")
+    desk.run().exits(0)
+    assert desk.dispatched() == ["1", "2", "1", "2"]
+
+
+def test_the_question_of_a_failed_step_carries_its_whole_context(desk: Desk) -> None:
+    desk.agent("echo later > note.txt")
+    desk.plan(step("Dig", "echo 'no hole here'; test -e hole", on_fail="escalate"))
+    ran = desk.run("--yes").exits(6)
+    (item,) = desk.inbox()
+    assert set(item) >= {"id", "plan", "step", "question", "context", "choices"}
+    assert item["step"] == "1" and item["choices"] == ["retry", "revise", "abort", "waive"]
+    assert item["context"]["contract"] == "echo 'no hole here'; test -e hole"
+    assert item["context"]["output_tail"] == "no hole here"
+    shown = (
+        desk.signoff("inbox")
+        .exits(0)
+        .prints(
+            """
+        RUN-1  PLAN  TIME
+          step 1 (Dig) is broken after 1 attempt: exit code 1, expected 0
+          contract:
+            echo 'no hole here'; test -e hole
+          verdict:
+            5
+          output_tail:
+            no hole here
+          next: signoff answer RUN-1 retry|revise|abort|waive
+        """
+        )
+    )
+    assert ran.stdout.endswith(shown.stdout)
+    assert desk.signoff("--json", "inbox").json == [item]
+    desk.about_plan("status").exits(6).shows("[?] 1  Dig", "it waits for a person (RUN-1)")
+    desk.run().exits(6)
+    assert len(desk.attempts()) == 1, "a run that waits must not dispatch anything"
+
+
+def test_answers_decide_what_happens_next(desk: Desk) -> None:
+    desk.agent("[ -e spade ] && echo deep > hole")
+    desk.plan(step("Dig", "test -s hole", on_fail="retry(1), then escalate"))
+    desk.run("--yes").exits(6)
+    answered = desk.answer("retry", "--note", "look again")
+    answered.prints("answered RUN-1: retry").notes("next: signoff run DESK/work/PLAN.md")
+    desk.run().exits(6)
+    assert len(desk.attempts()) == 4, "retry gives the step all its tries again"
+    desk.file("spade")
+    desk.answer("retry")
+    desk.run().exits(0)
+    assert len(desk.attempts()) == 5
+    desk.signoff("inbox").exits(0).prints("nothing waits for you")
+    assert [e["data"]["note"] for e in desk.entries("escalation.answered")] == ["look again", ""]
+
+
+def test_abort_ends_the_run_as_failed(desk: Desk) -> None:
+    desk.agent("true").plan(step("Dig", "test -s hole", on_fail="escalate"))
+    desk.run("--yes").exits(6)
+    desk.answer("abort")
+    desk.run().exits(1).shows("Build a house  [failed]")
+    assert desk.inbox() == []
+
+
+def test_wrong_answers_are_told_apart(desk: Desk) -> None:
+    desk.agent("true").plan(step("Dig", "test -s hole", on_fail="escalate"))
+    desk.run("--yes").exits(6)
+    item = desk.inbox()[0]["id"]
+    desk.signoff("answer", "ffffffff-1", "retry").fails(2, "no open question", hint="signoff inbox")
+    desk.signoff("answer", item, "please").fails(2, "'please' is not one of")
+    failure = desk.signoff("--json", "answer", "nobody-1", "retry").exits(2).failure
+    assert failure["code"] == "nothing-to-answer" and failure["exit_code"] == 2
+    desk.answer("abort")
+    desk.run().exits(1)
+    desk.signoff("answer", item, "retry").fails(
+        2, f"no open question has the id `{item}`".replace(item, "RUN-1")
+    )

@@ -1,0 +1,211 @@
+"""A plan approved for real, and drives of it with an agent that follows a script."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from signoff.agents import Report, printed
+from signoff.domain.escalation import Choice, Outcome
+from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.gate import GateReport, evaluate
+from signoff.orchestrator import Appended, Drive, Event, Mission, PlanFileProjection
+from signoff.planfile import parse
+from signoff.settings import settings_from_pin
+from signoff.storage import Fence, Holder
+from signoff.testing.agent import Act, ScriptedAgent
+from signoff.usecases.approve import approve, propose
+from signoff.usecases.inbox import answer, open_items
+from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.workbench import open_pinned_workspace, pin_watch
+from signoff.verification import Bench, Guards, Judge, Pins
+from signoff.wiring import open_site
+
+Script = Mapping[tuple[str, int], Act]
+
+
+def step(number: int | str, contract: str, *fields: str, target: str = "coder") -> str:
+    """One step of a plan file; `fields` are further lines."""
+    lines = [f"### {number}. Step {number}", "", f"**target:** {target}", *fields]
+    lines += ["**task:**", f"Do {number}.", "", "**contract:**", "```shell", contract, "```"]
+    return "\n".join([*lines, "exit_code == 0", ""])
+
+
+def post(number: int, contract: str | None) -> str:
+    """One postcondition."""
+    fence = "" if contract is None else f"\n   ```shell\n   {contract}\n   ```"
+    return f"{number}. Promise {number}{fence}\n"
+
+
+def write(name: str, text: str = "done\n") -> Act:
+    """An act that writes a file."""
+
+    def act(workspace: Path) -> None:
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    return act
+
+
+@dataclass
+class Recorder:
+    """A reporter that keeps what it was told, and may act on it."""
+
+    events: list[Event] = field(default_factory=list)
+    on_event: Callable[[Event], None] = lambda _: None
+
+    def tell(self, event: Event) -> None:
+        self.events.append(event)
+        self.on_event(event)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The entries told, as `kind step`."""
+        told = [e.entry for e in self.events if isinstance(e, Appended)]
+        return [f"{entry.kind} {entry.step or ''}".strip() for entry in told]
+
+
+class Stage:
+    """One workspace, one plan; `drive` is what one driver process would do."""
+
+    def __init__(
+        self, base: Path, steps: list[str], posts: list[str] | None = None, head: str = ""
+    ):
+        self.base = base
+        self.root = base / "work"
+        self.root.mkdir()
+        self.plan = self.root / "PLAN.md"
+        text = f"---\nstatus: draft\n---\n\n# A plan\n\n{head}\n\n## Steps\n\n" + "\n".join(steps)
+        if posts:
+            text += "\n## Postconditions\n\n" + "\n".join(posts)
+        self.plan.write_text(text)
+        environ = {n: v for n, v in os.environ.items() if not n.startswith("SIGNOFF_")}
+        environ |= {"SIGNOFF_HOME": str(base / "home"), "SIGNOFF_CONFIG": str(base / "none.toml")}
+        self.environ = environ
+        self.reporter = Recorder()
+        self.run = secrets.token_hex(4)
+        self.cancelled: Callable[[], bool] = lambda: False
+        self._pins: Pins | None = None
+        self._agent: ScriptedAgent[Report] | None = None
+
+    @property
+    def site(self) -> Site:
+        """Opened afresh, as every process does."""
+        return open_site(self.environ, self.root, self.root, {"coder": "true", "tester": "true"})
+
+    @property
+    def place(self) -> PlanPlace:
+        return find_plan(self.root, str(self.plan), self.root)
+
+    @property
+    def agent(self) -> ScriptedAgent[Report]:
+        """The agent of the last drive."""
+        assert self._agent is not None
+        return self._agent
+
+    def write(self, name: str, text: str = "done\n") -> None:
+        """Put a file into the workspace."""
+        write(name, text)(self.root)
+
+    def drive(self, script: Script | None = None, **changes: Any) -> Outcome | None:
+        """Approve the first time, then drive until the run is over or waits."""
+        return Drive(self.mission(script, **changes)).drive()
+
+    def mission(self, script: Script | None = None, **changes: Any) -> Mission:
+        """A mission for the next driver of the run; `changes` replace parts of it."""
+        site, place = self.site, self.place
+        fence = self._begin(site, place)
+        assert self._pins is not None
+        plan = parse(self._pins.plan_text).plan
+        workspace = open_pinned_workspace(site, place, self._pins, plan)
+        self._agent = ScriptedAgent(script or {}, printed)
+        bench = Bench(self._pins.search_path, site.environ, self.cancelled)
+        mission = Mission(
+            plan_id=place.record.id,
+            run=self.run,
+            plan=plan,
+            plan_path=self.plan,
+            pins=self._pins,
+            settings=settings_from_pin(self._pins.settings),
+            root=self.root,
+            exchange=site.home.logs / "attempts",
+            ledger=site.ledger,
+            fence=fence,
+            workspace=workspace,
+            judge=Judge(workspace, self.root, self._pins, site.ledger, bench),
+            guards=Guards(self._pins, workspace),
+            agent=self._agent,
+            projection=PlanFileProjection(self.plan),
+            watch=pin_watch(place, self._pins),
+            reporter=self.reporter,
+            read_topic=lambda _: None,
+            cancelled=self.cancelled,
+        )
+        return replace(mission, **changes)
+
+    def entries(self, kind: Kind | None = None) -> list[Entry]:
+        """The run's ledger."""
+        found = self.site.ledger.entries(self.place.record.id)
+        return [e for e in found if kind is None or e.kind is kind]
+
+    def story(self) -> list[str]:
+        """The run's ledger in short: kind, step, and what counts about it."""
+        return [_short(e) for e in self.entries() if e.run is not None]
+
+    def gate(self) -> GateReport:
+        """What the gate says now."""
+        mission = self.mission()
+        drive = Drive(mission)
+        drive.catch_up()
+        return evaluate(drive.state, mission.workspace.snapshot().digest)
+
+    def questions(self) -> list[str]:
+        """What waits for a person."""
+        return [item.question for item in open_items(self.site.ledger)]
+
+    def answer(self, choice: Choice, note: str = "") -> None:
+        """Answer the oldest question as a person would."""
+        site = self.site
+        answer(site, open_items(site.ledger)[0].id, choice, note, interactive=True)
+
+    def heading(self, number: int | str) -> str:
+        """The step's heading in the plan file."""
+        wanted = f"### {number}."
+        return next(ln for ln in self.plan.read_text().split("\n") if ln.startswith(wanted))
+
+    def status(self) -> str:
+        """The status line in the plan file."""
+        text = self.plan.read_text()
+        return next(ln for ln in text.split("\n") if ln.startswith("status:"))
+
+    def _begin(self, site: Site, place: PlanPlace) -> Fence:
+        holder = Holder.current(str(self.plan))
+        if self._pins is not None:
+            return site.ledger.take_over(self.run, holder)
+        proposal = propose(site, place)
+        entry = approve(site, proposal, interactive=False).entry
+        self._pins = proposal.pins
+        fence = site.ledger.begin_run(place.record.id, self.run, holder)
+        data = {"pins": entry.data["pins"], "plan_digest": entry.data["plan_digest"]}
+        started = Draft(Kind.RUN_STARTED, data, run=self.run)
+        site.ledger.append(place.record.id, [started], fence=fence)
+        return fence
+
+
+def _short(entry: Entry) -> str:
+    words = [str(entry.kind), entry.step or ""]
+    if entry.kind is Kind.VERDICT:
+        words += [entry.data["phase"], entry.data["result"]]
+        words += ["reused"] if entry.data["reused_from"] else []
+    elif entry.kind is Kind.ESCALATION_OPENED:
+        words.append(entry.data["cause"])
+    elif entry.kind is Kind.RUN_FINISHED:
+        words.append(entry.data["outcome"])
+    elif entry.attempt is not None:
+        words.append(str(entry.attempt) + (" lost" if entry.data.get("lost") else ""))
+    return " ".join(word for word in words if word)

@@ -1,0 +1,132 @@
+"""A verdict is about one content, in a clean environment, and rests on nothing an agent left."""
+
+from __future__ import annotations
+
+import os
+import py_compile
+import sys
+from pathlib import Path
+
+import pytest
+
+from signoff.domain.plan import Contract
+from signoff.domain.verdict import Reason, Result
+from signoff.process import safe_search_path
+from tests.verification.courtroom import Courtroom, stdout_equals
+
+PYTHON = sys.executable
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("echo more >> file.txt", "`file.txt` modified"),
+        ("echo new > new.txt", "`new.txt` added"),
+        ("rm file.txt", "`file.txt` removed"),
+        ("chmod +x file.txt", "`file.txt` modified"),
+        ("ln -sf /etc/passwd file.txt", "`file.txt` modified"),
+        ("mkdir empty", "`empty` added"),
+    ],
+)
+def test_content_that_moves_while_it_is_judged_is_unknown_and_named(
+    court: Courtroom, command: str, named: str
+) -> None:
+    court.write("file.txt")
+    verdict = court.judge(command)
+    assert (verdict.result, verdict.reason) == (Result.UNKNOWN, Reason.MOVED)
+    assert verdict.message == (f"content moved while it was judged: {named}; declare `**writes:**`")
+
+
+def test_many_moved_files_are_counted_rather_than_listed(court: Courtroom) -> None:
+    verdict = court.judge("touch a{01..25}.txt")
+    assert "`a20.txt` added and 5 more" in verdict.message
+    assert "a21" not in verdict.message
+
+
+def test_content_that_moved_and_came_back_is_judged_as_it_was(court: Courtroom) -> None:
+    court.write("file.txt", "same\n")
+    verdict = court.judge("echo other > file.txt; echo same > file.txt")
+    assert verdict.result is Result.KEPT
+
+
+def test_a_verdict_carries_the_content_from_before_the_contract_ran(court: Courtroom) -> None:
+    court.write("file.txt")
+    before = court.snapshot()
+    assert court.judge("echo more >> file.txt").snapshot == before
+    assert court.snapshot() != before
+
+
+def test_by_products_may_change_while_judged_and_that_is_recorded(tmp_path: Path) -> None:
+    court = Courtroom(tmp_path, ignored="/build\n")
+    court.write("build/old.o")
+    quiet = court.judge("true")
+    assert not quiet.environment_changed
+    loud = court.judge("echo made > build/new.o")
+    assert loud.result is Result.KEPT
+    assert loud.environment_changed
+
+
+def test_a_poisoned_compiled_cache_does_not_decide(court: Courtroom) -> None:
+    """The honest source fails; the planted byte code would pass and claims the same time stamp."""
+    honest = court.write("product.py", "def answer():\n    return 41\n")
+    lie = court.write("lie.py", "def answer():\n    return 42\n")
+    state = honest.stat()
+    target = honest.parent / "__pycache__" / f"product.{sys.implementation.cache_tag}.pyc"
+    os.utime(lie, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert lie.stat().st_size == state.st_size
+    py_compile.compile(str(lie), cfile=str(target))
+    lie.unlink()
+    check = f'{PYTHON} -c "import product; print(product.answer())"'
+    verdict = court.judge(Contract(check, (stdout_equals("42"),)))
+    assert verdict.result is Result.BROKEN, "the planted byte code was run"
+    assert court.judge(Contract(check, (stdout_equals("41"),))).kept
+    assert not target.exists()
+
+
+def test_byte_code_beside_its_source_is_removed_before_judging(court: Courtroom) -> None:
+    lie = court.write("only_compiled.py", "ANSWER = 42\n")
+    py_compile.compile(str(lie), cfile=str(lie.with_suffix(".pyc")))
+    lie.unlink()
+    assert not court.judge(f'{PYTHON} -c "import only_compiled"').kept
+
+
+@pytest.mark.parametrize(
+    "name", ["BASH_ENV", "ENV", "PYTHONPATH", "PYTHONSTARTUP", "LD_PRELOAD", "GIT_DIR", "SECRET"]
+)
+def test_a_contract_sees_no_variable_that_was_not_asked_for(court: Courtroom, name: str) -> None:
+    court.environ[name] = str(court.root / "planted.sh")
+    court.write("planted.sh", "exit 0\n")
+    assert court.judge(f'test -z "${{{name}+set}}"').kept
+
+
+def test_a_planted_start_up_file_does_not_run(court: Courtroom) -> None:
+    court.environ |= {"BASH_ENV": str(court.write("planted.sh", "exit 0\n"))}
+    court.environ["HOME"] = str(court.root)
+    court.write(".bashrc", "exit 0\n")
+    court.write(".bash_profile", "exit 0\n")
+    assert court.judge("exit 7").exit_code == 7
+
+
+def test_a_variable_the_contract_names_is_passed_on(court: Courtroom) -> None:
+    court.environ["TOKEN"] = "a b"
+    asked = Contract('printf %s "$TOKEN"', (stdout_equals("a b"),), env=("TOKEN", "ABSENT"))
+    assert court.judge(asked).kept
+    assert not court.judge(Contract('printf %s "$TOKEN"', (stdout_equals("a b"),))).kept
+
+
+@pytest.mark.parametrize("entry", ["", ".", "bin", "{root}/bin", "{link}"])
+def test_a_tool_planted_in_the_workspace_is_not_used(court: Courtroom, entry: str) -> None:
+    planted = court.write("bin/grep", "#!/bin/sh\nexit 0\n")
+    planted.chmod(0o755)
+    link = court.root.parent / "link"
+    link.symlink_to(court.root / "bin")
+    path = entry.format(root=court.root, link=link) + ":" + court.environ["PATH"]
+    court.environ["PATH"] = path
+    court.search_path = safe_search_path(path, court.root)
+    court.write("work.txt", "nothing done\n")
+    assert court.judge("grep -q finished work.txt").exit_code == 1
+
+
+def test_output_is_told_while_the_contract_runs(court: Courtroom) -> None:
+    court.judge("echo one; echo two >&2")
+    assert sorted(court.printed.split()) == [b"one", b"two"]
