@@ -24,7 +24,7 @@ class SignoffError(Exception):
 
     code: ClassVar[str] = "error"
     exit_code: ClassVar[Exit] = Exit.CANNOT_JUDGE
-    default_hint: ClassVar[str] = "signoff doctor"
+    default_hint: ClassVar[str] = "run it again with SIGNOFF_DEBUG=1 and report what it prints"
 
     def __init__(self, message: str, hint: str | None = None, facts: dict[str, Any] | None = None):
         super().__init__(message)

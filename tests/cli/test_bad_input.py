@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.kit import Desk
-from tests.cli.plans import step
+from tests.cli.plans import plan_text, step
 
 GROUND = step("Lay the ground", "grep -qx firm ground")
 HUNDRED_MB = 100 * 1024 * 1024
@@ -18,7 +18,7 @@ HUNDRED_MB = 100 * 1024 * 1024
 def _alias_bomb(path: Path) -> None:
     lines = ["---", "type: plan", 'a0: &a0 ["lol"]']
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
-    path.write_text("\n".join([*lines, "---", "", "# Bomb", "", "## Steps", ""]))
+    path.write_text("\n".join([*lines, "---", "", plan_text([GROUND]).partition("---\n\n")[2]]))
 
 
 def _sparse(path: Path) -> None:
@@ -50,7 +50,7 @@ def test_what_is_no_readable_plan_is_a_clear_error_for_every_verb(desk: Desk, ki
 
 
 BAD_TEXTS = {
-    "empty": ("", "no steps"),
+    "empty": ("", "the plan is empty"),
     "no steps": ("# A house\n\nIt would be nice.\n", "no steps"),
     "empty steps": ("# A house\n\n## Steps\n", "no steps"),
 }

@@ -123,13 +123,13 @@ def test_the_policy_abort_ends_the_run_as_failed(tmp_path: Path) -> None:
 
 
 def test_a_contract_that_held_before_is_recorded(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, [step(1, "true")])
+    stage = Stage(tmp_path, [step(1, "test ! -e bad.txt")])
     assert stage.drive({("1", 1): write("noise.txt")}) is Outcome.DONE
     assert stage.gate().steps[0].held_before is True
 
 
 def test_red_first_required_asks_before_any_agent_is_started(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, [step(1, "true", "**red_first:** required")])
+    stage = Stage(tmp_path, [step(1, "test ! -e bad.txt", "**red_first:** required")])
     assert stage.drive({}) is None
     assert stage.questions()[0].startswith("the contract of step 1 (Step 1) already holds")
     assert stage.entries(Kind.ATTEMPT_STARTED) == []
@@ -215,7 +215,9 @@ def test_an_attempt_whose_driver_died_is_abandoned_and_repeated(tmp_path: Path, 
 
 
 def test_a_run_that_is_ended_early_leaves_no_attempt_open(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, [step(1, "test -s one.txt"), step(2, "true", "**needs:** 1")])
+    stage = Stage(
+        tmp_path, [step(1, "test -s one.txt"), step(2, "test -s two.txt", "**needs:** 1")]
+    )
 
     def die(_: Path) -> None:
         raise KeyboardInterrupt

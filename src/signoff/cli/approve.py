@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument, role_option
-from signoff.cli.show import note, say, say_json, short, versioned, wants_json
+from signoff.cli.show import count, note, say, say_json, short, versioned, wants_json
 from signoff.cli.verify import finding_lines
 from signoff.domain.plan import Contract
 from signoff.errors import NotApproved
@@ -81,7 +81,7 @@ def ask_person(plan: str) -> None:
 def show_proposal(proposal: Proposal) -> None:
     """Everything approval pins, on stderr, so that stdout carries only the result."""
     plan, pins = proposal.plan, proposal.pins
-    note(f"{plan.title}  ({len(plan.steps)} steps, plan {short(plan.plan_digest)})")
+    note(f"{plan.title}  ({count(len(plan.steps), 'step')}, plan {short(plan.plan_digest)})")
     note(f"workspace {pins.workspace}, content {short(pins.snapshot)}")
     for step in plan.steps:
         note(f"\nstep {step.id}: {step.title}  [{step.target}; {step.on_fail}]")

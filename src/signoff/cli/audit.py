@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument
-from signoff.cli.show import note, say, say_json, short, versioned, wants_json
+from signoff.cli.show import count, note, say, say_json, short, versioned, wants_json
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
@@ -49,7 +49,7 @@ def _show(report: AuditReport) -> None:
     else:
         say(f"signed off at {report.signed_off_at} on content {short(report.signed_off_on)}")
     if report.drift:
-        say(f"drift: {len(report.drift)} files changed since the sign-off")
+        say(f"drift: {count(len(report.drift), 'file')} changed since the sign-off")
         for change in report.drift[:NAMED_FILES]:
             say(f"  {change.kind} {storable_path(change.path)}")
     say("isolation: none")

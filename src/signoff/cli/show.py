@@ -53,6 +53,11 @@ def short(digest: str | None) -> str:
     return digest[:12] if digest else "-"
 
 
+def count(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def duration(seconds: float) -> str:
     """Seconds as people say them."""
     if seconds < 60:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument
-from signoff.cli.show import duration, say, say_json, short, versioned, wants_json
+from signoff.cli.show import count, duration, say, say_json, short, versioned, wants_json
 from signoff.domain.plan import PlanStatus
 from signoff.errors import Exit
 from signoff.gate import Standing, StepState
@@ -119,19 +119,34 @@ def show_status(report: StatusReport) -> None:
         say(_standing_line(standing))
     if report.edited:
         say("the plan file differs from what this run was approved for: signoff diff")
-    for missing in report.gate.missing if report.run else ():
-        say(f"missing: {missing.subject}: {missing.what} ({missing.next})")
+    for line in _missing_lines(report) if report.run else ():
+        say(line)
     spent = report.spent
     if spent.work_s:
-        say(f"spent: {spent.tokens:,} tokens, ${spent.usd:.2f}, {duration(spent.work_s)}")
+        usage = f"{spent.tokens:,} tokens, ${spent.usd:.2f}"
+        reported = usage if spent.tokens or spent.usd else "no usage reported"
+        say(f"spent: {reported}, {duration(spent.work_s)} of work")
     if report.signed_off_at:
         say(f"signed off at {report.signed_off_at} on content {short(report.signed_off_on)}")
+
+
+def _missing_lines(report: StatusReport) -> list[str]:
+    """What is missing, one line each; done steps that only wait for the sweep are counted."""
+    stale = {s.id for s in report.gate.steps if s.state is StepState.DONE and s.stale}
+    lines = [
+        f"missing: {m.subject}: {m.what} ({m.next})"
+        for m in report.gate.missing
+        if m.subject not in stale
+    ]
+    if stale:
+        lines.append(f"missing: {count(len(stale), 'done step')} to be judged on the final content")
+    return lines
 
 
 def _standing_line(standing: Standing) -> str:
     notes = []
     if standing.attempts:
-        notes.append(f"{standing.attempts} attempt{'s' * (standing.attempts != 1)}")
+        notes.append(count(standing.attempts, "attempt"))
     if standing.verdict is not None:
         notes.append(str(standing.verdict))
     if standing.stale:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument, role_option
-from signoff.cli.show import say, say_json, versioned, wants_json
+from signoff.cli.show import count, say, say_json, versioned, wants_json
 from signoff.domain.findings import Finding
 from signoff.errors import Exit
 from signoff.usecases.verify import VerifyReport, verify_plan
@@ -66,8 +66,8 @@ def _show(report: VerifyReport) -> None:
     counts = {
         s: sum(f.severity == s for f in report.findings) for s in ("error", "warning", "note")
     }
-    found = ", ".join(f"{n} {name}{'s' * (n != 1)}" for name, n in counts.items() if n)
-    steps = f"{len(report.plan.steps)} step{'s' * (len(report.plan.steps) != 1)}"
+    found = ", ".join(count(n, name) for name, n in counts.items() if n)
+    steps = count(len(report.plan.steps), "step")
     say(f"{report.place.path.name}: {steps}, {found or 'no findings'}; {report.status}")
 
 

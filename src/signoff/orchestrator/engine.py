@@ -51,6 +51,7 @@ class _Seat:
         self.ending: _Ending | None = None
         self.news = threading.Event()
         self.driven = False
+        self.awake = False
 
     def announce(self, ending: _Ending) -> None:
         self.ending = ending
@@ -64,6 +65,7 @@ _seats: dict[str, _Seat] = {}
 def _drive(run: str) -> str:
     """At-least-once, and idempotent: every action of a drive first looks at the ledger."""
     seat = _seats[run]
+    seat.awake = True
     try:
         outcome = seat.drive()
         seat.driven = outcome is not None
@@ -82,7 +84,9 @@ def _run(run: str) -> str:
         result = _drive(run)
         if result != WAITING:
             return result
-        _seats[run].announce(_Ending(WAITING, None))
+        # Replayed from before, it is no news: this process has not driven yet.
+        if _seats[run].awake:
+            _seats[run].announce(_Ending(WAITING, None))
         DBOS.recv(ANSWER_TOPIC, timeout_seconds=_LONGEST_WAIT_S)
 
 

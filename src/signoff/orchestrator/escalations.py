@@ -46,7 +46,7 @@ def about_contract(step: Step, record: Record) -> tuple[str, dict[str, Any]]:
     question = f"step {step.id} ({step.title}) is {latest.result} after {tries}: {latest.message}"
     return question, {
         "contract": step.contract.command if step.contract else "",
-        "verdict": latest.seq,
+        "ledger entry": latest.seq,
         "output_tail": latest.output_tail,
         "tampered": list(latest.tampered),
         "suspects": list(record.suspects),

@@ -129,12 +129,11 @@ def _lines(
     gate = evaluate(state, state.snapshot)
     lines: list[Line] = []
     for step, standing in zip(state.schedule.steps, gate.steps, strict=True):
-        tell(step.id)
-        lines.append(_line(step, standing, _step_case(step, state, guards), judge))
+        lines.append(_line(step, standing, _step_case(step, state, guards), judge, tell))
     posts = state.schedule.plan.postconditions
     for post, standing in zip(posts, gate.postconditions, strict=True):
-        tell(post.id)
-        lines.append(_line(post, standing, _postcondition_case(post, state, guards), judge))
+        case = _postcondition_case(post, state, guards)
+        lines.append(_line(post, standing, case, judge, tell))
     return tuple(lines)
 
 
@@ -153,7 +152,11 @@ def _postcondition_case(post: Postcondition, state: RunState, guards: Guards) ->
 
 
 def _line(
-    subject: Step | Postcondition, standing: Standing, case: Case | None, judge: Judge
+    subject: Step | Postcondition,
+    standing: Standing,
+    case: Case | None,
+    judge: Judge,
+    tell: Callable[[str], None],
 ) -> Line:
     """A waived or unproved subject is never called kept, whatever its contract says now."""
     title = standing.title
@@ -165,6 +168,7 @@ def _line(
         return Line(subject.id, title, Finding.UNPROVED, f"it is {standing.state} in the ledger")
     if case.contract.judged_once:
         return Line(subject.id, title, Finding.NOT_RERUN, _why_not_rerun(case.contract))
+    tell(subject.id)
     verdict = judge.judge(case)
     return Line(subject.id, title, Finding(verdict.result.value), verdict.message)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from signoff.errors import PlanConflict
 from signoff.settings import REPOSITORY_FILE
-from signoff.storage import Vault, durable_replace, find_repository, plan_slug
-from signoff.usecases.site import Site, vault_folder
+from signoff.storage import Vault, durable_replace, find_repository
+from signoff.usecases.site import Site, slug_of, vault_folder
 
 PLAN_TEMPLATE = """\
 ---
@@ -81,7 +81,7 @@ def init(site: Site) -> CreateReport:
 
 def new_plan(site: Site, name: str) -> CreateReport:
     """A named plan in the vault, from the template."""
-    slug = plan_slug(name)
+    slug = slug_of(name)
     folder = vault_folder(site.cwd)
     folder.mkdir(parents=True, exist_ok=True)
     text = PLAN_TEMPLATE.format(title=slug.replace("-", " ").capitalize())

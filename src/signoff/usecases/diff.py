@@ -38,7 +38,7 @@ def diff_plan(
     if step is None:
         old, new = pins.snapshot, workspace.snapshot().digest
     else:
-        old, new = _around_attempt(history, pins.snapshot, step, attempt)
+        old, new = _around_attempt(place, history, pins.snapshot, step, attempt)
     text = place.read()
     same = plan_digest(text) == pins.plan_digest
     return DiffReport(
@@ -52,7 +52,7 @@ def diff_plan(
 
 
 def _around_attempt(
-    history: PlanHistory, first: str, step: str, attempt: int | None
+    place: PlanPlace, history: PlanHistory, first: str, step: str, attempt: int | None
 ) -> tuple[str, str]:
     """The content before and after an attempt; the newest one unless a number is given."""
     before, found = first, None
@@ -65,5 +65,5 @@ def _around_attempt(
             before = entry.data["snapshot"]
     if found is None:
         which = f"attempt {attempt} at step `{step}`" if attempt else f"attempt at step `{step}`"
-        raise UsageError(f"no finished {which} in the newest run", f"signoff log {history.run_id}")
+        raise UsageError(f"no finished {which} in the newest run", f"signoff log {place.path}")
     return found

@@ -44,7 +44,7 @@ def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[Item, ...]:
         if ledger.run_is_over(entry.plan, entry.run or ""):
             continue
         record = known.get(entry.plan)
-        name = (record.name or "PLAN.md") if record else entry.plan
+        name = (record.name or "PLAN") if record else entry.plan
         items.append(_item(entry, name, record.path if record else ""))
     return tuple(items)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -148,7 +149,8 @@ def _require_approval(
         return approve(site, proposal, interactive=False, policy="auto_approve").entry
     changed = history.approval is not None
     why = "changed since it was approved" if changed else "was not approved"
-    raise NotApproved(f"plan `{place.name}` {why}", f"signoff approve {place.path}")
+    given_roles = "".join(f" --role {n}={shlex.quote(c)}" for n, c in (options.roles or {}).items())
+    raise NotApproved(f"plan `{place.name}` {why}", f"signoff approve {place.path}{given_roles}")
 
 
 def _waits(history: PlanHistory, plan: Plan, pins: Pins) -> bool:

@@ -50,7 +50,7 @@ class PlanPlace:
     @property
     def name(self) -> str:
         """How people call it."""
-        return self.record.name or self.path.name
+        return self.record.name or self.path.stem
 
     def apart(self) -> frozenset[str]:
         """Paths of the workspace that are no work content: the vault and the plan file."""
@@ -94,8 +94,16 @@ def _plan_path(cwd: Path, named: str | None) -> Path:
     if named is None:
         return folder / "PLAN.md"
     if not named:
-        raise UsageError("the plan's name is empty", "signoff list-plans")
+        raise UsageError("the plan's name is empty", "name a plan file, or a plan of the vault")
     direct = cwd / named
     if "/" in named or named.endswith(".md") or direct.exists():
         return direct
-    return folder / f"PLAN-{plan_slug(named)}.md"
+    return folder / f"PLAN-{slug_of(named)}.md"
+
+
+def slug_of(named: str) -> str:
+    """A plan's name as a file name part; UsageError when it cannot be one."""
+    try:
+        return plan_slug(named)
+    except ValueError as error:
+        raise UsageError(str(error), "choose a short name without slashes") from error

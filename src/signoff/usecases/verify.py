@@ -64,7 +64,8 @@ def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise PlanInvalid(
-            f"{place.path.name}:{first.line}: {first.message}{more}\n  {first.text.strip()}",
+            f"{place.path.name}:{first.line}: {first.message}{more}\n"
+            f"  {first.text.strip()}\n  hint: {first.hint}",
             f"signoff verify {place.path}",
             {"findings": len(errors)},
         )

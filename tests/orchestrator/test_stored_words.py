@@ -1,0 +1,66 @@
+"""Stored words: they stand in ledgers and engine databases, so changing one must hurt here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import pytest
+
+from signoff.domain.escalation import CHOICE_MEANING, Cause, Choice, Outcome
+from signoff.domain.ledger import KIND_MEANING, Kind
+from signoff.domain.verdict import Isolation, Phase, Reason, Result
+from signoff.orchestrator import engine
+
+STORED: dict[type[StrEnum], str] = {
+    Kind: """
+        plan.verified plan.approved plan.rejected plan.drafted plan.edited
+        run.started run.resumed run.finished step.listed step.expanded
+        attempt.started attempt.finished verdict
+        step.done step.failed step.reopened step.restored step.waived
+        escalation.opened escalation.answered audited
+    """,
+    Result: "kept broken unknown",
+    Reason: """
+        held expectation tampered held-before timed-out signalled not-executable not-found
+        moved-while-judged sandbox-missing infrastructure
+    """,
+    Phase: "before attempt sweep audit",
+    Isolation: "none",
+    Choice: "retry revise abort waive",
+    Cause: "contract held-before human budget plan-edited postcondition list",
+    Outcome: "done failed cancelled revised",
+}
+
+
+@pytest.mark.parametrize("words", STORED, ids=lambda words: words.__name__)
+def test_no_stored_word_was_renamed_or_removed(words: type[StrEnum]) -> None:
+    """A new word is added here too, and stays for good."""
+    assert [str(word.value) for word in words] == STORED[words].split()
+
+
+def test_the_names_of_the_durable_engine_are_as_they_were_stored() -> None:
+    names = (
+        engine.WORKFLOW_NAME,
+        engine.DRIVE_NAME,
+        engine.ANSWER_TOPIC,
+        engine.QUEUE_NAME,
+        engine.APPLICATION,
+        engine.VERSION_PREFIX,
+        engine.WAITING,
+    )
+    assert names == (
+        "signoff.run",
+        "signoff.drive",
+        "signoff.answer",
+        "signoff.runs",
+        "signoff",
+        "signoff-1",
+        "waiting",
+    )
+
+
+def test_every_kind_and_choice_has_a_meaning_for_readers() -> None:
+    assert set(KIND_MEANING) == set(Kind)
+    assert set(CHOICE_MEANING) == set(Choice)
+    assert all(KIND_MEANING.values())
+    assert all(CHOICE_MEANING.values())
