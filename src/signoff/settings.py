@@ -7,6 +7,9 @@ and may only make checks stricter. What could loosen a check is read from the us
 from __future__ import annotations
 
 import difflib
+import errno
+import os
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -20,6 +23,7 @@ REPOSITORY_FILE = "signoff.toml"
 USER_FILE_VARIABLE = "SIGNOFF_CONFIG"
 DATABASE_VARIABLE = "SIGNOFF_DATABASE"
 HUMAN_ROLE = "human"
+LARGEST_FILE = 1_000_000
 
 
 class RoleKind(StrEnum):
@@ -119,16 +123,36 @@ def user_file(environ: Mapping[str, str]) -> Path:
 def read_config_text(path: Path) -> str:
     """A configuration file as text, for the pin; empty when there is none."""
     try:
-        return path.read_text("utf-8")
-    except OSError:
+        data = _read_regular(path)
+    except FileNotFoundError:
         return ""
+    except OSError as error:
+        # Told apart from every text that a file can hold, so that a swap is noticed.
+        return f"\0{error.strerror}"
+    try:
+        return data.decode("utf-8")
     except UnicodeDecodeError:
-        return path.read_bytes().hex()
+        return data.hex()
+
+
+def _read_regular(path: Path) -> bytes:
+    """An agent can put a pipe or an endless device in the file's place: neither is waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        if state.st_size > LARGEST_FILE:
+            raise OSError(errno.EFBIG, f"it is larger than {LARGEST_FILE} bytes")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(LARGEST_FILE)
+    finally:
+        os.close(descriptor)
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        data = path.read_bytes()
+        data = _read_regular(path)
     except FileNotFoundError:
         return {}
     except OSError as error:

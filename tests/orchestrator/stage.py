@@ -89,6 +89,7 @@ class Stage:
         self.environ = environ
         self.reporter = Recorder()
         self.run = secrets.token_hex(4)
+        self.plan_id = self.place.record.id  # an agent may take the file away
         self.cancelled: Callable[[], bool] = lambda: False
         self._pins: Pins | None = None
         self._agent: ScriptedAgent[Report] | None = None
@@ -150,7 +151,7 @@ class Stage:
 
     def entries(self, kind: Kind | None = None) -> list[Entry]:
         """The run's ledger."""
-        found = self.site.ledger.entries(self.place.record.id)
+        found = self.site.ledger.entries(self.plan_id)
         return [e for e in found if kind is None or e.kind is kind]
 
     def story(self) -> list[str]:

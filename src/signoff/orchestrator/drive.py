@@ -15,7 +15,7 @@ from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus, Step
 from signoff.domain.verdict import Phase, Verdict
-from signoff.errors import Interrupted, ListUnreadable
+from signoff.errors import Interrupted, ListUnreadable, StorageFailed
 from signoff.gate import (
     Abandon,
     Carry,
@@ -35,6 +35,7 @@ from signoff.orchestrator.attempts import Attempts
 from signoff.orchestrator.events import Appended, Doing
 from signoff.orchestrator.mission import Mission
 from signoff.orchestrator.sweep import FinalSweep
+from signoff.storage import StorageCause
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification import Case
 
@@ -96,9 +97,14 @@ class Drive:
         Not durable is enough where a power cut, which ends every process too, costs nothing but
         doing the same again; a crash of the driver alone loses nothing either way.
         """
-        entries = self.mission.ledger.append(
-            self.mission.plan_id, drafts, fence=self.mission.fence, durable=durable
-        )
+        try:
+            entries = self._write(drafts, durable)
+        except StorageFailed as error:
+            # A full disk must not cost the verdict in hand: the reserve makes room for it.
+            if error.facts.get("cause") != StorageCause.FULL or not self.mission.make_room():
+                raise
+            self._write(drafts, durable)
+            raise
         if entries[0].seq != self.state.seq + 1:
             self.catch_up()
         else:
@@ -106,6 +112,11 @@ class Drive:
         for entry in entries:
             self.mission.reporter.tell(Appended(entry))
         return entries
+
+    def _write(self, drafts: tuple[Draft, ...], durable: bool) -> tuple[Entry, ...]:
+        return self.mission.ledger.append(
+            self.mission.plan_id, drafts, fence=self.mission.fence, durable=durable
+        )
 
     def draft(
         self, kind: Kind, data: dict[str, Any], step: str | None = None, attempt: int | None = None

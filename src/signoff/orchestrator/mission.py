@@ -61,3 +61,4 @@ class Mission:
     reporter: Reporter
     read_topic: Callable[[str], str | None]
     cancelled: Callable[[], bool]
+    make_room: Callable[[], bool] = lambda: False  # gives the home's reserve back to a full disk

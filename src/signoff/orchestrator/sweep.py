@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from signoff.domain.escalation import Cause
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Postcondition, Step
+from signoff.domain.snapshot import Change
+from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import ContentMoved
-from signoff.gate import Gate, Sweep, evaluate, is_stale
+from signoff.gate import Gate, StepState, Sweep, evaluate, is_stale
 from signoff.orchestrator.events import Doing
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification import Case, Moment, find_suspects
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
 
 MOST_ROUNDS = 5
+NAMED_FILES = 10
 
 
 class FinalSweep:
@@ -31,6 +34,7 @@ class FinalSweep:
 
     def perform(self, _action: Sweep) -> None:
         """One or more rounds, until signed off, or until somebody must act."""
+        moving: tuple[Change, ...] = ()
         for _ in range(MOST_ROUNDS):
             content = self._drive.mission.workspace.snapshot().digest
             if not (self._steps_hold(content) and self._postconditions_hold(content)):
@@ -40,11 +44,15 @@ class FinalSweep:
             if fresh == content and not self._anything_stale(content):
                 self._sign_off(content)
                 return
-        raise ContentMoved("the workspace keeps changing although no agent is at work")
+            moving = self._drive.mission.workspace.diff(content, fresh) or moving
+        names = ", ".join(f"`{storable_path(c.path)}`" for c in moving[:NAMED_FILES])
+        raise ContentMoved(f"the workspace keeps changing although no agent is at work: {names}")
 
     def _anything_stale(self, content: str) -> bool:
         report = evaluate(self._drive.state, content)
-        return any(s.stale for s in (*report.steps, *report.postconditions))
+        subjects = (*report.steps, *report.postconditions)
+        # A waived one is not judged any more, so its old verdict stays about old content.
+        return any(s.stale for s in subjects if s.state is not StepState.WAIVED)
 
     def _steps_hold(self, content: str) -> bool:
         state = self._drive.state
@@ -56,7 +64,7 @@ class FinalSweep:
             if not verdict.kept:
                 self._reopen(step, verdict)
                 return False
-            self._drive.append(self._drive.verdict_draft(verdict))
+            self._drive.append(self._drive.verdict_draft(verdict), durable=False)
             reach(CrashPoint.SWEEP_JUDGED)
         return True
 

@@ -2,7 +2,7 @@
 
 from signoff.storage.database import DEFAULT_BUSY_TIMEOUT_S, open_database, sqlite_path, sqlite_url
 from signoff.storage.engine import Database
-from signoff.storage.failures import Cause
+from signoff.storage.failures import StorageCause
 from signoff.storage.files import (
     MAX_PLAN_BYTES,
     append_line,
@@ -21,7 +21,6 @@ __all__ = [
     "DEFAULT_BUSY_TIMEOUT_S",
     "MAX_PLAN_BYTES",
     "VAULT_FOLDER",
-    "Cause",
     "ChainReport",
     "Database",
     "Fence",
@@ -32,6 +31,7 @@ __all__ = [
     "PlanText",
     "Repository",
     "RunRecord",
+    "StorageCause",
     "Vault",
     "append_line",
     "durable_replace",

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 from signoff.errors import SchemaTooNew, SignoffError
-from signoff.storage.failures import POISONOUS, Cause, storage_failed
+from signoff.storage.failures import POISONOUS, StorageCause, storage_failed
 from signoff.storage.schema import MIGRATIONS, READ_VERSION, VERSION, WRITE_VERSION
 
 Row = tuple[Any, ...]
@@ -117,7 +117,7 @@ class Database(ABC):
             return int(rows[0][0])
         except ValueError as error:
             message = f"{self.label} has the schema version `{rows[0][0]}`, which is no number"
-            raise storage_failed(Cause.CORRUPT, message) from error
+            raise storage_failed(StorageCause.CORRUPT, message) from error
 
     def check_version(self, version: int) -> None:
         """Refuse a schema of a newer signoff, and an old one that may not be migrated."""
@@ -128,7 +128,9 @@ class Database(ABC):
             )
         if version < VERSION and self.read_only:
             message = f"{self.label} has schema {version}, this signoff needs {VERSION}"
-            raise storage_failed(Cause.ABSENT if version == 0 else Cause.OUTDATED, message)
+            raise storage_failed(
+                StorageCause.ABSENT if version == 0 else StorageCause.OUTDATED, message
+            )
 
     def migrate(self, version: int) -> None:
         """Bring the schema from `version` to the current one, inside the caller's transaction."""
@@ -177,7 +179,10 @@ class Database(ABC):
     def _session(self) -> Session:
         session: Session | None = getattr(self._local, "session", None)
         if session is None or session.pid != os.getpid():
-            session = Session(self.connect())
+            try:
+                session = Session(self.connect())
+            except self.driver_errors as error:
+                raise self._explained(error) from error
             self._local.session = session
             self._sessions.add(session)
         return session

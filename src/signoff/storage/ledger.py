@@ -27,7 +27,7 @@ from signoff.storage.chain import (
     to_row,
 )
 from signoff.storage.engine import Database, Duplicate, Row
-from signoff.storage.failures import Cause, storage_failed
+from signoff.storage.failures import StorageCause, storage_failed
 from signoff.storage.records import ChainReport, Fence, Holder, PlanRecord, RunRecord, utc_now
 
 _PAGE = 500
@@ -347,7 +347,7 @@ def _refuse_incomplete(plan: str, draft: Draft, fence: Fence | None) -> None:
     for name, text in (("plan", plan), ("run", draft.run), ("step", draft.step)):
         if text is not None and ("\0" in text or not _is_utf8(text)):
             message = f"the {name} {text!r} holds a character that no database stores"
-            raise storage_failed(Cause.UNSTORABLE, message)
+            raise storage_failed(StorageCause.UNSTORABLE, message)
 
 
 def _is_utf8(text: str) -> bool:

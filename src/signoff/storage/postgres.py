@@ -12,23 +12,23 @@ import psycopg
 from psycopg import errors as pg
 
 from signoff.storage.engine import Database, Duplicate
-from signoff.storage.failures import WORDS, Cause, storage_failed
+from signoff.storage.failures import WORDS, StorageCause, storage_failed
 from signoff.storage.schema import VERSION
 
 SCHEMA = "signoff"
 _MIGRATION_LOCK = 0x5167_6E0F  # any number, the same in every signoff
 _CONNECT_TIMEOUT_S = 10
 
-_CAUSES: tuple[tuple[type[Exception], Cause], ...] = (
-    (pg.LockNotAvailable, Cause.LOCKED),
-    (pg.QueryCanceled, Cause.LOCKED),
-    (pg.DeadlockDetected, Cause.LOCKED),
-    (pg.DiskFull, Cause.FULL),
-    (pg.ReadOnlySqlTransaction, Cause.READ_ONLY),
-    (pg.InsufficientPrivilege, Cause.READ_ONLY),
-    (pg.DataCorrupted, Cause.CORRUPT),
-    (pg.IndexCorrupted, Cause.CORRUPT),
-    (pg.IoError, Cause.IO),
+_CAUSES: tuple[tuple[type[Exception], StorageCause], ...] = (
+    (pg.LockNotAvailable, StorageCause.LOCKED),
+    (pg.QueryCanceled, StorageCause.LOCKED),
+    (pg.DeadlockDetected, StorageCause.LOCKED),
+    (pg.DiskFull, StorageCause.FULL),
+    (pg.ReadOnlySqlTransaction, StorageCause.READ_ONLY),
+    (pg.InsufficientPrivilege, StorageCause.READ_ONLY),
+    (pg.DataCorrupted, StorageCause.CORRUPT),
+    (pg.IndexCorrupted, StorageCause.CORRUPT),
+    (pg.IoError, StorageCause.IO),
 )
 
 
@@ -96,7 +96,7 @@ class PostgresDatabase(Database):
         for kind, cause in _CAUSES:
             if isinstance(error, kind):
                 return storage_failed(cause, f"{self.label} {WORDS[cause]}: {text}")
-        return storage_failed(Cause.UNAVAILABLE, f"{self.label} failed: {text}")
+        return storage_failed(StorageCause.UNAVAILABLE, f"{self.label} failed: {text}")
 
 
 @lru_cache(maxsize=256)

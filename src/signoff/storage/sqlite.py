@@ -13,21 +13,21 @@ from urllib.parse import quote
 
 from signoff.errors import Held, HomeUnsafe, StorageFailed
 from signoff.storage.engine import Database, Duplicate
-from signoff.storage.failures import WORDS, Cause, os_failure, storage_failed
+from signoff.storage.failures import WORDS, StorageCause, os_failure, storage_failed
 from signoff.storage.files import sync_folder
 from signoff.storage.locks import wait_for
 from signoff.storage.schema import VERSION
 
-_CAUSES: dict[int, Cause] = {
-    sqlite3.SQLITE_BUSY: Cause.LOCKED,
-    sqlite3.SQLITE_LOCKED: Cause.LOCKED,
-    sqlite3.SQLITE_FULL: Cause.FULL,
-    sqlite3.SQLITE_READONLY: Cause.READ_ONLY,
-    sqlite3.SQLITE_PERM: Cause.READ_ONLY,
-    sqlite3.SQLITE_CORRUPT: Cause.CORRUPT,
-    sqlite3.SQLITE_NOTADB: Cause.CORRUPT,
-    sqlite3.SQLITE_IOERR: Cause.IO,
-    sqlite3.SQLITE_CANTOPEN: Cause.UNAVAILABLE,
+_CAUSES: dict[int, StorageCause] = {
+    sqlite3.SQLITE_BUSY: StorageCause.LOCKED,
+    sqlite3.SQLITE_LOCKED: StorageCause.LOCKED,
+    sqlite3.SQLITE_FULL: StorageCause.FULL,
+    sqlite3.SQLITE_READONLY: StorageCause.READ_ONLY,
+    sqlite3.SQLITE_PERM: StorageCause.READ_ONLY,
+    sqlite3.SQLITE_CORRUPT: StorageCause.CORRUPT,
+    sqlite3.SQLITE_NOTADB: StorageCause.CORRUPT,
+    sqlite3.SQLITE_IOERR: StorageCause.IO,
+    sqlite3.SQLITE_CANTOPEN: StorageCause.UNAVAILABLE,
 }
 
 
@@ -78,7 +78,7 @@ class SqliteDatabase(Database):
                 self._create_and_migrate()
         except Held as error:
             message = f"{self.label} is being created or migrated by another process"
-            raise storage_failed(Cause.LOCKED, message) from error
+            raise storage_failed(StorageCause.LOCKED, message) from error
         except OSError as error:
             raise os_failure(self.label, error) from error
 
@@ -93,7 +93,7 @@ class SqliteDatabase(Database):
         if self.fetch("PRAGMA journal_mode=WAL") != [("wal",)]:
             message = f"{self.label} lies on a file system without shared memory for a WAL"
             hint = "point SIGNOFF_HOME at a local disk"
-            raise storage_failed(Cause.UNAVAILABLE, message, hint)
+            raise storage_failed(StorageCause.UNAVAILABLE, message, hint)
         with self.transaction():
             version = self._version()
             self.check_version(version)
@@ -115,12 +115,12 @@ class SqliteDatabase(Database):
 
     def _version_read_only(self) -> int:
         if not self.path.exists():
-            raise storage_failed(Cause.ABSENT, f"{self.label} does not exist yet")
+            raise storage_failed(StorageCause.ABSENT, f"{self.label} does not exist yet")
         try:
             return self._version()
         except StorageFailed as error:
             wal = self.path.with_name(self.path.name + "-wal")
-            unwritable = error.facts["cause"] in (Cause.UNAVAILABLE, Cause.READ_ONLY)
+            unwritable = error.facts["cause"] in (StorageCause.UNAVAILABLE, StorageCause.READ_ONLY)
             if not unwritable or (wal.exists() and wal.stat().st_size):
                 raise
             # A closed database in a folder we may not write to: SQLite cannot make its shared
@@ -135,10 +135,10 @@ class SqliteDatabase(Database):
         if isinstance(error, sqlite3.IntegrityError):
             return Duplicate(str(error))
         if not isinstance(error, sqlite3.DatabaseError) or code is None:
-            return storage_failed(Cause.UNAVAILABLE, f"{self.label} failed: {error}")
-        cause = _CAUSES.get(code & 0xFF, Cause.UNAVAILABLE)
+            return storage_failed(StorageCause.UNAVAILABLE, f"{self.label} failed: {error}")
+        cause = _CAUSES.get(code & 0xFF, StorageCause.UNAVAILABLE)
         name = getattr(error, "sqlite_errorname", code)
-        waited = f" for {self.busy_timeout_s:g} s" if cause is Cause.LOCKED else ""
+        waited = f" for {self.busy_timeout_s:g} s" if cause is StorageCause.LOCKED else ""
         failure = storage_failed(cause, f"{self.label} {WORDS[cause]}{waited}: {error} ({name})")
         failure.facts["database"] = str(self.path)
         return failure

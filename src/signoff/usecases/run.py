@@ -100,7 +100,7 @@ def run_plan(
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
         _check_roles(plan, settings, pins.search_path)
         end_leftovers(history.entries, but_not=history.run_id if history.running else None)
-        run, fence = _begin(site, place, history, entry, holder, reporter)
+        run, fence = _begin(site, place, history, entry, holder, options, reporter)
         mission = _mission(site, place, pins, plan, settings, options, reporter, run, fence)
         reach(CrashPoint.RUN_STARTED)
         outcome = engine().drive(run, Drive(mission).drive)
@@ -200,14 +200,17 @@ def _begin(
     history: PlanHistory,
     entry: Entry,
     holder: Holder,
+    options: RunOptions,
     reporter: Reporter,
 ) -> tuple[str, Fence]:
     """A new run, or the unfinished one taken over with a higher fence."""
     plan_id = place.record.id
+    # Roles named on the command line are the person's word over the pinned ones; it is recorded.
+    said = {"roles": dict(options.roles or {}), **holder.facts()}
     if history.running and history.run_id is not None:
         run = history.run_id
         fence = site.ledger.take_over(run, holder)
-        draft = Draft(Kind.RUN_RESUMED, {"fence": fence.token, **holder.facts()}, run=run)
+        draft = Draft(Kind.RUN_RESUMED, {"fence": fence.token, **said}, run=run)
     else:
         run = secrets.token_hex(4)
         fence = site.ledger.begin_run(plan_id, run, holder)
@@ -216,7 +219,7 @@ def _begin(
             "plan_digest": entry.data["plan_digest"],
             "workspace": str(place.workspace),
             "resumes": history.run_id,
-            **holder.facts(),
+            **said,
         }
         draft = Draft(Kind.RUN_STARTED, data, run=run)
     for appended in site.ledger.append(plan_id, [draft], fence=fence):
@@ -262,6 +265,7 @@ def _mission(
         reporter=reporter,
         read_topic=place.vault.read_topic,
         cancelled=options.cancelled,
+        make_room=site.home.drop_reserve,
     )
 
 
