@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from signoff.errors import ConfigInvalid
 from signoff.settings import (
+    LARGEST_FILE,
     Policy,
     Role,
     RoleKind,
@@ -225,3 +227,24 @@ def test_the_text_of_a_configuration_is_pinned_as_it_is(tmp_path: Path) -> None:
     assert read_config_text(file) == "[policy]\n"
     file.write_bytes(b"\xff")
     assert read_config_text(file) == "ff"
+
+
+def test_a_pipe_in_the_place_of_the_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "signoff.toml"
+    os.mkfifo(file)
+    with pytest.raises(ConfigInvalid, match="not a regular file"):
+        load_settings(tmp_path, {"SIGNOFF_CONFIG": str(tmp_path / "none")})
+    assert read_config_text(file) not in ("", read_config_text(tmp_path / "none"))
+
+
+def test_an_endless_device_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "signoff.toml").symlink_to("/dev/zero")
+    with pytest.raises(ConfigInvalid, match="not a regular file"):
+        load_settings(tmp_path, {"SIGNOFF_CONFIG": str(tmp_path / "none")})
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with open(tmp_path / "signoff.toml", "wb") as file:
+        file.truncate(LARGEST_FILE + 1)
+    with pytest.raises(ConfigInvalid, match="larger than"):
+        load_settings(tmp_path, {"SIGNOFF_CONFIG": str(tmp_path / "none")})

@@ -17,7 +17,8 @@ def test_an_agent_that_weakens_its_contract_pauses_the_run_with_the_difference(d
     difference = item["context"]["difference"]
     assert "-grep -qx firm ground\n" in difference and "+test -e PLAN.md\n" in difference
     desk.about_plan("status").exits(6).shows(
-        "the plan file differs from what this run was approved"
+        "missing: plan: it waits for a person (RUN-1) (signoff inbox)",
+        "the plan file differs from what this run was approved",
     )
     desk.answer("retry")
     desk.run().exits(6).shows("step 1 (Lay the ground) is broken after 2 attempts")

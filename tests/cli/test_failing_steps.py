@@ -46,7 +46,7 @@ def test_a_failed_plan_says_what_is_missing_and_the_same_command_resumes_it(desk
           [x] 1  Lay the ground  (1 attempt, kept)
           [!] 2  Put the roof on  (1 attempt, broken)
         missing: 2: it failed: exit code 1, expected 0 (signoff run)
-        spent: 0 tokens, $0.00, SECONDS
+        spent: no usage reported, SECONDS of work
         """
     )
     assert "status: failed" in desk.read("PLAN.md")
@@ -90,7 +90,7 @@ def test_the_question_of_a_failed_step_carries_its_whole_context(desk: Desk) -> 
           step 1 (Dig) is broken after 1 attempt: exit code 1, expected 0
           contract:
             echo 'no hole here'; test -e hole
-          verdict:
+          ledger entry:
             5
           output_tail:
             no hole here

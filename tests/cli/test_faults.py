@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.ended import wait_until
+from tests.cli.ended import LIMIT_S, wait_until
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 
@@ -72,7 +73,7 @@ def test_a_read_only_folder_of_plans_stops_no_run(desk: Desk) -> None:
         assert ran.code in (0, 3), ran
         if ran.code == 3:
             ran.shows("read-only", "next: ")
-        desk.signoff("new", "x", cwd=plans).exits(3).shows("read-only", "next: ")
+        desk.signoff("new", "x", cwd=plans).fails(3, "is read-only", hint="make it writable")
 
 
 def test_a_locked_database_is_told_after_a_while_and_nothing_is_lost(desk: Desk) -> None:
@@ -161,17 +162,31 @@ def test_a_second_run_is_told_who_holds_the_plan_and_the_workspace(desk: Desk) -
 
 
 def test_a_reader_who_leaves_early_does_no_harm(desk: Desk) -> None:
-    desk.agent(WORK).plan(GROUND).run("--yes").exits(0)
-    command = " ".join([*desk.command(["log", "PLAN.md"]), "| head -n 1"])
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],
+    desk.agent(WORK).plan(GROUND)
+    assert _first_line(desk, "run", "PLAN.md", "--yes").startswith("run.started")
+    desk.about_plan("status").exits(0)
+    assert json.loads(_first_line(desk, "log", "PLAN.md", "--json"))["seq"] == 1
+    desk.file("OTHER.md", desk.read("PLAN.md"))
+    assert json.loads(_first_line(desk, "run", "OTHER.md", "--yes", "--json"))["seq"] == 2
+    desk.signoff("status", "OTHER.md").exits(0)
+
+
+def _first_line(desk: Desk, *arguments: str) -> str:
+    """Read one line of both streams, then leave; the command must end by itself."""
+    with subprocess.Popen(
+        desk.command(arguments),
         cwd=desk.workspace,
         env=desk.environment(),
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        check=False,
-    )
-    assert done.returncode == 0 and done.stderr == "", done
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=LIMIT_S) in (0, 120)  # 120: Python's own for a lost reader
+    return line
 
 
 def _seats(desk: Desk) -> list[Path]:

@@ -29,6 +29,16 @@ def test_init_keeps_what_exists(desk: Desk) -> None:
     assert desk.read("signoff.toml") == "# mine\n" and desk.read(".harness/PLAN.md") == "my plan\n"
 
 
+def test_init_beside_a_named_plan_names_that_one(desk: Desk) -> None:
+    desk.file(".harness/PLAN-fix-login.md", "my plan\n").signoff("init").exits(0).prints(
+        """
+        created DESK/work/signoff.toml
+        kept DESK/work/.harness/PLAN-fix-login.md as it was
+        """
+    )
+    assert not (desk.workspace / ".harness" / "PLAN.md").exists()
+
+
 def test_new_makes_a_named_plan_once(desk: Desk) -> None:
     made = desk.signoff("new", "fix-login").exits(0)
     made.prints("created DESK/work/.harness/PLAN-fix-login.md")
@@ -37,6 +47,7 @@ def test_new_makes_a_named_plan_once(desk: Desk) -> None:
     desk.file(".harness/PLAN-fix-login.md", "mine now\n")
     desk.signoff("new", "fix-login").fails(5, "plan `fix-login` exists already", hint="edit `")
     assert desk.read(".harness/PLAN-fix-login.md") == "mine now\n"
+    assert [p.name for p in (desk.workspace / ".harness").iterdir()] == ["PLAN-fix-login.md"]
     desk.file(".harness/PLAN-fix-login.md", text)
     desk.signoff("show", "fix-login").exits(0).shows("# Fix login")
     desk.signoff("status", "fix-login").exits(1).shows("Fix login  [draft]")

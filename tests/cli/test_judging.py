@@ -71,7 +71,7 @@ def test_a_contract_that_changes_the_work_is_unknown_unless_it_declares_it(desk:
 @pytest.mark.parametrize(
     ("contract", "fields", "why"),
     [
-        ("sleep 300", {"contract_timeout": "1 s"}, "timed out"),
+        ("sleep 300; test -s ground", {"contract_timeout": "1 s"}, "timed out"),
         ("no-such-tool-at-all --check", {}, "127"),
         ("kill -9 $$", {}, "signal"),
         ("chmod -x ground 2> /dev/null; ./ground", {"writes": "ground"}, "126"),

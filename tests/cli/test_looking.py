@@ -47,19 +47,22 @@ def test_the_log_is_a_chain_that_anybody_can_check(built: Desk) -> None:
 
 
 def test_the_log_reads_as_sentences(built: Desk) -> None:
-    built.about_plan("log").exits(0).prints(
-        f"""
-    1  TIME  plan.approved by {built.log()[0]["data"]["by"]}, not interactively
-    2  TIME  run.started RUN in DESK/work
-    3  TIME  step 1: verdict broken [before] exit code 2, expected 0: grep: ground: No such file or directory
-    4  TIME  step 1: attempt.started attempt 1 by coder
-    5  TIME  step 1: attempt.finished attempt 1, SECONDS
-    6  TIME  step 1: verdict kept [attempt] exit code 0
-    7  TIME  step 1: step.done
-    8  TIME  postcondition 1: verdict kept [sweep] exit code 0
-    9  TIME  run.finished done on content DIGEST
-"""  # noqa: E501 - lines as they are printed
-    )
+    by = built.log()[0]["data"]["by"]
+    sentences = [
+        f"plan.approved by {by}, not interactively",
+        "run.started RUN in DESK/work",
+        "step 1: verdict broken [before] exit code 2, expected 0: "
+        "grep: ground: No such file or directory",
+        "step 1: attempt.started attempt 1 by coder",
+        "step 1: attempt.finished attempt 1, SECONDS",
+        "step 1: verdict kept [attempt] exit code 0",
+        "step 1: step.done",
+        "postcondition 1: verdict kept [sweep] exit code 0",
+        "run.finished done on content DIGEST",
+    ]
+    lines = [f"{i:>5}  TIME  {sentence}" for i, sentence in enumerate(sentences, 1)]
+    shown = built.about_plan("log").exits(0)
+    assert shown.normal(shown.stdout) == "\n".join(lines) + "\n"
 
 
 def test_an_audit_of_untouched_work_is_kept(built: Desk) -> None:
@@ -79,7 +82,7 @@ def test_an_audit_of_untouched_work_is_kept(built: Desk) -> None:
 def test_drift_is_shown_and_does_not_undo_the_sign_off(built: Desk) -> None:
     built.file("garden/rose", "red\n")
     built.about_plan("audit").exits(0).shows(
-        "drift: 1 files changed since the sign-off", "added garden/rose", "audit: kept"
+        "drift: 1 file changed since the sign-off", "added garden/rose", "audit: kept"
     )
     report = built.about_plan("audit", "--json").exits(0).json
     assert report["schema_version"] == 1 and report["result"] == "kept"
@@ -167,7 +170,7 @@ def test_a_ledger_that_was_tampered_with_is_not_trusted(built: Desk, forge: obje
 
 def test_diff_shows_the_plan_against_its_pin_and_the_work(built: Desk) -> None:
     shown = built.about_plan("diff").exits(0)
-    shown.shows("content DIGEST → DIGEST: 1 files differ", "added ground", "+firm")
+    shown.shows("content DIGEST → DIGEST: 1 file differs", "added ground", "+firm")
     built.edit_plan("It is level", "It is flat")
     built.about_plan("diff").exits(0).shows("-1. It is level", "+1. It is flat")
     document = built.about_plan("diff", "--json").exits(0).json

@@ -14,7 +14,7 @@ REPORT = """
     Build a house  [done]
     run RUN, gate open, as of content DIGEST, isolation none
       [x] 1  Say hello  (2 attempts, kept)
-    spent: 0 tokens, $0.00, SECONDS
+    spent: no usage reported, SECONDS of work
     signed off at TIME on content DIGEST
 """
 

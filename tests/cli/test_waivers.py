@@ -20,7 +20,7 @@ def test_a_waiver_is_shown_everywhere_and_is_never_called_kept(desk: Desk) -> No
         run RUN, gate open with waivers, as of content DIGEST, isolation none
           [x] 1  Lay the ground  (1 attempt, kept)
           [-] 2  Put the roof on  (1 attempt, broken, waived)
-        spent: 0 tokens, $0.00, SECONDS
+        spent: no usage reported, SECONDS of work
         signed off at TIME on content DIGEST
         """
     )

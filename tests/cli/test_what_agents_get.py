@@ -56,7 +56,7 @@ def test_material_that_an_earlier_step_made_unreadable_is_named_and_not_fatal(de
     topics = desk.workspace / ".harness" / "topics"
     desk.file("loop", "x").file(".harness/topics/sea.md", "x").file(".harness/topics/sky.md", "x")
     spoil = f"cd {topics}; rm sea.md sky.md; mkfifo sea.md; printf '\\377' > sky.md"
-    desk.agent(f"echo firm > ground; ln -sf loop loop; rm -f pipe; mkfifo pipe; {spoil}")
+    desk.agent(f"echo firm > ground; rm loop; ln -s loop loop; rm -f pipe; mkfifo pipe; {spoil}")
     given = ["file:loop", "file:pipe", "topic:sea", "topic:sky"]
     desk.plan(
         step("Lay the ground", "grep -qx firm ground"),
@@ -115,7 +115,7 @@ def test_an_agent_over_its_time_is_stopped_and_its_work_is_judged_all_the_same(d
     desk.agent(slow, timeout_s=1).plan(step("Lay the ground", "grep -qx firm ground"))
     desk.run("--yes").exits(0)
     (ended,) = desk.entries("attempt.finished")
-    assert ended["data"]["ending"] == "timeout" and ended["data"]["leftovers_killed"] >= 1
+    assert ended["data"]["ending"] == "timed-out" and ended["data"]["leftovers_killed"] >= 1
 
 
 def test_a_role_on_the_command_line_does_the_step(desk: Desk) -> None:

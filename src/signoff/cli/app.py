@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -116,17 +117,21 @@ def show_failure(failure: BaseException, as_json: bool) -> int:
     error = _as_our_own(failure)
     if isinstance(error, InternalError) and os.environ.get("SIGNOFF_DEBUG"):
         traceback.print_exception(failure)
-    if as_json:
-        body = {
-            "code": error.code,
-            "message": error.message,
-            "hint": error.hint,
-            "exit_code": int(error.exit_code),
-        }
-        print(json.dumps({"schema_version": SCHEMA_VERSION, "error": body}), file=sys.stderr)
-    else:
-        print("\n".join(error_lines(error)), file=sys.stderr)
+    with suppress(OSError):  # whoever read our errors may have left; the exit code still counts
+        print(_failure_text(error, as_json), file=sys.stderr)
     return int(error.exit_code)
+
+
+def _failure_text(error: SignoffError, as_json: bool) -> str:
+    if not as_json:
+        return "\n".join(error_lines(error))
+    body = {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "exit_code": int(error.exit_code),
+    }
+    return json.dumps({"schema_version": SCHEMA_VERSION, "error": body})
 
 
 def _as_our_own(failure: BaseException) -> SignoffError:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument
-from signoff.cli.show import count, note, say, say_json, short, versioned, wants_json
+from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
@@ -41,7 +41,7 @@ def audit_command(
 def _show(report: AuditReport) -> None:
     say(f"ledger: {report.chain.entries} entries, chain holds")
     for line in report.lines:
-        say(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+        say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
     if report.edited:
         say("the plan file or signoff.toml is not what was approved: signoff diff")
     if report.signed_off_at is None:
@@ -51,7 +51,7 @@ def _show(report: AuditReport) -> None:
     if report.drift:
         say(f"drift: {count(len(report.drift), 'file')} changed since the sign-off")
         for change in report.drift[:NAMED_FILES]:
-            say(f"  {change.kind} {storable_path(change.path)}")
+            say_line(f"  {change.kind} {storable_path(change.path)}")
     say("isolation: none")
     say(f"audit: {report.result}")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument
-from signoff.cli.show import count, say, say_json, short, versioned, wants_json
+from signoff.cli.show import count, say, say_json, say_line, short, versioned, wants_json
 from signoff.domain.text import storable_path
 from signoff.usecases.diff import diff_plan
 
@@ -48,7 +48,7 @@ def diff_command(
         say(report.plan)
     say(f"content {short(report.old)} → {short(report.new)}: {count(len(changes), 'file')} changed")
     for change in changes:
-        say(f"  {change['kind']} {change['path']}")
+        say_line(f"  {change['kind']} {change['path']}")
     if report.content:
         say(report.content.rstrip("\n"))
     return 0

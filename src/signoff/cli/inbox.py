@@ -7,7 +7,7 @@ import sys
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import note, say, say_json, versioned, wants_json
+from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
 from signoff.domain.escalation import Choice
 from signoff.domain.text import tail
 from signoff.usecases.inbox import Item, answer, open_items
@@ -66,12 +66,13 @@ def item_json(item: Item) -> dict[str, object]:
 def show_item(item: Item) -> None:
     """A question for people."""
     say(f"{item.id}  {item.plan}  {item.at[:19]}")
-    say(f"  {item.question}")
+    say_line(f"  {item.question}")
     for name, value in item.context.items():
         if not value:
             continue
         text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
         say(f"  {name}:")
-        for line in tail(text, 2_000).splitlines():
+        # Only real line ends: a carriage return is shown, not obeyed.
+        for line in tail(text, 2_000).rstrip("\n").split("\n"):
             say(f"    {line}")
     say(f"  next: signoff answer {item.id} {'|'.join(item.choices)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -52,11 +53,13 @@ class LiveReporter:
 
     def close(self) -> None:
         """Leave the terminal as it was found."""
-        self._live.stop()
+        with suppress(OSError):
+            self._live.stop()
 
     def _note_entry(self, event: Appended) -> None:
         entry = event.entry
-        self._console.print(Text(entry_line(entry)))
+        with suppress(OSError):  # a terminal that was closed must not stop the run
+            self._console.print(Text(entry_line(entry)))
         if entry.kind in (Kind.STEP_DONE, Kind.STEP_RESTORED) and entry.step:
             self._done.add(entry.step)
         elif entry.kind is Kind.STEP_REOPENED and entry.step:

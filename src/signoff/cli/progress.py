@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from signoff.cli.show import duration, say_json, short
@@ -37,7 +38,8 @@ class LineReporter:
     def tell(self, event: Event) -> None:
         """Print entries; live output is not repeated."""
         if isinstance(event, Appended):
-            print(entry_line(event.entry), file=sys.stderr, flush=True)
+            with suppress(OSError):  # a reader who left must not stop the run
+                print(entry_line(event.entry), file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -52,8 +54,9 @@ class JsonReporter:
     def tell(self, event: Event) -> None:
         """Print entries as they are appended."""
         if isinstance(event, Appended):
-            say_json(self._as_json(event.entry))
-            sys.stdout.flush()
+            with suppress(OSError):  # a reader who left must not stop the run
+                say_json(self._as_json(event.entry))
+                sys.stdout.flush()
 
     def close(self) -> None:
         """Nothing is held."""

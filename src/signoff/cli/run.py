@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -64,7 +65,8 @@ def run_command(
         reporter.close()
         _leave(show_failure(error, machine))
     reporter.close()
-    _show(report, machine)
+    with suppress(OSError):  # a reader who left does not change how the run stands
+        _show(report, machine)
     _leave(_code(report, strict))
 
 
@@ -106,6 +108,7 @@ def _code(report: RunReport, strict: bool) -> int:
 
 def _leave(code: int) -> NoReturn:
     """End at once: the engine's thread may be parked for ever, and nothing is left to save."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
     os._exit(int(code))

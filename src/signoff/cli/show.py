@@ -19,6 +19,11 @@ def say(text: str = "") -> None:
     sys.stdout.write(escape(text) + "\n")
 
 
+def say_line(text: str) -> None:
+    """A line of the result with names from outside in it: a file name may hold line breaks."""
+    sys.stdout.write(escape_line(text) + "\n")
+
+
 def note(text: str) -> None:
     """A line about the work on stderr: progress, never a result."""
     print(escape(text), file=sys.stderr)

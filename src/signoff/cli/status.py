@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument
-from signoff.cli.show import count, duration, say, say_json, short, versioned, wants_json
+from signoff.cli.show import count, duration, say, say_json, say_line, short, versioned, wants_json
 from signoff.domain.plan import PlanStatus
 from signoff.errors import Exit
 from signoff.gate import Standing, StepState
@@ -66,9 +66,7 @@ def status_code(report: StatusReport, strict: bool = False) -> int:
     """The exit code of a plan's standing."""
     if report.status is PlanStatus.DONE:
         return Exit.NOT_DONE if strict and report.gate.waived else Exit.YES
-    blocked = any(s.state is StepState.BLOCKED for s in report.gate.steps)
-    blocked = blocked or any(s.state is StepState.BLOCKED for s in report.gate.postconditions)
-    return Exit.WAITING if blocked else Exit.NOT_DONE
+    return Exit.WAITING if report.waiting else Exit.NOT_DONE
 
 
 def status_json(report: StatusReport) -> dict[str, Any]:
@@ -83,6 +81,7 @@ def status_json(report: StatusReport) -> dict[str, Any]:
         gate=gate.gate,
         as_of=report.as_of,
         edited=report.edited,
+        waiting=[item.id for item in report.waiting],
         isolation=report.isolation,
         steps=[_standing_json(s) for s in gate.steps],
         postconditions=[_standing_json(s) for s in gate.postconditions],
@@ -120,7 +119,10 @@ def show_status(report: StatusReport) -> None:
     if report.edited:
         say("the plan file differs from what this run was approved for: signoff diff")
     for line in _missing_lines(report) if report.run else ():
-        say(line)
+        say_line(line)
+    for item in report.waiting:
+        if item.step is None:
+            say(f"missing: plan: it waits for a person ({item.id}) (signoff inbox)")
     spent = report.spent
     if spent.work_s:
         usage = f"{spent.tokens:,} tokens, ${spent.usd:.2f}"

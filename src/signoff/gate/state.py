@@ -56,6 +56,7 @@ class Record:
     waivers: set[str] = field(default_factory=set)
     held_before_accepted: bool = False
     listed: tuple[str, ...] | None = None
+    looking_again: bool = False
 
     @property
     def done(self) -> bool:
@@ -182,8 +183,10 @@ def _verdict(state: RunState, entry: Entry) -> None:
         record.latest = judged
         record.unjudged = None
         if not judged.kept:
-            record.failures += 1
+            # Looking again after a person's answer is no attempt that could have failed.
+            record.failures += 0 if record.looking_again else 1
             _step_back(state, entry.step)
+        record.looking_again = False
 
 
 def _step_back(state: RunState, step_id: str | None) -> None:
@@ -290,7 +293,10 @@ def _answered_retry(state: RunState, opened: Entry) -> None:
         return
     record = state.record(opened.step)
     record.failures = 0
-    if cause is Cause.HUMAN:
+    if cause is Cause.CONTRACT and record.attempts:
+        # The person may have repaired it: judge before an agent could overwrite that.
+        record.unjudged, record.looking_again = record.attempts, True
+    elif cause is Cause.HUMAN:
         record.unjudged, record.in_flight = record.attempts, None
     elif cause is Cause.HELD_BEFORE:
         record.held_before_accepted = True

@@ -112,7 +112,9 @@ class Attempts:
         if report.observation.ending is Ending.CANCELLED:
             raise Interrupted(f"step {step.id} was interrupted")
         reach(CrashPoint.AGENT_ENDED)
-        drive.append(*self._finished(step, attempt, report))
+        ended = self._finished(step, attempt, report)
+        # Made durable while its contract runs, or with the verdict; a question is at once.
+        drive.append(*ended, durable=len(ended) > 1)
         reach(CrashPoint.ATTEMPT_FINISHED)
 
     def _started(

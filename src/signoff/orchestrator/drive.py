@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from signoff.domain.escalation import Cause, Outcome
-from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus, Step
 from signoff.domain.verdict import Phase, Verdict
-from signoff.errors import Interrupted, ListUnreadable, StorageFailed
+from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
 from signoff.gate import (
     Abandon,
     Carry,
@@ -53,6 +53,7 @@ class Drive:
     def __init__(self, mission: Mission):
         self.mission = mission
         self.state = RunState(mission.plan, mission.run)
+        self._last_hash = GENESIS
         self._attempts = Attempts(self)
         self._sweep = FinalSweep(self)
         self._perform: dict[type, Callable[[Any], None]] = {
@@ -68,6 +69,13 @@ class Drive:
 
     def drive(self) -> Outcome | None:
         """Go on until the run is over; None when it waits for a person."""
+        try:
+            return self._go_on()
+        except Interrupted:
+            self.mission.ledger.settle()
+            raise
+
+    def _go_on(self) -> Outcome | None:
         self.catch_up()
         edits = self._attempts.notice_edits() if self.state.outcome is None else []
         if edits:
@@ -81,6 +89,7 @@ class Drive:
             if isinstance(action, Wait):
                 if self.catch_up():
                     continue
+                self.mission.ledger.settle()
                 self.project(now=True)
                 return None
             self._perform[type(action)](action)
@@ -88,8 +97,19 @@ class Drive:
     def catch_up(self) -> bool:
         """Fold what others appended (answers, most of all); whether there was anything."""
         seq = self.state.seq
-        self.state.apply_all(self.mission.ledger.entries(self.mission.plan_id, after=seq))
+        for entry in self.mission.ledger.entries(self.mission.plan_id, after=seq):
+            self._fold(entry)
         return self.state.seq != seq
+
+    def _fold(self, entry: Entry) -> None:
+        """Fold an entry that continues the chain; no other came through the ledger."""
+        if entry.prev != self._last_hash or entry.hash != entry.expected_hash():
+            raise LedgerBroken(
+                f"entry {entry.seq} of the ledger does not follow from the one before it",
+                facts={"first_bad": entry.seq},
+            )
+        self.state.apply(entry)
+        self._last_hash = entry.hash
 
     def append(self, *drafts: Draft, durable: bool = True) -> tuple[Entry, ...]:
         """One transaction: all of these entries, or none if a newer driver holds the fence.
@@ -108,7 +128,8 @@ class Drive:
         if entries[0].seq != self.state.seq + 1:
             self.catch_up()
         else:
-            self.state.apply_all(entries)
+            for entry in entries:
+                self._fold(entry)
         for entry in entries:
             self.mission.reporter.tell(Appended(entry))
         return entries

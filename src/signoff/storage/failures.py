@@ -36,13 +36,13 @@ WORDS: dict[StorageCause, str] = {
 
 _HINTS: dict[StorageCause, str] = {
     StorageCause.ABSENT: "signoff run PLAN",
-    StorageCause.LOCKED: "wait for the other signoff process, or stop it, then run the same command again",
+    StorageCause.LOCKED: "wait for the other signoff process, or stop it, then try again",
     StorageCause.FULL: "free disk space, then run the same command again",
     StorageCause.READ_ONLY: "make it writable for you, then run the same command again",
     StorageCause.CORRUPT: "restore the home folder from a backup; nothing was repaired or deleted",
     StorageCause.IO: "check the disk and the system log, then run the same command again",
     StorageCause.UNAVAILABLE: "check that the address is right and can be reached",
-    StorageCause.OUTDATED: "run a command that writes once, so that the database is brought up to date",
+    StorageCause.OUTDATED: "run a command that writes, so that the database is brought up to date",
     StorageCause.UNSTORABLE: "remove NUL and unpaired surrogate characters from the named value",
 }
 

@@ -29,6 +29,7 @@ from signoff.storage.chain import (
 from signoff.storage.engine import Database, Duplicate, Row
 from signoff.storage.failures import StorageCause, storage_failed
 from signoff.storage.records import ChainReport, Fence, Holder, PlanRecord, RunRecord, utc_now
+from signoff.storage.schema import WRITE_SETTLED
 
 _PAGE = 500
 _BEFORE_ALL = -(2**63)
@@ -40,7 +41,6 @@ _NEW_CHAIN = (
     "INSERT INTO chains (plan, seq, at, hash) VALUES (?, 0, '', ?) ON CONFLICT (plan) DO NOTHING"
 )
 _MOVE_HEAD = "UPDATE chains SET seq = ?, at = ?, hash = ? WHERE plan = ?"
-_TOUCH_HEAD = "UPDATE chains SET seq = seq WHERE plan = ?"
 _FROM_HEAD = "SELECT seq, hash FROM entries WHERE plan = ? AND seq >= ? ORDER BY seq LIMIT 2"
 _INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PAGE_OF = f"SELECT {COLUMNS} FROM entries WHERE plan = ? AND seq > ? ORDER BY seq LIMIT {_PAGE}"
@@ -66,7 +66,7 @@ class Ledger:
 
     def __init__(self, database: Database):
         self._db = database
-        self._unsettled: set[str] = set()
+        self._unsettled = False
 
     def append(
         self,
@@ -97,18 +97,16 @@ class Ledger:
                 entries.append(self._insert(plan, seq, at, draft, prev))
                 prev = entries[-1].hash
             self._db.execute(_MOVE_HEAD, seq, at, prev, plan)
-        if durable:
-            self._unsettled.clear()
-        else:
-            self._unsettled.add(plan)
+        self._unsettled = not durable
         return tuple(entries)
 
     def settle(self) -> None:
         """Make durable what was appended without waiting; for when the wait costs nobody time."""
-        for plan in tuple(self._unsettled):
+        if self._unsettled:
             with self._db.transaction():
-                self._db.execute(_TOUCH_HEAD, plan)
-            self._unsettled.discard(plan)
+                # Something must change: a database does not sync a commit that changed nothing.
+                self._db.execute(WRITE_SETTLED, utc_now())
+            self._unsettled = False
 
     def entries(self, plan: str, *, after: int = 0, run: str | None = None) -> Iterator[Entry]:
         """The entries in order, read in pages: no cursor stays open, appending meanwhile is fine.

@@ -28,7 +28,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
 VERSION = len(MIGRATIONS)
 
 READ_VERSION = "SELECT value FROM meta WHERE key = 'schema'"
-WRITE_VERSION = (
-    "INSERT INTO meta (key, value) VALUES ('schema', ?)"
+_WRITE_META = (
+    "INSERT INTO meta (key, value) VALUES ('{}', ?)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
+WRITE_VERSION = _WRITE_META.format("schema")
+WRITE_SETTLED = _WRITE_META.format("settled")

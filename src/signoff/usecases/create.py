@@ -69,25 +69,24 @@ def init(site: Site) -> CreateReport:
     else:
         durable_replace(config, CONFIG_TEMPLATE.encode())
         created.append(config)
-    folder.mkdir(parents=True, exist_ok=True)
-    plan = folder / "PLAN.md"
-    if Vault(folder).list_plans():
-        kept.append(plan)
+    vault = Vault(folder)
+    plans = vault.list_plans()
+    if plans:
+        kept.extend(vault.plan_path(name) for name in plans)
     else:
-        Vault(folder).swap_plan("", expected=None, text=PLAN_TEMPLATE.format(title="My first plan"))
-        created.append(plan)
+        vault.swap_plan("", expected=None, text=PLAN_TEMPLATE.format(title="My first plan"))
+        created.append(vault.plan_path(""))
     return CreateReport(tuple(created), tuple(kept))
 
 
 def new_plan(site: Site, name: str) -> CreateReport:
     """A named plan in the vault, from the template."""
     slug = slug_of(name)
-    folder = vault_folder(site.cwd)
-    folder.mkdir(parents=True, exist_ok=True)
+    vault = Vault(vault_folder(site.cwd))
+    path = vault.plan_path(slug)
+    # Looked for first: a refused swap keeps the text it was given, and a template is not worth it.
+    if slug in vault.list_plans():
+        raise PlanConflict(f"plan `{slug}` exists already: `{path}`", f"edit `{path}`")
     text = PLAN_TEMPLATE.format(title=slug.replace("-", " ").capitalize())
-    path = folder / f"PLAN-{slug}.md"
-    try:
-        Vault(folder).swap_plan(slug, expected=None, text=text)
-    except PlanConflict as error:
-        raise PlanConflict(f"plan `{slug}` exists already: `{path}`", f"edit `{path}`") from error
+    vault.swap_plan(slug, expected=None, text=text)
     return CreateReport((path,), ())

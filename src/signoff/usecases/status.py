@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.verdict import Isolation
 from signoff.errors import PlanNotFound, PlanUnreadable
-from signoff.gate import GateReport, evaluate
+from signoff.gate import GateReport, RunState, evaluate
 from signoff.planfile import parse
 from signoff.usecases.history import (
     PlanHistory,
@@ -29,6 +29,14 @@ class Spending:
 
 
 @dataclass(frozen=True)
+class Waiting:
+    """An open question; about the whole plan when it names no step."""
+
+    id: str
+    step: str | None
+
+
+@dataclass(frozen=True)
 class StatusReport:
     """Everything `status` shows; every line is computed."""
 
@@ -39,6 +47,7 @@ class StatusReport:
     gate: GateReport
     as_of: str | None
     edited: bool
+    waiting: tuple[Waiting, ...]
     spent: Spending
     isolation: Isolation
     signed_off_at: str | None
@@ -67,11 +76,16 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
         gate=evaluate(state, state.snapshot),
         as_of=state.snapshot,
         edited=edited,
+        waiting=_open_questions(state) if history.running else (),
         spent=Spending(state.spent.tokens, state.spent.usd, round(state.spent_s, 3)),
         isolation=Isolation.NONE,
         signed_off_at=finished.at if done and finished else None,
         signed_off_on=finished.data["snapshot"] if done and finished else None,
     )
+
+
+def _open_questions(state: RunState) -> tuple[Waiting, ...]:
+    return tuple(Waiting(item, entry.step) for item, entry in state.escalations.items())
 
 
 def _written_plan(place: PlanPlace) -> Plan | None:

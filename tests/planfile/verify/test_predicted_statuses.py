@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from signoff.planfile.verify import analyse
-from signoff.planfile.verify.outcome import FAILS
+from signoff.planfile.verify.statuses import FAILS
 
 LEAVES = st.sampled_from(
     [
@@ -81,10 +81,14 @@ def ended_with(script: str, values: tuple[int, int], folder: Path) -> int:
 
 
 @settings(
-    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(SCRIPTS, st.sampled_from([(0, 0), (0, 1), (1, 0), (1, 2)]))
 @example("! true | ( : ) | cat || true", (0, 0))
+@example("case $A in 0) true ;; *) trap 'exit 0' EXIT ;; esac && ! ( true )", (0, 0))
+@example("if [ $A = 1 ]\nthen h() { exit 2; }\nh\nfi; true", (1, 0))
+@example("set -e; h() { false; true; }; h || false", (0, 0))
+@example("set -e; X=$(false; true); trap 'exit 0' EXIT; exec false", (0, 0))
 @example("! ( exit $A ) | cat || (exit $B)", (1, 1))
 def test_the_status_that_bash_ends_with_was_predicted(
     tmp_path: Path, script: str, values: tuple[int, int]

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from signoff.planfile.verify.grammar import SyntaxProblem
-from signoff.planfile.verify.outcome import Statuses
+from signoff.planfile.verify.statuses import Statuses
 from signoff.planfile.verify.uses import Call, FileUse, FileWrite, Unseen
 
 _NUMBERED = re.compile(r"(?<![\w./$@{-])[A-Za-z_./][A-Za-z_./-]*[0-9][\w./-]*", re.ASCII)

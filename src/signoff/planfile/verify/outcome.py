@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from signoff.planfile.verify.constants import known_status
@@ -25,84 +25,26 @@ from signoff.planfile.verify.script import (
     Node,
     Not,
     Pipeline,
-    Redirect,
     Redirected,
     Word,
+)
+from signoff.planfile.verify.statuses import (
+    ANY,
+    FAILS,
+    NONE,
+    ZERO,
+    Outcome,
+    Statuses,
+    is_filter,
+    is_safe,
+    nonzero,
+    plain_status,
+    reads_lines,
+    stated_status,
 )
 from signoff.planfile.verify.wrappers import MAX_NESTING, Hidden, Nested, see_through
 
 MAX_CALLS = 50
-FAILS = -1
-"""Some status other than 0, we cannot say which."""
-
-Statuses = frozenset[int]
-NONE: Statuses = frozenset()
-ZERO: Statuses = frozenset((0,))
-ANY: Statuses = frozenset((0, FAILS))
-
-ALWAYS_ZERO = frozenset(
-    [
-        "true",
-        ":",
-        "echo",
-        "printf",
-        "sleep",
-        "pwd",
-        "date",
-        "wait",
-        "set",
-        "shopt",
-        "trap",
-        "umask",
-        "alias",
-        "hostname",
-        "whoami",
-        "break",
-        "continue",
-        "shift",
-        "times",
-    ]
-)
-STDIN_FILTERS = frozenset(
-    [
-        "cat",
-        "tee",
-        "head",
-        "tail",
-        "sort",
-        "wc",
-        "uniq",
-        "tr",
-        "cut",
-        "nl",
-        "rev",
-        "column",
-        "fold",
-        "tac",
-        "less",
-        "more",
-    ]
-)
-_SAFE_TARGET = re.compile(r"\d+|-|/dev/(?:null|stdout|stderr|tty|fd/\d+)")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Statuses with which a piece ends normally, leaves the shell, or leaves the function."""
-
-    falls: Statuses
-    exits: Statuses = NONE
-    returns: Statuses = NONE
-
-    @property
-    def all(self) -> Statuses:
-        """Every status seen from outside a shell of its own."""
-        return self.falls | self.exits | self.returns
-
-
-def nonzero(statuses: Statuses) -> Statuses:
-    """The failing ones among them."""
-    return statuses - ZERO
 
 
 class Evaluator:
@@ -116,10 +58,15 @@ class Evaluator:
         # Shared with subshells, so that nested calls cannot multiply.
         self._calls = [0]
         self._trap: Outcome | None = None
+        # How many branches deep we are that may not be taken, and whether one changed the shell.
+        self._branches = 0
+        self._unsure = False
 
-    def final(self, block: Block) -> Statuses:
-        """Statuses of the whole script, an `EXIT` trap included."""
-        outcome = self.run(block)
+    def final(self, script: Node, last: Statuses = ZERO, guarded: bool = False) -> Statuses:
+        """Statuses of a whole shell, an `EXIT` trap included."""
+        outcome = self.run(script, last, guarded)
+        if self._unsure:
+            return ANY
         # Outside a function `return` is refused, and the shell goes on.
         statuses = outcome.falls | outcome.exits | (ANY if outcome.returns else NONE)
         if self._trap is None:
@@ -132,12 +79,13 @@ class Evaluator:
 
     def _redirected(self, node: Redirected, last: Statuses, guarded: bool) -> Outcome:
         body = self.run(node.body, last, guarded)
-        return body if _safe(node.redirects) else replace(body, falls=body.falls | {FAILS})
+        return body if is_safe(node.redirects) else replace(body, falls=body.falls | {FAILS})
 
     def _leaf(self, node: Node, _last: Statuses, _guarded: bool) -> Outcome:
         if isinstance(node, Define):
-            # A name defined twice may mean either body.
-            self._functions[node.name] = None if node.name in self._functions else node.body
+            # A name defined twice, or perhaps not at all, may mean anything.
+            again = node.name in self._functions or self._branches > 0
+            self._functions[node.name] = None if again else node.body
             return Outcome(ZERO)
         if isinstance(node, Background | Declare):
             return Outcome(ZERO)
@@ -150,8 +98,8 @@ class Evaluator:
 
     def _block(self, block: Block, last: Statuses, guarded: bool) -> Outcome:
         if block.subshell:
-            inner = self._copy()
-            return Outcome(inner.final(replace(block, subshell=False)) if block.items else ZERO)
+            inside = replace(block, subshell=False)
+            return Outcome(self._copy().final(inside, last, guarded) if block.items else ZERO)
         exits = returns = NONE
         for i, item in enumerate(block.items):
             outcome = self.run(item, last, guarded)
@@ -159,30 +107,41 @@ class Evaluator:
             exits |= outcome.exits
             returns |= outcome.returns
             is_last = i == len(block.items) - 1
-            if self.errexit and not guarded and not is_last and self.stops(item):
+            stops = self.errexit and not guarded and not is_last and self.stops(item)
+            if stops is not False:
                 exits |= nonzero(last)
+            if stops:
                 last = last & ZERO
             if not last:
                 break
         return Outcome(last, exits, returns)
 
-    def stops(self, node: Node) -> bool:
-        """Whether `set -e` ends the shell when this fails; `!` and `a &&` are exempt."""
-        match node:
-            case Not() | Background() | Define() | Declare():
-                return False
-            case Chain():
-                return self.stops(node.rest[-1][1])
-            case Pipeline():
-                return self.pipefail or self.stops(node.stages[-1])
-            case _:
-                return True
+    def stops(self, node: Node) -> bool | None:
+        """Whether `set -e` ends the shell when this fails; None where that depends on the rest."""
+        if isinstance(node, Not | Background | Define | Declare):
+            return False
+        if isinstance(node, Chain):
+            return None if self.stops(node.rest[-1][1]) is not False else False
+        if isinstance(node, Command) and node.words:
+            return None if node.words[0].text in ("eval", *self._functions) else True
+        plain = isinstance(node, Command | Condition | Arithmetic)
+        return True if plain or (isinstance(node, Block) and node.subshell) else None
 
     def _copy(self) -> Evaluator:
         copy = Evaluator(self.errexit, self.pipefail, self._depth)
         copy._functions = dict(self._functions)
         copy._calls = self._calls
         return copy
+
+    def _maybe(self, node: Node, last: Statuses, guarded: bool) -> Outcome:
+        """Run what may not be reached: what it changes in the shell is then uncertain."""
+        self._branches += 1
+        outcome = self.run(node, last, guarded)
+        self._branches -= 1
+        return outcome
+
+    def _change(self) -> None:
+        self._unsure = self._unsure or self._branches > 0
 
     def _chain(self, chain: Chain, last: Statuses, guarded: bool) -> Outcome:
         outcome = self.run(chain.first, last, guarded=True)
@@ -192,7 +151,8 @@ class Evaluator:
             if not goes_on:
                 continue
             is_last = i == len(chain.rest) - 1
-            right = self.run(node, goes_on, guarded if is_last else True)
+            run = self.run if goes_on == falls and not outcome.exits else self._maybe
+            right = run(node, goes_on, guarded if is_last else True)
             outcome = Outcome(
                 (falls - goes_on) | right.falls,
                 outcome.exits | right.exits,
@@ -200,8 +160,8 @@ class Evaluator:
             )
         return outcome
 
-    def _pipeline(self, pipeline: Pipeline, last: Statuses, _guarded: bool) -> Outcome:
-        results = [self._copy().run(stage, last).all for stage in pipeline.stages]
+    def _pipeline(self, pipeline: Pipeline, last: Statuses, guarded: bool) -> Outcome:
+        results = [self._copy().final(stage, last, guarded) for stage in pipeline.stages]
         if len(results) > 1 and is_filter(pipeline.stages[-1]):
             results[-1] = ZERO
         if not self.pipefail:
@@ -221,7 +181,7 @@ class Evaluator:
             asked = self.run(condition, last, guarded=True)
             exits, returns = exits | asked.exits, returns | asked.returns
             if 0 in asked.falls:
-                taken = self.run(body, ZERO, guarded)
+                taken = self._maybe(body, ZERO, guarded)
                 falls, exits = falls | taken.falls, exits | taken.exits
                 returns |= taken.returns
             reachable = bool(nonzero(asked.falls))
@@ -230,22 +190,22 @@ class Evaluator:
         if reachable and node.otherwise is None:
             falls |= ZERO
         elif reachable and node.otherwise is not None:
-            other = self.run(node.otherwise, ANY, guarded)
+            other = self._maybe(node.otherwise, ANY, guarded)
             falls, exits = falls | other.falls, exits | other.exits
             returns |= other.returns
         return Outcome(falls, exits, returns)
 
     def _loop(self, loop: Loop, _last: Statuses, guarded: bool) -> Outcome:
-        body = self.run(loop.body, ANY, guarded)
+        body = self._maybe(loop.body, ANY, guarded)
         if loop.kind is LoopKind.FOR:
             runs = loop.words and all(w.literal for w in loop.words)
             return replace(body, falls=body.falls | (NONE if runs else ZERO))
         # Any other loop may wait for ever, and a contract that times out does not hold.
-        endless = NONE if _reads_lines(loop.condition) else ANY
+        endless = NONE if reads_lines(loop.condition) else ANY
         return replace(body, falls=body.falls | ZERO | endless)
 
     def _case(self, case: Case, last: Statuses, guarded: bool) -> Outcome:
-        outcomes = [self.run(b, last, guarded) for b in case.branches]
+        outcomes = [self._maybe(b, last, guarded) for b in case.branches]
         if not case.exhaustive:
             outcomes.append(Outcome(ZERO))
         return Outcome(
@@ -254,29 +214,30 @@ class Evaluator:
             NONE.union(*(o.returns for o in outcomes)),
         )
 
-    def _command(self, command: Command, last: Statuses, _guarded: bool) -> Outcome:
+    def _command(self, command: Command, last: Statuses, guarded: bool) -> Outcome:
         if not command.words:
             return Outcome(self._assignment(command))
         seen, wrappers = see_through(command, self._depth)
         if isinstance(seen, Hidden):
             outcome = Outcome(ANY)
         elif isinstance(seen, Nested):
-            outcome = self._nested(seen)
+            outcome = self._nested(seen, last, guarded)
         else:
-            outcome = self._simple(seen, last)
+            outcome = self._simple(seen, last, guarded)
         if "exec" in wrappers:
+            self._unsure = self._unsure or self._trap is not None
             outcome = Outcome(NONE, outcome.all)
         slow = "timeout" in wrappers and outcome.falls != ZERO
-        if slow or not _safe(command.redirects):
+        if slow or not is_safe(command.redirects):
             outcome = replace(outcome, falls=outcome.falls | {FAILS})
         return outcome
 
-    def _nested(self, nested: Nested) -> Outcome:
+    def _nested(self, nested: Nested, last: Statuses, guarded: bool) -> Outcome:
         if not nested.clear:
             return Outcome(ANY)
         if nested.same_shell:
             self._depth += 1
-            outcome = self.run(nested.block)
+            outcome = self.run(nested.block, last, guarded)
             self._depth -= 1
             return outcome
         inner = Evaluator(nested.errexit, nested.pipefail, self._depth + 1)
@@ -284,34 +245,42 @@ class Evaluator:
 
     def _assignment(self, command: Command) -> Statuses:
         inner = [block for word in command.assigned for block in word.inner]
-        status = self._copy().run(inner[-1]).all if inner else ZERO
-        return status if _safe(command.redirects) else status | {FAILS}
+        status = self._substituted(inner[-1]) if inner else ZERO
+        return status if is_safe(command.redirects) else status | {FAILS}
 
-    def _simple(self, command: Command, last: Statuses) -> Outcome:
+    def _substituted(self, block: Block) -> Statuses:
+        copy = self._copy()
+        copy.errexit = False  # bash switches it off inside `$( )`
+        return copy.final(replace(block, subshell=False))
+
+    def _simple(self, command: Command, last: Statuses, guarded: bool) -> Outcome:
         name = command.words[0].text
         args = command.words[1:]
         if name == "exit":
-            return Outcome(NONE, _stated_status(args, last))
+            return Outcome(NONE, stated_status(args, last))
         if name == "return":
-            return Outcome(NONE, NONE, _stated_status(args, last))
+            return Outcome(NONE, NONE, stated_status(args, last))
         if name in self._functions:
-            return self._call(self._functions[name])
+            return self._call(self._functions[name], last, guarded)
+        if name in ("break", "continue"):
+            self._unsure = True
         if name == "set":
             self._set_options([w.text for w in args])
         if name == "trap":
             self._set_trap(args)
-        return Outcome(_plain_status(name, args))
+        return Outcome(plain_status(name, args))
 
-    def _call(self, body: Node | None) -> Outcome:
+    def _call(self, body: Node | None, last: Statuses, guarded: bool) -> Outcome:
         self._calls[0] += 1
         if body is None or self._calls[0] > MAX_CALLS or self._depth >= MAX_NESTING:
-            return Outcome(ANY)
+            return Outcome(ANY, ANY)
         self._depth += 1
-        inside = self.run(body)
+        inside = self.run(body, last, guarded)
         self._depth -= 1
         return Outcome(inside.falls | inside.returns, inside.exits)
 
     def _set_options(self, args: list[str]) -> None:
+        self._change()
         for i, arg in enumerate(args):
             on = arg.startswith("-")
             if not arg.startswith(("-", "+")) or arg == "--":
@@ -325,65 +294,11 @@ class Evaluator:
     def _set_trap(self, args: tuple[Word, ...]) -> None:
         if len(args) < 2 or not {"EXIT", "0"} & {w.text for w in args[1:]}:
             return
+        self._change()
         handler = Command((Word("eval", 0), args[0]), 0)
         outcome = self._copy().run(handler, ANY)
         if outcome.exits:
             self._trap = outcome
-
-
-def _plain_status(name: str, args: tuple[Word, ...]) -> Statuses:
-    if name in ("test", "["):
-        return known_status(args) or ANY
-    if name == "false":
-        return frozenset((1,))
-    asks_nothing = not args or name not in ("wait", "ls")
-    return ZERO if asks_nothing and (name in ALWAYS_ZERO or name == "ls") else ANY
-
-
-def is_filter(stage: Node) -> bool:
-    """Whether a pipeline's last command passes its input on and answers 0 whatever came."""
-    if not isinstance(stage, Command) or not _safe(stage.redirects):
-        return False
-    seen, _ = see_through(stage)
-    if not isinstance(seen, Command) or not seen.words:
-        return False
-    name = seen.words[0].text
-    args = [w.text for w in seen.words[1:]]
-    if name == "tee":
-        return True
-    if name not in STDIN_FILTERS or any(a.startswith(("-c", "-C", "--check")) for a in args):
-        return name == "wc" and all(a.startswith("-") for a in args)
-    return all(_is_option_value(a, name) for a in args)
-
-
-def _is_option_value(arg: str, name: str) -> bool:
-    """`head -n 5`, `cut -d : -f 1`, `tr a b`: no file is opened."""
-    return arg.startswith("-") or name == "tr" or re.fullmatch(r"[+\d,:;|-]+", arg) is not None
-
-
-def _safe(redirects: Iterable[Redirect]) -> bool:
-    """Redirections that cannot fail, whatever the workspace holds."""
-    for redirect in redirects:
-        if redirect.operator == "<<" or redirect.target is None:
-            continue
-        if not _SAFE_TARGET.fullmatch(redirect.target.text):
-            return False
-    return True
-
-
-def _stated_status(args: tuple[Word, ...], last: Statuses) -> Statuses:
-    if not args or args[0].text == "$?":
-        return last
-    if args[0].literal and args[0].text.isdigit():
-        return frozenset((int(args[0].text) % 256,))
-    return ANY
-
-
-def _reads_lines(condition: Block | None) -> bool:
-    if condition is None or len(condition.items) != 1:
-        return False
-    item = condition.items[0]
-    return isinstance(item, Command) and any(w.text == "read" for w in item.words[:2])
 
 
 _RUNS: dict[type, Callable[[Evaluator, Any, Statuses, bool], Outcome]] = {

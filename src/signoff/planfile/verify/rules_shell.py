@@ -8,7 +8,7 @@ from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.planfile.verify.builtins import BUILTINS
-from signoff.planfile.verify.outcome import FAILS
+from signoff.planfile.verify.statuses import FAILS
 from signoff.planfile.verify.view import Subject, SubjectKind, View
 
 _SHOWN_STEPS = 5

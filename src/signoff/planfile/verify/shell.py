@@ -8,7 +8,7 @@ from functools import lru_cache
 from signoff.planfile.verify.facts import ShellFacts, shape_of, with_numbers
 from signoff.planfile.verify.grammar import SyntaxProblem, find_problem
 from signoff.planfile.verify.lower import lower
-from signoff.planfile.verify.outcome import ANY, ZERO, Evaluator, Statuses, is_filter, nonzero
+from signoff.planfile.verify.outcome import Evaluator
 from signoff.planfile.verify.script import (
     Background,
     Block,
@@ -20,6 +20,7 @@ from signoff.planfile.verify.script import (
     Opaque,
     Pipeline,
 )
+from signoff.planfile.verify.statuses import ANY, ZERO, Statuses, is_filter, nonzero
 from signoff.planfile.verify.uses import Collector, Unseen
 
 MAX_ANALYSED_CHARS = 20_000
@@ -121,7 +122,7 @@ def _ignored(block: Block) -> tuple[int, ...]:
     for item in block.items[:-1]:
         outcome = evaluator.run(item, last)
         last = outcome.falls
-        stops = evaluator.errexit and evaluator.stops(item)
+        stops = evaluator.errexit and evaluator.stops(item) is not False
         if nonzero(outcome.falls) and not stops and not _is_setup(item):
             lines.append(item.line)
         if not last:

@@ -1,0 +1,55 @@
+"""Speed and memory as ratios to a floor measured in the same run: `make bench`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lines import Line, heading
+from measure_content import appends, snapshots
+from measure_plans import memory, parsing
+from measure_runs import resume, start_up, steps
+from sizes import QUICK, Sizes
+
+SCHEMA_VERSION = 1
+PARTS: dict[str, Callable[[Path, Sizes], Iterator[Line]]] = {
+    "steps": steps,
+    "parsing": parsing,
+    "start-up": start_up,
+    "resume": resume,
+    "snapshots": snapshots,
+    "memory": memory,
+    "appends": appends,
+}
+
+
+def main() -> None:
+    """Measure, and show each line as soon as it is known."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
+    parser.add_argument("--quick", action="store_true", help="small sizes; numbers mean little")
+    parser.add_argument("--only", choices=PARTS, action="append", help="this part; repeatable")
+    given = parser.parse_args()
+    shown = []
+    if not given.json:
+        print(heading(), flush=True)
+    for line in measure(given.only or list(PARTS), QUICK if given.quick else Sizes()):
+        shown.append(line.as_json())
+        if not given.json:
+            print(line.as_text(), flush=True)
+    if given.json:
+        print(json.dumps({"schema_version": SCHEMA_VERSION, "lines": shown}, indent=1))
+
+
+def measure(parts: list[str], sizes: Sizes) -> Iterator[Line]:
+    """Each part in a folder of its own, removed afterwards."""
+    for part in parts:
+        with tempfile.TemporaryDirectory(prefix="signoff-bench-") as folder:
+            yield from PARTS[part](Path(folder), sizes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Runs of the real command line: time per step, start-up, and going on after a kill."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from floors import BARE_PYTHON, bare_spawns_s, seconds_of
+from lines import Line, Measure, Unit, compared
+from scene import (
+    IDLE_AGENT,
+    WORKING_AGENT,
+    Contract,
+    Scene,
+    holds_already,
+    wants_work,
+    window_of,
+)
+from sizes import Sizes
+
+STEP_GOAL = 1.6
+RESUME_GOAL_S = 1.2
+MOST_REPEATED = 1
+
+
+def steps(folder: Path, sizes: Sizes) -> Iterator[Line]:
+    """A run against the same number of shells that do nothing."""
+    yield _steps("idle", folder, sizes, holds_already, IDLE_AGENT)
+    yield _steps("working", folder, sizes, wants_work, WORKING_AGENT)
+
+
+def _steps(kind: str, folder: Path, sizes: Sizes, contract: Contract, agent: str) -> Line:
+    run_ms, floor_ms = [], []
+    processes = 0
+    for number in range(sizes.rounds):
+        scene = Scene(folder / f"{kind}-{number}", sizes.steps, contract, agent)
+        half = _processes_expected(kind, sizes.steps) // 2
+        floor_s = bare_spawns_s(half)
+        scene.run()
+        floor_s += bare_spawns_s(half)
+        window = window_of(scene.entries())
+        processes = window.processes
+        run_ms.append(window.seconds * 1000 / sizes.steps)
+        floor_ms.append(floor_s / (2 * half) * processes * 1000 / sizes.steps)
+    what = f"step, {kind} agent ({processes} processes in {sizes.steps} steps)"
+    return compared(what, Unit.MILLISECONDS, run_ms, floor_ms, STEP_GOAL)
+
+
+def _processes_expected(kind: str, count: int) -> int:
+    """Red first and agent; when content changed also the contract after it and the sweep."""
+    return count * (2 if kind == "idle" else 4)
+
+
+def start_up(folder: Path, sizes: Sizes) -> Iterator[Line]:
+    """Short commands against an interpreter that does nothing."""
+    scene = Scene(folder / "start", 3, holds_already, IDLE_AGENT)
+    commands = {
+        "--version": (sys.executable, "-m", "signoff", "--version"),
+        "verify": scene.argv("verify", "--role", f"coder={IDLE_AGENT}"),
+        "status": scene.argv("status"),
+    }
+    for argv in commands.values():
+        seconds_of(argv, scene.workspace, scene.env)
+    found: dict[str, list[float]] = {name: [] for name in commands}
+    floors: list[float] = []
+    for _ in range(sizes.start_rounds):
+        floors.append(seconds_of(BARE_PYTHON, scene.workspace, scene.env) * 1000)
+        for name, argv in commands.items():
+            found[name].append(seconds_of(argv, scene.workspace, scene.env) * 1000)
+    for name, times in found.items():
+        yield compared(f"start-up of `signoff {name}`", Unit.MILLISECONDS, times, floors)
+
+
+def resume(folder: Path, sizes: Sizes) -> Iterator[Line]:
+    """Kill -9 half-way, then the same command again."""
+    half = sizes.steps // 2
+    waited, floors, repeated = [], [], []
+    for number in range(sizes.rounds):
+        scene = Scene(folder / f"resume-{number}", sizes.steps, wants_work, WORKING_AGENT)
+        killed = scene.start_run()
+        _seconds_to_step(killed, half)
+        killed.kill()
+        killed.communicate()
+        floors.append(seconds_of(BARE_PYTHON, scene.workspace, scene.env))
+        again = scene.start_run()
+        waited.append(_seconds_to_step(again, half + 1))
+        again.communicate()
+        started = sum(e["kind"] == "attempt.started" for e in scene.entries())
+        repeated.append(started - sizes.steps)
+    where = f"kill -9 at step {half} of {sizes.steps}"
+    most = float(max(repeated))
+    yield Line(f"{where}: attempts made again", most, Unit.COUNT, goal=MOST_REPEATED)
+    ratios = [w / f for w, f in zip(waited, floors, strict=True)]
+    yield Line(
+        f"{where}: until step {half + 1} starts",
+        statistics.median(waited),
+        Unit.SECONDS,
+        statistics.median(floors),
+        statistics.median(ratios),
+        RESUME_GOAL_S,
+        Measure.MEASURED,
+    )
+
+
+def _seconds_to_step(process: subprocess.Popen[str], wanted: int) -> float:
+    """From now until the run says that it gives this step to its agent."""
+    began = time.perf_counter()
+    assert process.stdout is not None
+    for line in process.stdout:
+        entry = json.loads(line)
+        if entry.get("kind") == "attempt.started" and entry.get("step") == str(wanted):
+            return time.perf_counter() - began
+    raise SystemExit(f"the run ended before step {wanted} began")

@@ -1,0 +1,29 @@
+"""How much is measured: the real sizes, and small ones that only show that it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rounds are interleaved with their floor; medians are shown."""
+
+    steps: int = 200
+    plan_steps: int = 10_000
+    files: int = 10_000
+    output_bytes: int = 1_000_000_000
+    appends: int = 300
+    rounds: int = 3
+    start_rounds: int = 9
+
+
+QUICK = Sizes(
+    steps=4,
+    plan_steps=50,
+    files=100,
+    output_bytes=2_000_000,
+    appends=5,
+    rounds=1,
+    start_rounds=1,
+)

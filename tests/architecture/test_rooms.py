@@ -1,0 +1,90 @@
+"""Folder order is import order, and every room shows one door."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+import pytest
+from importlinter import cli as importlinter
+
+from tests.architecture.source import REPOSITORY, SOURCE, modules
+
+# Rooms whose `__init__` is the door: outside them nobody imports their insides.
+DOORS = ("agents", "gate", "storage", "process", "verification", "workspace", "planfile")
+# Their insides are words of their own, by design.
+OPEN_INSIDES = {"planfile": {"signoff.planfile.verify"}, "orchestrator": set[str]()}
+
+
+def test_every_import_contract_is_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.syspath_prepend(str(REPOSITORY / "src"))
+    code = importlinter.lint_imports(config_filename="pyproject.toml", no_cache=True)
+    assert code == 0, capsys.readouterr().out
+
+
+def _imports(text: str) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("room", DOORS)
+def test_a_room_is_entered_by_its_door(room: str) -> None:
+    inside = f"signoff.{room}."
+    allowed = OPEN_INSIDES.get(room, set())
+    wrong = [
+        f"{name} imports {module}"
+        for name, text in modules().items()
+        if not name.startswith(f"{room}/")
+        for module in _imports(text)
+        if module.startswith(inside)
+        and not any(module == door or module.startswith(f"{door}.") for door in allowed)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("room", DOORS)
+def test_a_door_lists_what_it_offers(room: str) -> None:
+    tree = ast.parse(modules()[f"{room}/__init__.py"])
+    offered = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    (listed,) = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+    assert listed == sorted(listed, key=lambda n: (not n.isupper(), n.islower(), n))
+    assert set(listed) == offered
+
+
+def test_the_leaf_for_tests_needs_the_standard_library_alone() -> None:
+    allowed = {*sys.stdlib_module_names, "signoff"}
+    for path in (SOURCE / "testing").glob("*.py"):
+        for module in _imports(path.read_text()):
+            assert module.split(".")[0] in allowed, f"{path.name} imports {module}"
+            assert not module.startswith("signoff") or module.startswith(
+                ("signoff.testing", "signoff.errors")
+            )
+
+
+def test_every_room_has_its_tests() -> None:
+    rooms = {p.name for p in SOURCE.iterdir() if (p / "__init__.py").exists()}
+    without = {r for r in rooms if not (REPOSITORY / "tests" / r / "__init__.py").exists()}
+    # Doors and use cases are proved black-box through the command line.
+    assert without <= {"usecases", "testing"}, without
+
+
+def test_nothing_in_the_product_imports_its_tests() -> None:
+    for name, text in modules().items():
+        assert not any(m == "tests" or m.startswith("tests.") for m in _imports(text)), name

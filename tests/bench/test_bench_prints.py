@@ -1,0 +1,54 @@
+"""The benchmark runs as people run it and prints every line; how fast is not asked here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parents[2] / "bench" / "bench.py"
+
+CLAIMS = (
+    "step, idle agent",
+    "step, working agent",
+    "parse and verify",
+    "start-up of `signoff --version`",
+    "start-up of `signoff verify`",
+    "start-up of `signoff status`",
+    "attempts made again",
+    "until step",
+    "cold",
+    "warm",
+    "peak memory: planning",
+    "peak memory: 2 MB of output",
+    "durable append",
+)
+
+
+@pytest.mark.timeout(900)
+def test_a_quick_run_prints_a_row_for_every_claim() -> None:
+    heading, *rows = _bench("--quick").splitlines()
+    assert heading.split() == ["what", "measured", "floor", "ratio", "goal"]
+    assert len(rows) == len(CLAIMS)
+    for claim, row in zip(CLAIMS, rows, strict=True):
+        assert claim in row
+
+
+def test_the_same_as_json_says_what_each_number_is() -> None:
+    found = json.loads(_bench("--quick", "--json", "--only", "appends"))
+    assert found["schema_version"] == 1
+    (line,) = found["lines"]
+    assert line["unit"] == "ms"
+    assert line["ratio"] == pytest.approx(line["measured"] / line["floor"])
+    assert line["ok"] is None, "a line without a goal is neither met nor missed"
+
+
+def _bench(*options: str) -> str:
+    done = subprocess.run(
+        (sys.executable, str(BENCH), *options), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
