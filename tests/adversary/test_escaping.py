@@ -47,7 +47,6 @@ def test_nothing_an_agent_started_lives_when_it_is_judged(arena: Arena, script: 
 INSIDE: dict[str, str] = {
     "plainly": "signoff {} > $LOOT/out 2>&1; echo $? > $LOOT/code",
     "without the variables": (
-        "env -u SIGNOFF_ATTEMPT -u SIGNOFF_STEP bash -c 'python() {{ \"$@\"; }}; :'; "
         "unset SIGNOFF_ATTEMPT SIGNOFF_STEP; signoff {} > $LOOT/out 2>&1; echo $? > $LOOT/code"
     ),
     "detached": (
@@ -58,16 +57,14 @@ INSIDE: dict[str, str] = {
 
 
 @pytest.mark.parametrize("how", INSIDE.values(), ids=INSIDE)
-@pytest.mark.parametrize("verb", ["approve PLAN.md --yes", "cancel PLAN.md"])
+@pytest.mark.parametrize("verb", ["approve PLAN.md --yes --role coder=true", "cancel PLAN.md"])
 def test_an_agent_cannot_decide_for_a_person(arena: Arena, how: str, verb: str) -> None:
     setting = f"export SIGNOFF_HOME='{arena.home}' SIGNOFF_CONFIG=/nonexistent; "
     arena.attack(setting + how.format(verb))
     assert (arena.loot / "code").read_text().strip() == "2"
-    assert (
-        "of an attempt" in (arena.loot / "out").read_text()
-        or "inside an attempt" in (arena.loot / "out").read_text()
-        or "driving a run" in (arena.loot / "out").read_text()
-    )
+    said = (arena.loot / "out").read_text()
+    reasons = ("inside an attempt", "is part of an attempt", "is driving a run")
+    assert any(reason in said for reason in reasons), said
     assert len(arena.entries(Kind.PLAN_APPROVED)) == 1
     assert arena.entries(Kind.RUN_FINISHED) == []
 
@@ -91,7 +88,6 @@ def test_an_agent_cannot_waive_its_own_step(tmp_path: Path) -> None:
 FORGERIES: dict[str, str] = {
     "a step.done without any proof": """
 seq, head = db.execute("SELECT seq, hash FROM chains").fetchone()
-row = list(db.execute("SELECT * FROM entries ORDER BY seq DESC LIMIT 1").fetchone())
 put(seq + 1, "step.done", {"key": "k", "produced": {}, "carried": False}, "0" * 64)
 """,
     "a whole story with a moved head": """
@@ -112,7 +108,8 @@ import json, sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 names = [r[1] for r in db.execute("PRAGMA table_info(entries)")]
 def put(seq, kind, data, hash_):
-    last = dict(zip(names, db.execute("SELECT * FROM entries ORDER BY seq DESC LIMIT 1").fetchone()))
+    newest = db.execute("SELECT * FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
+    last = dict(zip(names, newest))
     last |= {"seq": seq, "kind": kind, "data": json.dumps(data).encode(), "ref": None}
     last |= {"prev": last["hash"], "hash": hash_}
     marks = ", ".join("?" * len(names))

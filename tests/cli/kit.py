@@ -270,8 +270,8 @@ class Desk:
         """End what is still running, and fail if an agent was left behind."""
         for process in self._running:
             if process.poll() is None:
-                process.kill()
-                process.wait()
+                process.terminate()  # a driver then ends what it started
+                process.wait(timeout=LIMIT_S)
         left = self.processes()
         for pid in left:
             with suppress(ProcessLookupError):

@@ -91,7 +91,7 @@ def test_the_question_of_a_failed_step_carries_its_whole_context(desk: Desk) -> 
           contract:
             echo 'no hole here'; test -e hole
           ledger entry:
-            5
+            6
           output_tail:
             no hole here
           next: signoff answer RUN-1 retry|revise|abort|waive

@@ -67,12 +67,8 @@ def test_a_read_only_folder_of_plans_stops_no_run(desk: Desk) -> None:
     with _mounted("--bind", str(plans), str(plans)):
         subprocess.run(["mount", "-o", "remount,ro,bind", str(plans)], check=True)
         path = str(plans / "PLAN.md")
-        ran = desk.signoff("run", path, "--yes", "--workspace", str(desk.workspace))
-        ran.hides("Traceback", "internal error")
+        desk.signoff("run", path, "--yes", "--workspace", str(desk.workspace)).exits(0)
         assert (plans / "PLAN.md").read_text() == before
-        assert ran.code in (0, 3), ran
-        if ran.code == 3:
-            ran.shows("read-only", "next: ")
         desk.signoff("new", "x", cwd=plans).fails(3, "is read-only", hint="make it writable")
 
 
@@ -118,9 +114,7 @@ def test_a_workspace_deleted_by_the_agent_is_told_and_nothing_is_accepted(desk: 
     desk.agent(f"cd /; rm -rf {place}").plan(step("Dig", "test -s hole", on_fail="escalate"))
     arguments = ("run", "PLAN.md", "--yes", "--workspace", str(place), "--role")
     role = f"coder=bash {desk.agents / 'coder.sh'}"
-    ran = desk.signoff(*arguments, role).hides("Traceback", "internal error")
-    assert ran.code in (3, 6), ran
-    ran.shows("next: ")
+    desk.signoff(*arguments, role).fails(3, "workspace `DESK/site`", "No such file or directory")
     assert "step.done" not in desk.kinds()
     desk.signoff(*arguments, role).fails(3, "the workspace `DESK/site` is not a folder")
 

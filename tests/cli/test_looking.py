@@ -170,7 +170,7 @@ def test_a_ledger_that_was_tampered_with_is_not_trusted(built: Desk, forge: obje
 
 def test_diff_shows_the_plan_against_its_pin_and_the_work(built: Desk) -> None:
     shown = built.about_plan("diff").exits(0)
-    shown.shows("content DIGEST → DIGEST: 1 file differs", "added ground", "+firm")
+    shown.shows("content DIGEST → DIGEST: 1 file changed", "added ground", "+firm")
     built.edit_plan("It is level", "It is flat")
     built.about_plan("diff").exits(0).shows("-1. It is level", "+1. It is flat")
     document = built.about_plan("diff", "--json").exits(0).json
