@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,6 +36,10 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, action="append", help="this part; repeatable")
     given = parser.parse_args()
     shown = []
+    busy, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if busy > cores:
+        note = f"load {busy:.0f} on {cores} cores: seconds are too long, ratios too noisy"
+        print(f"note: {note}", file=sys.stderr)
     if not given.json:
         print(heading(), flush=True)
     for line in measure(given.only or list(PARTS), QUICK if given.quick else Sizes()):

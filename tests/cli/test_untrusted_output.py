@@ -10,7 +10,7 @@ from tests.cli.plans import step
 # Title, clear screen, bell, backspaces, carriage return, C1, bidi override, NUL, invalid UTF-8.
 NASTY = (
     r"\033]0;owned\007\033[2J\033[31mall green\033[0m\b\b\b\rSIGNED OFF\n"
-    r"\302\233 31m\342\200\256txt.exe\000\377\n"
+    r"\302\233 31m\342\200\256txt.exe\177\000\377\n"
 )
 
 
@@ -29,11 +29,9 @@ def test_no_control_byte_of_agent_or_contract_reaches_any_output(desk: Desk) -> 
     inbox = desk.signoff("inbox").exits(0).is_plain()
     inbox.shows("\\x1b[2J", "\\x0dSIGNED OFF", "\\x9b", "\\u202e", "\\x00")
     for arguments in (("status", "PLAN.md"), ("log", "PLAN.md"), ("inbox",)):
-        desk.signoff("--json", *arguments).is_plain()
-    assert (
-        "\x1b" not in desk.attempts()[1].prompt
-        and "\\x1b[31mall green" in desk.attempts()[1].prompt
-    )
+        assert desk.signoff("--json", *arguments).is_plain().stdout.isascii()
+    prompt = desk.attempts()[1].prompt
+    assert "\\x1b[31mall green" in prompt and "\x1b[31m" not in prompt
     desk.answer("abort")
     desk.run().exits(1).is_plain()
     desk.about_plan("audit").exits(1).is_plain()

@@ -12,7 +12,7 @@ import pytest
 from tests.crash.scene import Scene
 from tests.postgres import DATABASES
 
-FEW_KILLS, MANY_KILLS, KILLS_EACH = 32, 4_000, 8
+FEW_KILLS, MANY_KILLS, KILLS_EACH = 24, 4_000, 6
 
 MakeScene = Callable[..., Scene]
 

@@ -16,10 +16,10 @@ HANG_ONCE = '[ -e "$life/hung" ] || { : > "$life/hung"; exec TAIL -f "$life/jour
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_agent_is_ended_and_its_step_is_resumed(
-    make_scene: MakeScene, ledger_url: str | None, number: signal.Signals
+    make_scene: MakeScene, number: signal.Signals
 ) -> None:
     agent = AGENT.replace("sleep PACE\n", HANG_ONCE)
-    scene = make_scene(database_url=ledger_url, agent_text=agent)
+    scene = make_scene(agent_text=agent)
     running = scene.start_run()
     running.until((scene.life / "hung").exists)
     running.process.send_signal(number)
@@ -49,7 +49,7 @@ def test_a_run_of_quick_steps_hears_ctrl_c(make_scene: MakeScene) -> None:
     rooms = "\n".join(f"room{n}" for n in range(400))
     (scene.workspace / "list.txt").write_text(rooms)
     running = scene.start_run()
-    running.until(lambda: len(running.entries()) > 20)
+    running.until(lambda: running.acknowledged() > 20)
     running.process.send_signal(signal.SIGINT)
     interrupted = running.end()
     assert interrupted.code == 130, interrupted
@@ -62,7 +62,7 @@ def _with_slow_roof_check(make_scene: MakeScene) -> Scene:
     check = (
         f"test -s roof.txt || exit 1\n"
         f"test -e {scene.life}/judging || {{ touch {scene.life}/judging;"
-        f" tail -f {scene.life}/journal; }}\ntest -s roof.txt"
+        f" tail -f {scene.life}/journal > /dev/null; }}\ntest -s roof.txt"
     )
     scene.plan.write_text(PLAN.replace("test -s roof.txt\n", f"{check}\n", 1))
     return scene

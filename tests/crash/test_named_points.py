@@ -13,7 +13,7 @@ from tests.crash.scene import PLAN, Scene
 
 ON_THE_WAY = [point for point in CrashPoint if point is not CrashPoint.ESCALATED]
 # The same points, later: in the middle of the list, in the repair, at the end of the sweep.
-LATER = ["attempt-started:4", "agent-ended:6", "verdict-appended:9", "projected:12"]
+LATER = ["agent-ended:6", "verdict-appended:9"]
 
 
 @pytest.mark.parametrize("point", ON_THE_WAY)

@@ -15,10 +15,8 @@ AT_ONCE = 8
 WAIT_FOR_GO = 'until [ -e "$life/go" ]; do sleep 0.02; done\n'
 
 
-def test_a_second_run_of_the_plan_is_told_who_holds_it(
-    make_scene: MakeScene, ledger_url: str | None
-) -> None:
-    scene = _waiting_scene(make_scene, ledger_url)
+def test_a_second_run_of_the_plan_is_told_who_holds_it(make_scene: MakeScene) -> None:
+    scene = _waiting_scene(make_scene)
     first = scene.start_run()
     first.until(lambda: scene.journal() != [])
     second = scene.run()
@@ -29,7 +27,7 @@ def test_a_second_run_of_the_plan_is_told_who_holds_it(
 
 
 def test_a_second_plan_in_the_workspace_is_told_who_holds_it(make_scene: MakeScene) -> None:
-    scene = _waiting_scene(make_scene, None)
+    scene = _waiting_scene(make_scene)
     other = scene.folder / "OTHER.md"
     other.write_text(PLAN)
     first = scene.start_run()
@@ -44,7 +42,7 @@ def test_a_second_plan_in_the_workspace_is_told_who_holds_it(make_scene: MakeSce
 
 def test_a_killed_driver_holds_nothing(make_scene: MakeScene) -> None:
     """Its agent is still alive, and would keep a lock that children inherit."""
-    scene = _waiting_scene(make_scene, None)
+    scene = _waiting_scene(make_scene)
     first = scene.start_run()
     first.until(lambda: scene.journal() != [])
     first.process.kill()
@@ -54,10 +52,8 @@ def test_a_killed_driver_holds_nothing(make_scene: MakeScene) -> None:
     assert_sound(scene, [killed], scene.run())
 
 
-def test_of_eight_runs_at_once_exactly_one_drives(
-    make_scene: MakeScene, ledger_url: str | None
-) -> None:
-    scene = _waiting_scene(make_scene, ledger_url)
+def test_of_eight_runs_at_once_exactly_one_drives(make_scene: MakeScene) -> None:
+    scene = _waiting_scene(make_scene)
     racers = [scene.start_run() for _ in range(AT_ONCE)]
     losers = [racer.end() for racer in _all_but_one(racers)]
     (scene.life / "go").touch()
@@ -81,7 +77,7 @@ def test_eight_runs_share_one_new_home(
 
 def test_a_driver_that_was_stopped_and_overtaken_is_fenced_out(make_scene: MakeScene) -> None:
     """As when a machine sleeps: the locks of its home are gone, another one drives on."""
-    scene = _waiting_scene(make_scene, None)
+    scene = _waiting_scene(make_scene)
     sleeper = scene.start_run()
     sleeper.until(lambda: scene.journal() != [])
     sleeper.process.send_signal(signal.SIGSTOP)
@@ -91,13 +87,14 @@ def test_a_driver_that_was_stopped_and_overtaken_is_fenced_out(make_scene: MakeS
     overtaker = scene.run()
     sleeper.process.send_signal(signal.SIGCONT)
     overtaken = sleeper.end()
-    assert overtaken.code == 5, overtaken
+    # Conflict, unless it first learns that the other one has finished the run.
+    assert overtaken.code in (0, 5), overtaken
     assert_sound(scene, [overtaken], overtaker)
 
 
-def _waiting_scene(make_scene: MakeScene, ledger_url: str | None) -> Scene:
+def _waiting_scene(make_scene: MakeScene) -> Scene:
     agent = AGENT.replace("sleep PACE\n", WAIT_FOR_GO)
-    return make_scene(database_url=ledger_url, agent_text=agent)
+    return make_scene(agent_text=agent)
 
 
 def _all_but_one(racers: list[Running]) -> list[Running]:

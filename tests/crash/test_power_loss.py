@@ -64,7 +64,7 @@ def _cut_the_power(scene: Scene, chance: random.Random) -> list[dict[str, object
     """Freeze the driver, copy the home, kill everything, and put the copy in its place."""
     running = scene.start_run()
     wanted = chance.randint(2, 20)
-    running.until(lambda: len(running.entries()) >= wanted)
+    running.until(lambda: running.acknowledged() >= wanted)
     running.process.send_signal(signal.SIGSTOP)
     copy = scene.folder / "copy"
     shutil.copytree(scene.home, copy)

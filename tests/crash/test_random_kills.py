@@ -59,8 +59,8 @@ def _strike(scene: Scene, running: Running, chance: random.Random) -> Ended:
             time.sleep(0.005)
     else:
         entries = chance.randint(1, MOST_ENTRIES)
-        while running.process.poll() is None and len(running.entries()) < entries:
-            time.sleep(0.002)
+        while running.process.poll() is None and running.acknowledged() < entries:
+            time.sleep(0.004)
         time.sleep(chance.uniform(0.0, LONGEST_PAUSE_S))
     _kill(scene, running, chance.choice([*Victims]))
     return running.end()

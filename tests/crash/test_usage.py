@@ -7,25 +7,20 @@ import signal
 import pytest
 
 from tests.crash.conftest import MakeScene
-from tests.crash.scene import ATTEMPTS, TOKENS_EACH, Scene
+from tests.crash.scene import ATTEMPTS, TOKENS_EACH, USD_EACH, Scene
 
 
-@pytest.mark.parametrize(
-    ("point", "lost"), [("agent-ended", 1), ("attempt-finished", 0), ("attempt-started", 0)]
-)
-def test_usage_reported_before_a_kill_is_counted_once(
-    make_scene: MakeScene, point: str, lost: int
-) -> None:
-    """`lost` attempts had already cost something; the repeated one costs again."""
+def test_usage_reported_before_a_kill_is_counted_once(make_scene: MakeScene) -> None:
+    """The lost attempt had cost something; the repeated one costs again."""
     scene = make_scene()
-    killed = scene.run(crash_at=f"{point}:2")
+    killed = scene.run(crash_at="agent-ended:2")
     assert killed.code == -signal.SIGKILL, killed
     ended = scene.run()
     assert ended.code == 0, ended
-    worked = sum(ATTEMPTS.values()) + lost
+    worked = sum(ATTEMPTS.values()) + 1
     assert len(scene.journal()) == worked
     assert ended.report["spent"]["tokens"] == worked * TOKENS_EACH
-    assert ended.report["spent"]["usd"] == pytest.approx(worked * 0.25)
+    assert ended.report["spent"]["usd"] == pytest.approx(worked * USD_EACH)
     again = scene.command("status", "--json")
     assert again.json["spent"] == ended.report["spent"]
 

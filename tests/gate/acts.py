@@ -145,6 +145,11 @@ def perform(ledger: Scribe, act: Act) -> None:
     ACTS[act.name](ledger, act)
 
 
+def untouched(ledger: Scribe, subject: str) -> bool:
+    """Whether no work of this run was judged: only then does a run carry a step."""
+    return ledger.record(subject).latest is None
+
+
 def _subject(ledger: Scribe, pick: int) -> str:
     subjects = subjects_of(ledger.plan)
     return subjects[pick % len(subjects)]
@@ -163,7 +168,8 @@ def _provisional_verdict(ledger: Scribe, act: Act) -> None:
 def _done(ledger: Scribe, act: Act) -> None:
     """Whether or not anything stands behind it."""
     subject = _subject(ledger, act.pick)
-    ledger.done(subject, snapshot=act.snapshot, run=act.run, carried=act.flag)
+    if untouched(ledger, subject) or not act.flag:
+        ledger.done(subject, snapshot=act.snapshot, run=act.run, carried=act.flag)
 
 
 def _done_with_foreign_key(ledger: Scribe, act: Act) -> None:
@@ -188,7 +194,7 @@ def write_nearly(ledger: Scribe, subject: str, which: int) -> None:
                 run=wrong.run,
                 provisional=wrong.provisional,
             )
-        else:
+        elif untouched(ledger, subject) or not wrong.carried:
             ledger.done(subject, snapshot=wrong.snapshot, run=wrong.run, carried=wrong.carried)
 
 
@@ -276,7 +282,7 @@ def _ended(ledger: Scribe, act: Act) -> None:
 def _repeat(ledger: Scribe, act: Act) -> None:
     """The same entry once more, further down the chain."""
     once = (Kind.STEP_EXPANDED, Kind.STEP_LISTED, Kind.STEP_WAIVED)
-    known = [e for e in ledger.entries if e.kind not in once]
+    known = [e for e in ledger.entries if e.kind not in once and not e.data.get("carried")]
     if known:
         old = known[act.other % len(known)]
         ledger.write(old.kind, old.data, old.step, attempt=old.attempt, run=old.run)

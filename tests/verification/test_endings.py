@@ -100,11 +100,10 @@ def test_what_a_kept_contract_leaves_running_is_killed_and_counted(court: Courtr
     assert verdict.leftovers_killed == 1
 
 
-@pytest.mark.parametrize("ending", [e for e in Ending if e is not Ending.EXITED])
+# A cancelled judging raises before anything is compared, see below.
+@pytest.mark.parametrize("ending", sorted(set(Ending) - {Ending.EXITED, Ending.CANCELLED}))
 def test_no_ending_but_an_exit_can_be_kept(ending: Ending) -> None:
     observation = Observation(ending, 0, None, 0.1, _NOTHING, _NOTHING)
-    if ending is Ending.CANCELLED:
-        return  # the bench raises before anything is compared, see below
     answer = compare(Contract("true"), observation)
     assert answer.result is Result.UNKNOWN
     assert answer.reason is not Reason.HELD

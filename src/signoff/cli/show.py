@@ -30,8 +30,8 @@ def note(text: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """One JSON value on a line of its own."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    """One JSON value on a line of its own; pure ASCII, so that no terminal obeys any of it."""
+    sys.stdout.write(json.dumps(value, default=str).replace("\x7f", "\\u007f") + "\n")
 
 
 def versioned(**body: Any) -> dict[str, Any]:

@@ -34,6 +34,8 @@ from signoff.verification import output_tail
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
 
+COSTLY_ATTEMPT_S = 1.0
+
 
 class Attempts:
     """dispatch() → budget? → restore protected files → prompt → agent → snapshot → edits?"""
@@ -113,8 +115,9 @@ class Attempts:
             raise Interrupted(f"step {step.id} was interrupted")
         reach(CrashPoint.AGENT_ENDED)
         ended = self._finished(step, attempt, report)
-        # Made durable while its contract runs, or with the verdict; a question is at once.
-        drive.append(*ended, durable=len(ended) > 1)
+        # After a power cut a short attempt is cheaper to repeat than every attempt is to sync.
+        costly = report.observation.duration_s >= COSTLY_ATTEMPT_S or report.usage is not None
+        drive.append(*ended, durable=costly or len(ended) > 1)
         reach(CrashPoint.ATTEMPT_FINISHED)
 
     def _started(

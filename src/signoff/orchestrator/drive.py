@@ -69,13 +69,6 @@ class Drive:
 
     def drive(self) -> Outcome | None:
         """Go on until the run is over; None when it waits for a person."""
-        try:
-            return self._go_on()
-        except Interrupted:
-            self.mission.ledger.settle()
-            raise
-
-    def _go_on(self) -> Outcome | None:
         self.catch_up()
         edits = self._attempts.notice_edits() if self.state.outcome is None else []
         if edits:
@@ -89,7 +82,6 @@ class Drive:
             if isinstance(action, Wait):
                 if self.catch_up():
                     continue
-                self.mission.ledger.settle()
                 self.project(now=True)
                 return None
             self._perform[type(action)](action)

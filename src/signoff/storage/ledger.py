@@ -29,7 +29,6 @@ from signoff.storage.chain import (
 from signoff.storage.engine import Database, Duplicate, Row
 from signoff.storage.failures import StorageCause, storage_failed
 from signoff.storage.records import ChainReport, Fence, Holder, PlanRecord, RunRecord, utc_now
-from signoff.storage.schema import WRITE_SETTLED
 
 _PAGE = 500
 _BEFORE_ALL = -(2**63)
@@ -66,7 +65,6 @@ class Ledger:
 
     def __init__(self, database: Database):
         self._db = database
-        self._unsettled = False
 
     def append(
         self,
@@ -97,16 +95,7 @@ class Ledger:
                 entries.append(self._insert(plan, seq, at, draft, prev))
                 prev = entries[-1].hash
             self._db.execute(_MOVE_HEAD, seq, at, prev, plan)
-        self._unsettled = not durable
         return tuple(entries)
-
-    def settle(self) -> None:
-        """Make durable what was appended without waiting; for when the wait costs nobody time."""
-        if self._unsettled:
-            with self._db.transaction():
-                # Something must change: a database does not sync a commit that changed nothing.
-                self._db.execute(WRITE_SETTLED, utc_now())
-            self._unsettled = False
 
     def entries(self, plan: str, *, after: int = 0, run: str | None = None) -> Iterator[Entry]:
         """The entries in order, read in pages: no cursor stays open, appending meanwhile is fine.

@@ -28,9 +28,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
 VERSION = len(MIGRATIONS)
 
 READ_VERSION = "SELECT value FROM meta WHERE key = 'schema'"
-_WRITE_META = (
-    "INSERT INTO meta (key, value) VALUES ('{}', ?)"
+WRITE_VERSION = (
+    "INSERT INTO meta (key, value) VALUES ('schema', ?)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
-WRITE_VERSION = _WRITE_META.format("schema")
-WRITE_SETTLED = _WRITE_META.format("settled")

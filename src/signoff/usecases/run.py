@@ -242,7 +242,7 @@ def _mission(
     bench = Bench(
         pins.search_path,
         site.environ,
-        lambda: _settled_and_cancelled(site, options),
+        options.cancelled,
         on_output=lambda chunk: reporter.tell(Output(chunk)),
     )
     return Mission(
@@ -267,12 +267,6 @@ def _mission(
         cancelled=options.cancelled,
         make_room=site.home.drop_reserve,
     )
-
-
-def _settled_and_cancelled(site: Site, options: RunOptions) -> bool:
-    """Asked now and then while a contract runs: waiting for the disk costs no time then."""
-    site.ledger.settle()
-    return options.cancelled()
 
 
 def _report(site: Site, place: PlanPlace, outcome: Outcome | None) -> RunReport:

@@ -83,7 +83,7 @@ class Judge:
         variables = {n: self.bench.environ[n] for n in case.contract.env if n in self.bench.environ}
         return EvidenceKey(
             contract=case.contract,
-            pins=self.pins.plan_digest,
+            pins=self.pins.digest,
             snapshot=content.digest,
             environment=content.environment,
             workspace=str(self.root),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from signoff.domain.digests import canonical_json, digest_of
@@ -28,7 +29,7 @@ class Pins:
     protected: Mapping[str, str]
     steering: Mapping[str, Mapping[str, str]]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The digest of all of it; part of every evidence key."""
         return digest_of(asdict(self))
