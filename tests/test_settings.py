@@ -248,3 +248,19 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -
         file.truncate(LARGEST_FILE + 1)
     with pytest.raises(ConfigInvalid, match="larger than"):
         load_settings(tmp_path, {"SIGNOFF_CONFIG": str(tmp_path / "none")})
+
+
+@pytest.mark.parametrize("value", ["true", "nan", "inf"])
+def test_a_timeout_must_be_a_number_of_seconds(tmp_path: Path, value: str) -> None:
+    text = f"[roles.a]\ncommand = 'x'\ntimeout_s = {value}\n"
+    (tmp_path / "signoff.toml").write_text(text, "utf-8")
+    with pytest.raises(ConfigInvalid, match="positive number"):
+        load_settings(tmp_path, {"SIGNOFF_CONFIG": str(tmp_path / "none")})
+
+
+@pytest.mark.parametrize("line", ["database = 5", "vault = ['a']", "database = ''"])
+def test_database_and_vault_must_be_text(tmp_path: Path, line: str) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(line + "\n", "utf-8")
+    with pytest.raises(ConfigInvalid, match="must be a text"):
+        load_settings(None, {"SIGNOFF_CONFIG": str(own)})

@@ -105,8 +105,8 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
     return Settings(
         roles={**_roles(own, str(own_path)), **_roles(shared, repository_file)},
         policy=_strictest(_policy(own, str(own_path)), _policy(shared, repository_file)),
-        database_url=environ.get(DATABASE_VARIABLE) or own.get("database"),
-        vault=own.get("vault"),
+        database_url=environ.get(DATABASE_VARIABLE) or _text(own, "database", str(own_path)),
+        vault=_text(own, "vault", str(own_path)),
         auto_approve=_boolean(own, "auto_approve", str(own_path)),
     )
 
@@ -193,7 +193,7 @@ def _role(name: str, table: Any, where: str) -> Role:
     if not isinstance(command, str) or not command.strip():
         raise ConfigInvalid(f"`{place}` has no `command`")
     timeout_s = table.get("timeout_s")
-    if timeout_s is not None and (not isinstance(timeout_s, int | float) or timeout_s <= 0):
+    if timeout_s is not None and not _is_positive(timeout_s):
         raise ConfigInvalid(f"`{place}`: `timeout_s` must be a positive number of seconds")
     env = table.get("env", [])
     if not isinstance(env, list) or not all(isinstance(item, str) for item in env):
@@ -224,6 +224,18 @@ def _policy(data: Mapping[str, Any], where: str) -> Policy:
 def _strictest(one: Policy, other: Policy) -> Policy:
     names = Policy.__dataclass_fields__
     return Policy(**{name: getattr(one, name) or getattr(other, name) for name in names})
+
+
+def _is_positive(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 < value < float("inf")
+
+
+def _text(table: Mapping[str, Any], name: str, where: str) -> str | None:
+    value = table.get(name)
+    if value is not None and (not isinstance(value, str) or not value):
+        raise ConfigInvalid(f"`{where}`: `{name}` must be a text")
+    return value
 
 
 def _boolean(table: Mapping[str, Any], name: str, where: str) -> bool:

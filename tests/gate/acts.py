@@ -145,11 +145,6 @@ def perform(ledger: Scribe, act: Act) -> None:
     ACTS[act.name](ledger, act)
 
 
-def untouched(ledger: Scribe, subject: str) -> bool:
-    """Whether no work of this run was judged: only then does a run carry a step."""
-    return ledger.record(subject).latest is None
-
-
 def _subject(ledger: Scribe, pick: int) -> str:
     subjects = subjects_of(ledger.plan)
     return subjects[pick % len(subjects)]
@@ -165,11 +160,21 @@ def _provisional_verdict(ledger: Scribe, act: Act) -> None:
     ledger.verdict(subject, phase=act.phase, snapshot=act.snapshot, provisional=True)
 
 
+def _misfiled_verdict(ledger: Scribe, act: Act) -> None:
+    """A verdict about one subject, written down under another."""
+    kept = [e for e in ledger.entries if e.kind is Kind.VERDICT]
+    if kept:
+        verdict = kept[act.other % len(kept)]
+        subject = _subject(ledger, act.pick)
+        ledger.write(Kind.VERDICT, verdict.data, subject)
+        done = {"key": verdict.data["key"], "step_digest": "", "carried": act.flag}
+        ledger.write(Kind.STEP_DONE, done, subject)
+
+
 def _done(ledger: Scribe, act: Act) -> None:
     """Whether or not anything stands behind it."""
     subject = _subject(ledger, act.pick)
-    if untouched(ledger, subject) or not act.flag:
-        ledger.done(subject, snapshot=act.snapshot, run=act.run, carried=act.flag)
+    ledger.done(subject, snapshot=act.snapshot, run=act.run, carried=act.flag)
 
 
 def _done_with_foreign_key(ledger: Scribe, act: Act) -> None:
@@ -194,7 +199,7 @@ def write_nearly(ledger: Scribe, subject: str, which: int) -> None:
                 run=wrong.run,
                 provisional=wrong.provisional,
             )
-        elif untouched(ledger, subject) or not wrong.carried:
+        else:
             ledger.done(subject, snapshot=wrong.snapshot, run=wrong.run, carried=wrong.carried)
 
 
@@ -208,8 +213,7 @@ def _nearly_waive(ledger: Scribe, act: Act) -> None:
     choice = Choice.RETRY if wrong == 2 else Choice.WAIVE
     if wrong != 3:
         ledger.answer(question, choice, run=EARLIER_RUN if wrong == 4 else RUN)
-    if not ledger.record(subject).waived:
-        ledger.waived(subject, question)
+    ledger.waived(subject, question)
 
 
 def _settle(ledger: Scribe, act: Act) -> None:
@@ -247,9 +251,7 @@ def _answer(ledger: Scribe, act: Act) -> None:
 
 def _waived(ledger: Scribe, act: Act) -> None:
     """Whether or not a person said so."""
-    subject = _subject(ledger, act.pick)
-    if not ledger.record(subject).waived:
-        ledger.waived(subject, act.question, run=act.run)
+    ledger.waived(_subject(ledger, act.pick), act.question, run=act.run)
 
 
 def _waive(ledger: Scribe, act: Act) -> None:
@@ -257,18 +259,12 @@ def _waive(ledger: Scribe, act: Act) -> None:
 
 
 def _listed(ledger: Scribe, act: Act) -> None:
-    for each in ledger.plan.steps:
-        if each.for_each is not None and not ledger.state.schedule.parents().get(each.id):
-            ledger.listed(each.id, *ITEMS[: act.pick % 3])
+    ledger.listed(_subject(ledger, act.pick), *ITEMS[: act.other % 3])
 
 
 def _expanded(ledger: Scribe, act: Act) -> None:
-    """As the harness expands: what was listed first, and something, is always part of it."""
-    for each in ledger.plan.steps:
-        if each.for_each is not None and ledger.state.schedule.has(each.id):
-            listed = ledger.record(each.id).listed or ()
-            items = dict.fromkeys((*listed, *ITEMS[: 1 + act.pick % 2]))
-            ledger.expanded(each.id, *items)
+    """Of a list or of what is none, for the first time or again, with or without items."""
+    ledger.expanded(_subject(ledger, act.pick), *ITEMS[: act.other % 3])
 
 
 def _failed(ledger: Scribe, act: Act) -> None:
@@ -281,16 +277,15 @@ def _ended(ledger: Scribe, act: Act) -> None:
 
 def _repeat(ledger: Scribe, act: Act) -> None:
     """The same entry once more, further down the chain."""
-    once = (Kind.STEP_EXPANDED, Kind.STEP_LISTED, Kind.STEP_WAIVED)
-    known = [e for e in ledger.entries if e.kind not in once and not e.data.get("carried")]
-    if known:
-        old = known[act.other % len(known)]
+    if ledger.entries:
+        old = ledger.entries[act.other % len(ledger.entries)]
         ledger.write(old.kind, old.data, old.step, attempt=old.attempt, run=old.run)
 
 
 ACTS: dict[str, Callable[[Scribe, Act], None]] = {
     "verdict": _verdict,
     "provisional verdict": _provisional_verdict,
+    "misfiled verdict": _misfiled_verdict,
     "done": _done,
     "done with foreign key": _done_with_foreign_key,
     "nearly settle": _nearly_settle,

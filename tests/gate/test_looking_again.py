@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from signoff.domain.escalation import Cause, Choice
+from signoff.domain.plan import Effects, RedFirst
 from signoff.domain.verdict import Phase, Result
 from signoff.gate import Dispatch, Judge, next_action
 from signoff.settings import Policy
-from tests.gate.scribe import Scribe, step
+from tests.gate.scribe import Scribe, contract, step
 
 
 def used_up() -> Scribe:
@@ -40,3 +41,14 @@ def test_the_attempt_after_looking_again_counts_as_usual() -> None:
     ledger.finished("1", 2)
     ledger.verdict("1", Result.BROKEN)
     assert ledger.record("1").failures == 1
+
+
+def test_a_contract_that_reaches_outside_is_not_judged_before_the_work() -> None:
+    ledger = Scribe(step("1", judged=contract(effects=Effects.EXTERNAL)))
+    assert next_action(ledger.state, Policy()) == Dispatch(ledger.plan.steps[0], 1)
+
+
+def test_a_plan_can_insist_on_red_first_for_a_contract_that_reaches_outside() -> None:
+    judged = contract(effects=Effects.EXTERNAL, red_first=RedFirst.REQUIRED)
+    ledger = Scribe(step("1", judged=judged))
+    assert next_action(ledger.state, Policy()) == Judge(ledger.plan.steps[0], Phase.BEFORE, None)

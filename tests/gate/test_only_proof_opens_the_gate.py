@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from signoff.domain.ledger import Kind
-from signoff.domain.plan import Plan
+from signoff.domain.plan import Contract, Plan, RedFirst
 from signoff.domain.verdict import Phase
 from signoff.gate import Gate, RunState, evaluate
 from tests.gate.acts import (
@@ -24,7 +25,7 @@ from tests.gate.acts import (
     write_nearly,
 )
 from tests.gate.oracle import Oracle
-from tests.gate.scribe import BEFORE_NOW, NOW, RUN, Scribe, step
+from tests.gate.scribe import BEFORE_NOW, NOW, RUN, Scribe, contract, step
 
 CONTENTS = (NOW, BEFORE_NOW, None)
 TRICKS = (
@@ -33,6 +34,7 @@ TRICKS = (
     "nearly waive",
     "verdict",
     "provisional verdict",
+    "misfiled verdict",
     "done",
     "done with foreign key",
     "restored",
@@ -40,6 +42,8 @@ TRICKS = (
     "answer",
     "waived",
     "ended",
+    "expanded",
+    "listed",
     "repeat",
 )
 BEARING = (Kind.VERDICT, Kind.STEP_DONE, Kind.ESCALATION_ANSWERED, Kind.STEP_WAIVED)
@@ -86,10 +90,13 @@ def claims_hold(ledger: Scribe) -> None:
         assert (report.gate is Gate.OPEN_WITH_WAIVERS) <= bool(report.waived)
 
 
-def test_nothing_that_lacks_one_detail_opens_the_gate_alone_or_after_another() -> None:
+@pytest.mark.parametrize("judged", [contract(), contract(red_first=RedFirst.REQUIRED)])
+def test_nothing_that_lacks_one_detail_opens_the_gate_alone_or_after_another(
+    judged: Contract,
+) -> None:
     every = range(len(NEARLY_SETTLED))
     for first, second in product(every, repeat=2):
-        ledger = Scribe(step("1"), step("2"))
+        ledger = Scribe(step("1", judged=judged), step("2"))
         ledger.settle("2")
         write_nearly(ledger, "1", first)
         assert ledger.gate().gate is Gate.SHUT, NEARLY_SETTLED[first]

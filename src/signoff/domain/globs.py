@@ -26,6 +26,11 @@ def has_wildcard(pattern: str) -> bool:
     return any(c in pattern for c in "*?[")
 
 
+def literal(path: str) -> str:
+    """A pattern that covers exactly this path (and what lies below it)."""
+    return re.sub(r"[*?[]", r"[\g<0>]", path)
+
+
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re.Pattern[str]:
     text = pattern.removeprefix("./").rstrip("/")
@@ -50,7 +55,18 @@ def _next_piece(text: str, i: int) -> tuple[str, int]:
         return r"[^/]", i + 1
     end = text.find("]", i + 2) if char == "[" else -1
     if end != -1:
-        body = text[i + 1 : end].replace("\\", r"\\")
+        body = text[i + 1 : end].replace("\\", r"\\").replace("[", r"\[")
         negated = body.startswith(("!", "^"))
-        return f"[{'^/' if negated else ''}{body[1:] if negated else body}]", end + 1
+        piece = f"[{'^/' if negated else ''}{body[1:] if negated else body}]"
+        if _is_class(piece):
+            return piece, end + 1
     return re.escape(char), i + 1
+
+
+def _is_class(piece: str) -> bool:
+    """A range such as `[z-a]` is none; its bracket then stands for itself."""
+    try:
+        re.compile(piece)
+    except re.error:
+        return False
+    return True

@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from signoff.domain.digests import digest_of
+from signoff.domain.globs import literal
 
 DEFAULT_CONTRACT_TIMEOUT_S = 60.0
 DEFAULT_STEP_TIMEOUT_S = 600.0
@@ -273,22 +274,39 @@ def _with_item(step: Step, item: str, quote: bool) -> Step:
     def fill(text: str) -> str:
         return text.replace("{item}", item)
 
+    def fill_globs(globs: tuple[str, ...]) -> tuple[str, ...]:
+        # An agent can name a file `*`: an item stands for itself, never for other files.
+        return tuple(glob.replace("{item}", literal(item)) for glob in globs)
+
     contract = step.contract
     if contract is not None:
         shown = _shell_quote(item) if quote else item
-        contract = replace(contract, command=contract.command.replace("{item}", shown))
+        contract = replace(
+            contract,
+            command=contract.command.replace("{item}", shown),
+            expectations=tuple(_expecting(e, item) for e in contract.expectations),
+            writes=fill_globs(contract.writes),
+            may_change=fill_globs(contract.may_change),
+        )
     return replace(
         step,
         id=f"{step.id}[{item}]",
         title=fill(step.title),
         task=fill(step.task),
         contract=contract,
-        produces=tuple(fill(p) for p in step.produces),
-        protects=tuple(fill(p) for p in step.protects),
+        produces=fill_globs(step.produces),
+        protects=fill_globs(step.protects),
         subscriptions=tuple(replace(s, target=fill(s.target)) for s in step.subscriptions),
         for_each=None,
         item=item,
         parent=step.id,
+    )
+
+
+def _expecting(expectation: Expectation, item: str) -> Expectation:
+    value = expectation.value
+    return replace(
+        expectation, value=value.replace("{item}", item) if isinstance(value, str) else value
     )
 
 

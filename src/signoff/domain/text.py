@@ -40,7 +40,7 @@ def tail(text: str, limit: int) -> str:
     """The last `limit` characters, from a line start where possible, saying what was cut."""
     if len(text) <= limit:
         return text
-    cut = text[-limit:]
+    cut = text[len(text) - limit :]
     newline = cut.find("\n")
     if 0 <= newline < len(cut) // 2:
         cut = cut[newline + 1 :]

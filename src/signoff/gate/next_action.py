@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from signoff.domain.escalation import Cause, Outcome
-from signoff.domain.plan import RedFirst, Step, Then
+from signoff.domain.plan import Contract, Effects, RedFirst, Step, Then
 from signoff.domain.verdict import Phase
 from signoff.gate.state import Record, RunState
 from signoff.settings import Policy
@@ -141,6 +141,13 @@ def _action_for(step: Step, record: Record, state: RunState, policy: Policy) -> 
     return Dispatch(step, record.attempts + 1)
 
 
+def _looks_first(contract: Contract) -> bool:
+    """A contract that reaches outside is judged once, unless the plan insists on red first."""
+    if contract.effects is Effects.EXTERNAL:
+        return contract.red_first is RedFirst.REQUIRED
+    return contract.red_first is not RedFirst.OFF
+
+
 def _action_before_first_attempt(
     step: Step, record: Record, state: RunState, policy: Policy
 ) -> Action | None:
@@ -149,7 +156,7 @@ def _action_before_first_attempt(
     known = step.digest in state.history
     if contract is None:
         return None
-    if record.before is None and (known or contract.red_first is not RedFirst.OFF):
+    if record.before is None and (known or _looks_first(contract)):
         return Judge(step, Phase.BEFORE, None)
     if known and record.held_before:
         return Carry(step)

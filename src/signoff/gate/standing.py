@@ -75,7 +75,7 @@ def evaluate(state: RunState, snapshot: str | None) -> GateReport:
     for post, standing in zip(plan.postconditions, posts, strict=True):
         missing.extend(_missing_of_post(post, standing, state.record(post.id)))
     waived = tuple(s.id for s in (*steps, *posts) if s.state is StepState.WAIVED)
-    missing.extend(_missing_of_plan(steps))
+    missing.extend(_missing_of_plan(state, steps))
     return GateReport(_answer(missing, waived), steps, posts, tuple(missing), waived)
 
 
@@ -174,6 +174,8 @@ def _missing_of_post(post: Postcondition, standing: Standing, record: Record) ->
         return []
     if post.contract is None:
         return [Missing(post.id, "it has no contract, so a person must decide", "signoff inbox")]
+    if standing.state is StepState.BLOCKED:
+        return [Missing(post.id, f"it waits for a person ({record.escalation})", "signoff inbox")]
     if record.latest is None:
         return [Missing(post.id, "it was not judged yet", "signoff run")]
     if not record.latest.kept:
@@ -184,7 +186,12 @@ def _missing_of_post(post: Postcondition, standing: Standing, record: Record) ->
     return []
 
 
-def _missing_of_plan(steps: tuple[Standing, ...]) -> list[Missing]:
+def _missing_of_plan(state: RunState, steps: tuple[Standing, ...]) -> list[Missing]:
+    if state.aborted or state.revised:
+        return [Missing("plan", "a person ended this run", "signoff run")]
+    asked = [i for i, entry in state.escalations.items() if entry.step is None]
+    if asked:
+        return [Missing("plan", f"it waits for a person ({asked[0]})", "signoff inbox")]
     if not steps:
         return [Missing("plan", "it has no steps, so nothing can be proved", "signoff verify")]
     if all(s.state is StepState.WAIVED for s in steps):

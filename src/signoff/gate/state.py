@@ -60,8 +60,9 @@ class Record:
 
     @property
     def done(self) -> bool:
-        """Accepted once, and the newest verdict is still kept."""
-        return self.accepted and self.latest is not None and self.latest.kept
+        """Accepted once, the newest verdict is still kept, and nobody is at work on it."""
+        kept = self.latest is not None and self.latest.kept
+        return self.accepted and kept and self.in_flight is None
 
     @property
     def settled(self) -> bool:
@@ -109,11 +110,13 @@ class RunState:
         return self
 
     def apply(self, entry: Entry) -> None:
-        """Fold one entry. Entries of other runs only add to the history."""
+        """Fold one entry, once. Entries of other runs only add to the history."""
+        if entry.seq <= self.seq:
+            return
         self.seq = entry.seq
         if entry.run != self.run:
-            if entry.kind is Kind.STEP_DONE:
-                self.history.add(entry.data.get("step_digest", ""))
+            if entry.kind is Kind.STEP_DONE and entry.data.get("step_digest"):
+                self.history.add(entry.data["step_digest"])
             return
         handler = _HANDLERS.get(entry.kind)
         if handler is not None:
@@ -136,13 +139,21 @@ def _edited(state: RunState, entry: Entry) -> None:
 
 
 def _listed(state: RunState, entry: Entry) -> None:
+    """The first look counts: a later one cannot make an item vanish."""
     step_id = entry.step or ""
-    state.record(step_id).listed = tuple(entry.data["items"])
+    record = state.record(step_id)
+    if record.listed is None:
+        record.listed = tuple(entry.data["items"])
     state.unlisted = [i for i in state.unlisted if i != step_id]
 
 
 def _expanded(state: RunState, entry: Entry) -> None:
-    state.schedule.expand(entry.step or "", tuple(entry.data["items"]))
+    """Counts only for a list that still stands, with every item of the first look."""
+    step_id, items = entry.step or "", tuple(dict.fromkeys(entry.data["items"]))
+    if not state.schedule.has(step_id) or state.schedule.step(step_id).for_each is None:
+        return
+    if items and set(state.record(step_id).listed or ()) <= set(items):
+        state.schedule.expand(step_id, items)
 
 
 def _attempt_started(state: RunState, entry: Entry) -> None:
@@ -150,6 +161,7 @@ def _attempt_started(state: RunState, entry: Entry) -> None:
     record.attempts = entry.attempt or record.attempts + 1
     record.in_flight = record.attempts
     record.unjudged = None
+    _step_back(state, entry.step)
 
 
 def _attempt_finished(state: RunState, entry: Entry) -> None:
@@ -168,7 +180,7 @@ def _attempt_finished(state: RunState, entry: Entry) -> None:
 
 def _verdict(state: RunState, entry: Entry) -> None:
     data = entry.data
-    if data.get("provisional"):
+    if data.get("provisional") or data.get("subject") != entry.step:
         return
     judged = _judged(entry)
     record = state.record(entry.step or "")
@@ -177,8 +189,8 @@ def _verdict(state: RunState, entry: Entry) -> None:
     if judged.kept:
         record.kept_keys.add(judged.key)
     if judged.phase is Phase.BEFORE:
-        record.held_before = judged.kept
-        record.before = judged
+        if record.before is None:
+            record.held_before, record.before = judged.kept, judged
     elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):
         record.latest = judged
         record.unjudged = None
@@ -219,14 +231,19 @@ def _step_done(state: RunState, entry: Entry) -> None:
         return
     if entry.data.get("carried"):
         before = record.before
-        known = entry.data.get("step_digest") in state.history
-        if not (known and before is not None and before.kept and before.key == key):
+        known = entry.step is not None and _digest_of(state, entry.step) in state.history
+        held = before is not None and before.kept and before.key == key
+        if not (known and held and record.latest is None):
             return
         record.latest, record.held_before, record.carried = before, None, True
     elif record.latest is None or record.latest.key != key or not record.latest.kept:
         return
     record.accepted = True
     _remember_produced(state, entry)
+
+
+def _digest_of(state: RunState, step_id: str) -> str | None:
+    return state.schedule.step(step_id).digest if state.schedule.has(step_id) else None
 
 
 def _remember_produced(state: RunState, entry: Entry) -> None:
@@ -258,10 +275,13 @@ def _step_restored(state: RunState, entry: Entry) -> None:
 def _step_waived(state: RunState, entry: Entry) -> None:
     """Counts only when a person answered `waive` to a question about this very step."""
     record = state.record(entry.step or "")
-    record.waived = entry.data.get("escalation") in record.waivers
+    if entry.data.get("escalation") in record.waivers:
+        record.waived = True
 
 
 def _escalation_opened(state: RunState, entry: Entry) -> None:
+    if entry.data["id"] in state.escalations:
+        return
     state.escalations[entry.data["id"]] = entry
     state.escalations_opened += 1
     if entry.step is not None:
@@ -269,10 +289,12 @@ def _escalation_opened(state: RunState, entry: Entry) -> None:
 
 
 def _escalation_answered(state: RunState, entry: Entry) -> None:
-    opened = state.escalations.pop(entry.data["id"], None)
-    if opened is None:
-        return
+    """Counts only for an open question, and only if it offered this choice."""
+    opened = state.escalations.get(entry.data["id"])
     choice = Choice(entry.data["choice"])
+    if opened is None or choice not in opened.data["choices"]:
+        return
+    del state.escalations[entry.data["id"]]
     if opened.step is not None:
         state.record(opened.step).escalation = None
     if choice is Choice.REVISE:
