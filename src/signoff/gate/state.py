@@ -89,6 +89,7 @@ class RunState:
         self.revised = False
         self.outcome: Outcome | None = None
         self.noticed: set[str] = set()
+        self.verdicts: dict[str, Entry] = {}
         self.snapshot: str | None = None
         self.produced: dict[str, dict[str, str]] = {}
         self.moments: list[tuple[int, str, str]] = []
@@ -102,6 +103,10 @@ class RunState:
         if found is None:
             found = self.records[subject] = Record()
         return found
+
+    def find_verdict(self, key: str) -> Entry | None:
+        """The newest verdict of this run with this evidence key."""
+        return self.verdicts.get(key)
 
     def apply_all(self, entries: Iterable[Entry]) -> RunState:
         """Fold several entries; returns itself."""
@@ -183,6 +188,7 @@ def _verdict(state: RunState, entry: Entry) -> None:
     if data.get("provisional") or data.get("subject") != entry.step:
         return
     judged = _judged(entry)
+    state.verdicts[judged.key] = entry
     record = state.record(entry.step or "")
     state.snapshot = judged.snapshot
     state.spent_s += 0.0 if data.get("reused_from") else float(data.get("duration_s", 0.0))

@@ -9,6 +9,7 @@ one that reads the same entries. At most the attempt in flight is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from signoff.domain.escalation import Cause, Outcome
@@ -53,6 +54,8 @@ class Drive:
     def __init__(self, mission: Mission):
         self.mission = mission
         self.state = RunState(mission.plan, mission.run)
+        # Verdicts are reused within a run only, so the fold is all the evidence there is to ask.
+        self.court = replace(mission.judge, evidence=self.state)
         self._last_hash = GENESIS
         self._attempts = Attempts(self)
         self._sweep = FinalSweep(self)
@@ -90,12 +93,12 @@ class Drive:
         """Fold what others appended (answers, most of all); whether there was anything."""
         seq = self.state.seq
         for entry in self.mission.ledger.entries(self.mission.plan_id, after=seq):
-            self._fold(entry)
+            self._fold(entry, intact=entry.hash == entry.expected_hash())
         return self.state.seq != seq
 
-    def _fold(self, entry: Entry) -> None:
+    def _fold(self, entry: Entry, *, intact: bool) -> None:
         """Fold an entry that continues the chain; no other came through the ledger."""
-        if entry.prev != self._last_hash or entry.hash != entry.expected_hash():
+        if entry.prev != self._last_hash or not intact:
             raise LedgerBroken(
                 f"entry {entry.seq} of the ledger does not follow from the one before it",
                 facts={"first_bad": entry.seq},
@@ -121,7 +124,7 @@ class Drive:
             self.catch_up()
         else:
             for entry in entries:
-                self._fold(entry)
+                self._fold(entry, intact=True)  # hashed in this process a moment ago
         for entry in entries:
             self.mission.reporter.tell(Appended(entry))
         return entries
@@ -147,9 +150,7 @@ class Drive:
         assert step.contract is not None, "a plan file's step without contract is never verified"
         self.mission.reporter.tell(Doing(step.id, "judging"))
         guard = self.mission.guards.of_step(step, step.contract, self.state.produced)
-        return self.mission.judge.judge(
-            Case(step.id, step.contract, phase, guard, self.mission.run)
-        )
+        return self.court.judge(Case(step.id, step.contract, phase, guard, self.mission.run))
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""

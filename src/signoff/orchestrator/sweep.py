@@ -83,7 +83,7 @@ class FinalSweep:
         assert kept is not None and step.contract is not None
         drive.mission.reporter.tell(Doing(step.id, "looking for the change that broke it"))
         later = [Moment(label, s) for seq, label, s in drive.state.moments if seq > kept.seq]
-        return find_suspects(drive.mission.judge, step.contract, kept.snapshot, later)
+        return find_suspects(drive.court, step.contract, kept.snapshot, later)
 
     def _postconditions_hold(self, content: str) -> bool:
         drive = self._drive
@@ -107,7 +107,7 @@ class FinalSweep:
         assert post.contract is not None
         drive.mission.reporter.tell(Doing(post.id, "judging"))
         guard = drive.mission.guards.of_postcondition(post, post.contract, drive.state.produced)
-        verdict = drive.mission.judge.judge(
+        verdict = drive.court.judge(
             Case(post.id, post.contract, Phase.SWEEP, guard, drive.mission.run)
         )
         drive.append(drive.verdict_draft(verdict))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from signoff.storage import read_plan_file
 LONGEST_DIFFERENCE = 20_000
 
 
-@dataclass(frozen=True)
+@dataclass
 class PinWatch:
     """Compares what lies there with what was pinned; marks and status do not count."""
 
@@ -24,9 +24,19 @@ class PinWatch:
     plan_text: str
     config_path: Path
     config_text: str
+    _as_pinned: tuple[object, ...] = field(default=(), init=False)
 
     def edited(self) -> tuple[str, str] | None:
         """The digest of what is there instead, and the difference; None when all is as pinned."""
+        states = (_state(self.plan_path), _state(self.config_path))
+        if states == self._as_pinned:
+            return None
+        edit = self._compare()
+        # Only states taken before the comparison vouch for it; an edit is looked at every time.
+        self._as_pinned = states if edit is None else ()
+        return edit
+
+    def _compare(self) -> tuple[str, str] | None:
         plan = self._plan_now()
         config = read_config_text(self.config_path)
         plan_same = plan is not None and _meaning(plan) == self.plan_digest
@@ -45,6 +55,15 @@ class PinWatch:
             return decode(read_plan_file(self.plan_path), str(self.plan_path))
         except (PlanNotFound, PlanUnreadable):
             return None
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What changes whenever a file does; asked for at every step, where reading would cost."""
+    try:
+        seen = path.lstat()
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
 
 
 @lru_cache(maxsize=2)

@@ -47,7 +47,7 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
     site.home.keep_apart(place.workspace)
     rules = read_ignore_rules(place.workspace)
     workspace = open_workspace(site, place, rules, parsed.plan)
-    content = workspace.snapshot()
+    content = workspace.snapshot(durable=True)
     manifest = workspace.manifest(content.digest)
 
     def read(path: str) -> bytes:

@@ -85,12 +85,13 @@ class ObjectStore:
             self._where[writer.oid] = (pack.path, pack.entries[writer.oid])
         self._seal_if_grown()
 
-    def commit(self, digest: str, tree: bytes) -> None:
-        """Acknowledge a snapshot and every object it needs, durably."""
-        if self._snapshots.get(digest) == tree and (self._open is None or not self._open.pending):
+    def commit(self, digest: str, tree: bytes, *, durable: bool = False) -> None:
+        """Acknowledge a snapshot and every object it needs."""
+        known = self._snapshots.get(digest) == tree
+        if known and not durable and (self._open is None or not self._open.pending):
             return
         with self._refusals():
-            self._claimed().commit(digest, tree)
+            self._claimed().commit(digest, tree, durable=durable)
         self._snapshots[digest] = tree
         if self._open is not None and len(self._open.entries) > SEAL_OBJECTS:
             self.seal()

@@ -20,11 +20,11 @@ _LINE = re.compile(
 
 
 class OpenPack:
-    """`<name>.pack` holds entries, `<name>.index` says durably which of them count.
+    """`<name>.pack` holds entries, `<name>.index` says which of them count.
 
     Held under a lock by one process; a later process goes on with what an earlier one left.
-    An entry counts once its line in the index is whole and its checksum holds, so a crash or a
-    power cut at any moment loses at most what was never acknowledged.
+    An entry counts once its line in the index is whole and its checksum holds, so a crash at
+    any moment loses at most what was never acknowledged, a power cut what was not made durable.
     """
 
     def __init__(self, path: Path, file: io.FileIO):
@@ -92,15 +92,19 @@ class OpenPack:
             self._end += len(data)
             self._buffer, self._buffered = [], 0
 
-    def commit(self, digest: str, tree: bytes) -> None:
-        """Acknowledge the objects added so far and the snapshot made of them, durably."""
+    def commit(self, digest: str, tree: bytes, *, durable: bool) -> None:
+        """Acknowledge the objects added so far and the snapshot made of them.
+
+        Unless `durable`, a power cut may take the newest ones; the checksums tell which.
+        """
         self.flush()
         lines = [f"o {e.oid.hex()} {e.offset} {e.length} {e.crc}\n" for e in self._unlisted]
         lines.append(f"s {digest} {tree.hex()}\n")
-        if self._unlisted:
+        if durable:
             os.fsync(self.file.fileno())
         _write_all(self._index, "".join(lines).encode())
-        os.fsync(self._index.fileno())
+        if durable:
+            os.fsync(self._index.fileno())
         self._unlisted = []
         self.snapshots[digest] = tree
 

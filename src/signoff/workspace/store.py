@@ -54,7 +54,7 @@ class SnapshotStore:
         self.objects = ObjectStore(path)
         self._built: dict[str, _Built] = {}
 
-    def save(self, digest: str, folders: Folders) -> None:
+    def save(self, digest: str, folders: Folders, *, durable: bool = False) -> None:
         """Make the snapshot restorable; the content of its files is stored already."""
         built: dict[str, _Built] = {}
         # Deepest first: a tree needs the ids of the trees in it.
@@ -66,7 +66,7 @@ class SnapshotStore:
         )
         content = (_TREE_MODE, b"content", built[""].tree)
         tree = self._put_tree([content, (_TREE_MODE, b"manifest", manifest)])
-        self.objects.commit(digest, tree)
+        self.objects.commit(digest, tree, durable=durable)
 
     def load(self, digest: str) -> dict[str, StoredFile]:
         """Every entry of a snapshot by path, sorted; checked against the digest."""

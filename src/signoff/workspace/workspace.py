@@ -54,19 +54,20 @@ class Workspace:
         self._unsaved = 0
         self._last = Snapshot("", "", 0)
         self._saved: set[str] = set()
-        self._listed: tuple[str, Manifest] = ("", {})
+        self._listed: tuple[str | None, Manifest] = (None, {})
         self._loaded: OrderedDict[str, dict[str, StoredFile]] = OrderedDict()
 
-    def snapshot(self, *, quiet: bool = True) -> Snapshot:
+    def snapshot(self, *, quiet: bool = True, durable: bool = False) -> Snapshot:
         """Digest the content and keep it, so that it can be read, compared and restored.
 
         `quiet=False` while a process of the agent may be alive: what is read then is read again
         the next time, because such a process can change a mapped file without changing its times.
+        `durable` for content that must outlast a power cut; the digest itself rests on no store.
         """
         taken = self._take(self._store.objects, quiet)
-        if taken.digest not in self._saved:
+        if durable or taken.digest not in self._saved:
             assert self._known is not None
-            self._store.save(taken.digest, self._known)
+            self._store.save(taken.digest, self._known, durable=durable)
             self._saved.add(taken.digest)
         self._save_cache()
         return taken
