@@ -74,7 +74,8 @@ def test_changing_what_is_protected_is_tampering(
 def test_the_honest_agent_is_signed_off(arena: Arena) -> None:
     """Without this, every refusal above could be an accident."""
     assert arena.attack(HONEST).outcome is Outcome.DONE
-    assert arena.command("audit", str(arena.plan)).returncode == 0
+    audited = arena.command("audit", str(arena.plan))
+    assert audited.returncode == 0, audited.stdout
 
 
 def test_a_check_that_nobody_declared_protected_is_protected_all_the_same(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 
@@ -47,12 +45,10 @@ def test_control_bytes_in_names_of_files_reach_no_output(desk: Desk) -> None:
     desk.about_plan("diff", "--json").exits(0).is_plain()
 
 
-def test_fifty_megabytes_of_output_are_capped_and_cost_no_memory(desk: Desk) -> None:
+def test_fifty_megabytes_of_output_are_capped(desk: Desk) -> None:
     flood = "head -c 50000000 /dev/zero | tr '\\0' 'x'"
     desk.agent(f"{flood}; echo firm > ground")
     desk.plan(step("Lay the ground", f"{flood}; test -s ground"))
     ran = desk.run("--yes").exits(0)
     assert len(ran.raw_stdout) + len(ran.raw_stderr) < 20_000
     assert all(len(str(e)) < 20_000 for e in desk.log())
-    peak_kb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    assert peak_kb < 400_000, peak_kb

@@ -103,7 +103,13 @@ def test_an_agent_sees_its_own_attempt_and_none_of_our_settings_or_secrets(desk:
     desk.run("--yes").exits(0)
     (attempt,) = desk.attempts()
     ours = {name for name in attempt.env if name.startswith("SIGNOFF_")}
-    assert ours == {"SIGNOFF_PLAN", "SIGNOFF_STEP", "SIGNOFF_ATTEMPT", "SIGNOFF_USAGE_FILE"}
+    assert ours == {
+        "SIGNOFF_PLAN",
+        "SIGNOFF_STEP",
+        "SIGNOFF_ATTEMPT",
+        "SIGNOFF_USAGE_FILE",
+        "SIGNOFF_WORKSPACE",
+    }
     assert attempt.env["SIGNOFF_PLAN"] == str(desk.plan_path) and attempt.step == "1"
     assert attempt.env["SIGNOFF_ATTEMPT"].endswith(":1:1")
     assert attempt.env["MODEL_KEY"] == "k1" and attempt.env["PWD"] == str(desk.workspace)

@@ -209,24 +209,10 @@ class Scene:
     def start(
         self, *arguments: str, crash_at: str | None = None, plan: Path | None = None
     ) -> Running:
-        """Start a signoff command about the plan, as leader of a process group of its own."""
+        """Start a signoff command about the plan."""
         verb, *rest = arguments
-        command = [sys.executable, "-m", "signoff", verb, str(plan or self.plan)]
-        command += ["--workspace", str(self.workspace), *rest]
-        number = len(self._started)
-        out, err = self.folder / f"{number}.out", self.folder / f"{number}.err"
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                env=self._environment(crash_at),
-                start_new_session=True,
-            )
-        running = Running(process, out, err)
-        self._started.append(running)
-        return running
+        about = [verb, str(plan or self.plan), "--workspace", str(self.workspace)]
+        return self._start([*about, *rest], crash_at)
 
     def start_run(self, crash_at: str | None = None, plan: Path | None = None) -> Running:
         """The command that runs the plan, and resumes it."""
@@ -240,6 +226,10 @@ class Scene:
     def command(self, *arguments: str) -> Ended:
         """Any other command, to its end."""
         return self.start(*arguments).end()
+
+    def answer(self, question: str, choice: str) -> Ended:
+        """A person's answer."""
+        return self._start(["answer", question, choice]).end()
 
     def log(self) -> list[dict[str, Any]]:
         """The ledger."""
@@ -277,6 +267,23 @@ class Scene:
                 running.process.kill()
                 running.process.wait()
         self.kill_agents()
+
+    def _start(self, arguments: list[str], crash_at: str | None = None) -> Running:
+        """As leader of a process group of its own, with its output in files."""
+        number = len(self._started)
+        out, err = self.folder / f"{number}.out", self.folder / f"{number}.err"
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "signoff", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=self._environment(crash_at),
+                start_new_session=True,
+            )
+        running = Running(process, out, err)
+        self._started.append(running)
+        return running
 
     def _environment(self, crash_at: str | None) -> dict[str, str]:
         kept = {n: v for n, v in os.environ.items() if not n.startswith(("SIGNOFF_", "COV_"))}

@@ -47,3 +47,10 @@ def test_a_question_asked_just_before_the_kill_is_asked_once(
     asked = [e for e in scene.log() if e["kind"] == "escalation.opened"]
     assert len(asked) == 1
     assert "### 1. ⛔ Lay the ground" in scene.plan.read_text()
+    assert scene.answer(asked[0]["data"]["id"], "retry").code == 0
+    ended = scene.run()
+    # The repair after the regression is impatient too, and asks a question of its own.
+    assert ended.code == 6, ended
+    assert scene.answer(scene.log()[-1]["data"]["id"], "retry").code == 0
+    assert scene.run().code == 0
+    assert scene.command("audit", "--json").code == 0

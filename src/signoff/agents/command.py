@@ -13,10 +13,17 @@ from pathlib import Path
 from signoff.agents.assignment import Assignment, Report
 from signoff.domain.plan import Cost
 from signoff.errors import ConfigInvalid
-from signoff.process import Command, Limits, clean_environment, find_tool, run
+from signoff.process import (
+    WORKSPACE_VARIABLE,
+    Command,
+    Limits,
+    clean_environment,
+    find_tool,
+    run,
+)
 from signoff.settings import Role
 
-ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"  # unique per attempt: finds what outlives a killed driver
+ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
 LARGEST_USAGE_FILE = 100_000
@@ -31,6 +38,7 @@ class CommandAgent:
 
     environ: Mapping[str, str]
     search_path: str
+    mark: str | None = None  # of the workspace, to find what outlives a killed driver
 
     def work(self, assignment: Assignment) -> Report:
         """Run the role's command to its end and read its usage report."""
@@ -40,7 +48,11 @@ class CommandAgent:
             self.environ,
             path=self.search_path,
             passed=assignment.role.env,
-            extra={**assignment.variables, "SIGNOFF_USAGE_FILE": str(usage_file)},
+            extra={
+                **assignment.variables,
+                **({WORKSPACE_VARIABLE: self.mark} if self.mark else {}),
+                "SIGNOFF_USAGE_FILE": str(usage_file),
+            },
         )
         show = assignment.on_output
         observation = run(
@@ -50,7 +62,7 @@ class CommandAgent:
                 env=environment,
                 limits=Limits(wall_s=assignment.timeout_s),
                 stdin=stdin,
-                marked_by=ATTEMPT_VARIABLE,
+                marked_by=WORKSPACE_VARIABLE if self.mark else None,
             ),
             cancelled=assignment.cancelled,
             on_output=None if show is None else (lambda _stream, chunk: show(chunk)),

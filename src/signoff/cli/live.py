@@ -50,6 +50,10 @@ class LiveReporter:
             elif isinstance(event, Doing):
                 self._current, self._doing = event.step, event.what
                 self._since, self._tail = time.monotonic(), []
+        if isinstance(event, Doing):
+            # Drawn at once: something short would be over before the next frame.
+            with suppress(OSError):
+                self._live.refresh()
 
     def close(self) -> None:
         """Leave the terminal as it was found."""

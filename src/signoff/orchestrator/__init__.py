@@ -4,7 +4,6 @@ The engine itself is imported from `signoff.orchestrator.engine`, and only by wh
 loading it takes longer than most commands.
 """
 
-from signoff.orchestrator.attempts import end_leftovers
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Doing, Event, Output, Reporter
 from signoff.orchestrator.mission import Mission
@@ -21,5 +20,4 @@ __all__ = [
     "PinWatch",
     "PlanFileProjection",
     "Reporter",
-    "end_leftovers",
 ]

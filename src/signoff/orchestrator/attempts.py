@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from signoff.agents import (
 )
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
-from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.ledger import Draft, Kind
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Cost, Step
 from signoff.domain.verdict import Reason
@@ -194,25 +193,6 @@ class Attempts:
         folder = self._drive.mission.exchange / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
-
-
-def end_leftovers(entries: Iterable[Entry], *, but_not: str | None) -> None:
-    """Kill the agents of earlier runs whose end was never recorded.
-
-    That is so when a run was cancelled after its driver had died. The run `but_not` goes on: its
-    driver abandons them.
-    """
-    open_ended: set[str] = set()
-    for entry in entries:
-        if entry.run is None or entry.run == but_not:
-            continue
-        marker = _marker(entry.run, entry.step or "", entry.attempt or 0)
-        if entry.kind is Kind.ATTEMPT_STARTED and entry.data["role"] != HUMAN_ROLE:
-            open_ended.add(marker)
-        elif entry.kind is Kind.ATTEMPT_FINISHED:
-            open_ended.discard(marker)
-    for marker in sorted(open_ended):
-        kill_marked(ATTEMPT_VARIABLE, marker)
 
 
 def _marker(run: str, step: str, attempt: int) -> str:

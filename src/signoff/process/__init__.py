@@ -8,7 +8,7 @@ from signoff.process.ancestry import (
     is_alive,
 )
 from signoff.process.environment import STANDARD_PATH, clean_environment, safe_search_path
-from signoff.process.leftovers import kill_marked
+from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
 from signoff.process.runner import run
 from signoff.process.shell import find_tool, shell_command
 from signoff.process.spawn import Command, Limits
@@ -17,6 +17,7 @@ from signoff.process.tree import full_control
 
 __all__ = [
     "STANDARD_PATH",
+    "WORKSPACE_VARIABLE",
     "Command",
     "Limits",
     "ProcessIdentity",

@@ -19,6 +19,9 @@ _PAUSE_S = 0.002
 _MOST_LOOKS = 50
 
 
+WORKSPACE_VARIABLE = "SIGNOFF_WORKSPACE"  # set for every agent and contract that works in one
+
+
 def kill_marked(name: str, value: str) -> int:
     """Kill every process started with NAME=value, whatever they started, and their sessions.
 

@@ -13,10 +13,15 @@ from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Phase, Result
 from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
 from signoff.gate import Gate, RunState, Standing, StepState, evaluate
-from signoff.storage import ChainReport, Holder, hold
+from signoff.storage import ChainReport, Holder
 from signoff.usecases.history import PlanHistory, fold_run, pinned_plan, read_history, read_pins
 from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.workbench import open_pinned_workspace, pin_watch, workspace_lock
+from signoff.usecases.workbench import (
+    open_pinned_workspace,
+    pin_watch,
+    taken,
+    workspace_lock,
+)
 from signoff.verification import Bench, Case, Guards, Judge, Pins
 
 
@@ -79,7 +84,7 @@ def audit_plan(
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
     pins = read_pins(site.ledger, history.run)
-    with hold(site.home.locks, workspace_lock(place), Holder.current(str(place.path))):
+    with taken(site, place, Holder.current(str(place.path))):
         report = _audit(site, place, history, pins, chain, tell)
     _record(site, report)
     return report
@@ -96,7 +101,7 @@ def _audit(
     plan = pinned_plan(pins)
     workspace = open_pinned_workspace(site, place, pins, plan)
     state = fold_run(history, plan)
-    bench = Bench(pins.search_path, site.environ)
+    bench = Bench(pins.search_path, site.environ, mark=workspace_lock(place))
     judge = Judge(workspace, place.workspace, pins, site.ledger, bench)
     lines = _lines(state, judge, Guards(pins, workspace), tell)
     content = workspace.snapshot().digest

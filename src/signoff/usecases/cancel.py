@@ -11,12 +11,13 @@ from typing import Any
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import PlanStatus
-from signoff.errors import NoSuchRun
-from signoff.storage import Holder
+from signoff.errors import Held, NoSuchRun
+from signoff.storage import Holder, hold
 from signoff.usecases.history import read_history
 from signoff.usecases.marks import write_status
 from signoff.usecases.person import require_person
 from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.workbench import plan_lock, taken
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,19 @@ def cancel_run(site: Site, place: PlanPlace, note: str) -> CancelReport:
     data |= {"snapshot": None, "waived": []}
     site.ledger.append(place.record.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
     write_status(place, PlanStatus.FAILED)
-    return CancelReport(place, run, _stop(record.holder) if record else None)
+    return CancelReport(place, run, _stop(site, place, record.holder) if record else None)
 
 
-def _stop(holder: Holder) -> int | None:
-    """Ask the driver to end, as Ctrl-C would; it kills what it started."""
-    if holder.host != os.uname().nodename or holder.pid == os.getpid():
-        return None
+def _stop(site: Site, place: PlanPlace, driver: Holder) -> int | None:
+    """Ask a driver that lives to end, as Ctrl-C would; of a dead one only leftovers are ended."""
+    us = Holder.current(str(place.path))
+    try:
+        with hold(site.home.locks, plan_lock(place), us), taken(site, place, us):
+            return None
+    except Held:
+        if driver.host != os.uname().nodename:
+            return None
     with suppress(ProcessLookupError, PermissionError):
-        os.kill(holder.pid, signal.SIGINT)
-        return holder.pid
+        os.kill(driver.pid, signal.SIGINT)
+        return driver.pid
     return None

@@ -22,7 +22,6 @@ from signoff.orchestrator import (
     Output,
     PlanFileProjection,
     Reporter,
-    end_leftovers,
 )
 from signoff.settings import HUMAN_ROLE, Settings, settings_from_pin
 from signoff.storage import Fence, Holder, hold
@@ -38,7 +37,13 @@ from signoff.usecases.history import (
 from signoff.usecases.inbox import Item, open_items
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
-from signoff.usecases.workbench import open_pinned_workspace, pin_watch, workspace_lock
+from signoff.usecases.workbench import (
+    open_pinned_workspace,
+    pin_watch,
+    plan_lock,
+    taken,
+    workspace_lock,
+)
 from signoff.verification import Bench, Guards, Judge, Pins, protected_files
 
 
@@ -99,7 +104,6 @@ def run_plan(
             _require_protected_as_approved(site, place, plan, pins)
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
         _check_roles(plan, settings, pins.search_path)
-        end_leftovers(history.entries, but_not=history.run_id if history.running else None)
         run, fence = _begin(site, place, history, entry, holder, options, reporter)
         mission = _mission(site, place, pins, plan, settings, options, reporter, run, fence)
         reach(CrashPoint.RUN_STARTED)
@@ -110,10 +114,7 @@ def run_plan(
 @contextmanager
 def _held(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
     """One driver per plan and one plan per workspace; both locks die with the process."""
-    with (
-        hold(site.home.locks, f"plan-{place.record.id}", holder),
-        hold(site.home.locks, workspace_lock(place), holder),
-    ):
+    with hold(site.home.locks, plan_lock(place), holder), taken(site, place, holder):
         yield
 
 
@@ -244,6 +245,7 @@ def _mission(
         site.environ,
         options.cancelled,
         on_output=lambda chunk: reporter.tell(Output(chunk)),
+        mark=workspace_lock(place),
     )
     return Mission(
         plan_id=place.record.id,
@@ -259,7 +261,7 @@ def _mission(
         workspace=workspace,
         judge=Judge(workspace, place.workspace, pins, site.ledger, bench),
         guards=Guards(pins, workspace),
-        agent=CommandAgent(site.environ, pins.search_path),
+        agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place)),
         projection=PlanFileProjection(place.path),
         watch=pin_watch(place, pins),
         reporter=reporter,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from signoff.domain.digests import digest_bytes
 from signoff.domain.plan import Plan
 from signoff.orchestrator import PinWatch
+from signoff.process import WORKSPACE_VARIABLE, kill_marked
 from signoff.settings import REPOSITORY_FILE
+from signoff.storage import Holder, hold
 from signoff.usecases.site import PlanPlace, Site
 from signoff.verification import Pins
 from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
@@ -32,6 +37,22 @@ def open_pinned_workspace(site: Site, place: PlanPlace, pins: Pins, plan: Plan) 
 def workspace_lock(place: PlanPlace) -> str:
     """The lock that keeps one plan at a time in a workspace."""
     return f"workspace-{_short(place)}"
+
+
+def plan_lock(place: PlanPlace) -> str:
+    """The lock that keeps one driver at a time on a plan."""
+    return f"plan-{place.record.id}"
+
+
+@contextmanager
+def taken(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
+    """Hold the workspace; whatever still works there belongs to a driver that died, and ends.
+
+    A driver that lives would hold the lock.
+    """
+    with hold(site.home.locks, workspace_lock(place), holder):
+        kill_marked(WORKSPACE_VARIABLE, workspace_lock(place))
+        yield
 
 
 def pin_watch(place: PlanPlace, pins: Pins) -> PinWatch:

@@ -10,7 +10,14 @@ from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.text import decode_output
 from signoff.errors import Interrupted, ListUnreadable
-from signoff.process import Command, Limits, clean_environment, run, shell_command
+from signoff.process import (
+    WORKSPACE_VARIABLE,
+    Command,
+    Limits,
+    clean_environment,
+    run,
+    shell_command,
+)
 from signoff.verification.expectations import needles
 
 LONGEST_LIST_BYTES = 16_000_000
@@ -24,6 +31,7 @@ class Bench:
     environ: Mapping[str, str]
     cancelled: Callable[[], bool] | None = None
     on_output: Callable[[bytes], None] | None = None
+    mark: str | None = None  # of the workspace, to find what outlives a killed driver
 
     def run(self, contract: Contract, folder: Path) -> Observation:
         """Run the contract's command in a folder and observe it to its end."""
@@ -46,8 +54,14 @@ class Bench:
         command = Command(
             argv=shell_command(contract.command),
             cwd=folder,
-            env=clean_environment(self.environ, path=self.search_path, passed=contract.env),
+            env=clean_environment(
+                self.environ,
+                path=self.search_path,
+                passed=contract.env,
+                extra={WORKSPACE_VARIABLE: self.mark} if self.mark else {},
+            ),
             limits=limits,
+            marked_by=WORKSPACE_VARIABLE if self.mark else None,
             find_stdout=needles(contract, ExpectationKind.STDOUT_CONTAINS),
             find_stderr=needles(contract, ExpectationKind.STDERR_CONTAINS),
         )
