@@ -28,7 +28,7 @@ def _work(tmp_path: Path, command: str, prompt: str = "do it", **options: Any) -
         role=Role("coder", command, env=env),
         prompt=prompt,
         workspace=workspace,
-        exchange=exchange,
+        usage_file=exchange / "usage.json",
         timeout_s=options.pop("timeout_s", 60.0),
         variables={"SIGNOFF_STEP": "1", ATTEMPT_VARIABLE: f"test:{tmp_path}:1"},
         **options,

@@ -3,7 +3,6 @@
 from signoff.agents.assignment import Assignment, Report, printed
 from signoff.agents.command import (
     ATTEMPT_VARIABLE,
-    USAGE_FILE,
     CommandAgent,
     check_role,
     read_usage,
@@ -13,7 +12,6 @@ from signoff.agents.prompt import Material, Setback, build_prompt
 
 __all__ = [
     "ATTEMPT_VARIABLE",
-    "USAGE_FILE",
     "Assignment",
     "CommandAgent",
     "Material",

@@ -19,7 +19,7 @@ class Assignment:
     role: Role
     prompt: str
     workspace: Path
-    exchange: Path  # a folder of this attempt alone, where the agent may report its usage
+    usage_file: Path  # where the agent may report what it used; of this attempt alone
     timeout_s: float
     variables: Mapping[str, str]
     cancelled: Callable[[], bool] | None = None

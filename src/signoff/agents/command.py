@@ -29,7 +29,6 @@ LONGEST_ARGUMENT_BYTES = 120_000
 LARGEST_USAGE_FILE = 100_000
 MOST_TOKENS = 10**15  # more than that is no report, and sums must stay numbers
 MOST_USD = 1e12
-USAGE_FILE = "usage.json"
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,6 @@ class CommandAgent:
 
     def work(self, assignment: Assignment) -> Report:
         """Run the role's command to its end and read its usage report."""
-        usage_file = assignment.exchange / USAGE_FILE
         argv, stdin = _command_line(assignment.role, assignment.prompt)
         environment = clean_environment(
             self.environ,
@@ -51,7 +49,7 @@ class CommandAgent:
             extra={
                 **assignment.variables,
                 **({WORKSPACE_VARIABLE: self.mark} if self.mark else {}),
-                "SIGNOFF_USAGE_FILE": str(usage_file),
+                "SIGNOFF_USAGE_FILE": str(assignment.usage_file),
             },
         )
         show = assignment.on_output
@@ -67,7 +65,7 @@ class CommandAgent:
             cancelled=assignment.cancelled,
             on_output=None if show is None else (lambda _stream, chunk: show(chunk)),
         )
-        return Report(observation, read_usage(usage_file))
+        return Report(observation, read_usage(assignment.usage_file))
 
 
 def check_role(role: Role, search_path: str) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from signoff.agents import (
     ATTEMPT_VARIABLE,
-    USAGE_FILE,
     Assignment,
     Report,
     Setback,
@@ -57,7 +56,7 @@ class Attempts:
         """Clear up after an attempt whose driver died; it is repeated, not counted as a failure."""
         drive, step = self._drive, action.step
         killed = kill_marked(ATTEMPT_VARIABLE, self._marker(step, action.attempt))
-        usage = read_usage(self._exchange(step, action.attempt) / USAGE_FILE)
+        usage = read_usage(self._usage_file(step, action.attempt))
         data = {"lost": True, "leftovers_killed": killed, "usage": _usage(usage)}
         drive.append(drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, action.attempt))
 
@@ -99,7 +98,7 @@ class Attempts:
                 role=role,
                 prompt=prompt,
                 workspace=mission.root,
-                exchange=self._exchange(step, attempt),
+                usage_file=self._clean_usage_file(step, attempt),
                 timeout_s=timeout_s,
                 variables={
                     "SIGNOFF_PLAN": str(mission.plan_path),
@@ -187,12 +186,17 @@ class Attempts:
     def _marker(self, step: Step, attempt: int) -> str:
         return _marker(self._drive.mission.run, step.id, attempt)
 
-    def _exchange(self, step: Step, attempt: int) -> Path:
-        """A folder of this attempt alone; the step's id may hold anything, so it is hashed."""
+    def _usage_file(self, step: Step, attempt: int) -> Path:
+        """A name for this attempt alone; the step's id may hold anything, so it is hashed."""
         name = digest_bytes(self._marker(step, attempt).encode("utf-8", "replace"))[:24]
-        folder = self._drive.mission.exchange / name
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
+        return self._drive.mission.exchange / f"{name}.json"
+
+    def _clean_usage_file(self, step: Step, attempt: int) -> Path:
+        """The same before the attempt: after a power cut its number may have been used before."""
+        file = self._usage_file(step, attempt)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        return file
 
 
 def _marker(run: str, step: str, attempt: int) -> str:
