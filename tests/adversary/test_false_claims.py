@@ -132,6 +132,18 @@ def test_a_pipe_in_place_of_the_usage_report_is_not_waited_for(arena: Arena) -> 
     assert report.outcome is Outcome.DONE
 
 
+def test_a_folder_put_in_the_way_of_the_next_report_does_not_stop_the_run(arena: Arena) -> None:
+    plant = (
+        'next=$(printf %s "${SIGNOFF_ATTEMPT%:1}:2" | sha256sum | cut -c1-24); '
+        'mkdir -p "${SIGNOFF_USAGE_FILE%/*}/$next.json/in/the/way"'
+    )
+    script = f"case $SIGNOFF_ATTEMPT in *:1) {plant};; *) {HONEST};; esac"
+    assert arena.attack(script).outcome is None
+    arena.answer(Choice.RETRY)
+    assert arena.attack(script).outcome is Outcome.DONE
+    assert [e.attempt for e in arena.entries(Kind.ATTEMPT_STARTED)] == [1, 2]
+
+
 def test_an_agent_that_deletes_the_workspace_ends_in_no_verdict(arena: Arena) -> None:
     with pytest.raises(WorkspaceMissing):
         arena.attack('cd /; rm -rf "$ROOT"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,7 +196,11 @@ class Attempts:
         """The same before the attempt: after a power cut its number may have been used before."""
         file = self._usage_file(step, attempt)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.unlink(missing_ok=True)
+        try:
+            file.unlink(missing_ok=True)
+        except IsADirectoryError:
+            # Names can be foreseen: an earlier agent may have put a folder in the way.
+            shutil.rmtree(file)
         return file
 
 
