@@ -2,7 +2,7 @@
 
 run
   open_tree            orphans of this run will come to us
-  start                own session, limits
+  start                sandbox, own session, limits
   _Watch.until_end     feed stdin, drain both pipes, until the main process ends or must
   _kill_surely         everything that is left
   _Watch.drain         what still lies in the pipes
@@ -22,7 +22,10 @@ from contextlib import ExitStack, suppress
 
 from signoff.domain.observation import Ending, Observation
 from signoff.process import birthmark
-from signoff.process.spawn import Command, Limits, Refusal, start
+from signoff.process.command import Command, Refusal
+from signoff.process.exitinfo import open_pidfd
+from signoff.process.limits import Limits
+from signoff.process.spawn import Started, start
 from signoff.process.streams import StreamName, StreamRecord
 from signoff.process.tree import Tree, open_tree
 
@@ -33,6 +36,7 @@ _WIDE_PIPE = 1_048_576
 _STDIN_CHUNK = 65_536
 _CANCEL_TICK_S = 0.1
 _TEND_TICK_S = 0.5
+_COUNT_TICK_S = 0.02
 _NO_PIDFD_TICK_S = 0.02
 
 Cancelled = Callable[[], bool]
@@ -51,21 +55,26 @@ def run(
     records = _records(command)
     with open_tree(_wanted_mark(command)) as tree, ExitStack() as cleanup:
         try:
-            process = start(command, tree)
-            if isinstance(process, Refusal):
-                return _not_run(process, records, began)
-            watch = _Watch(command, process, tree, records, on_output)
+            started = start(command, tree, cleanup)
+            if isinstance(started, Refusal):
+                return _not_run(started, records, began)
+            watch = _Watch(command, started, tree, records, on_output)
             cleanup.callback(watch.close)
             if on_started is not None:
-                on_started(process.pid)
+                on_started(started.process.pid)
             stopped = watch.until_end(began + command.limits.wall_s, cancelled)
             ended = time.monotonic()
         finally:
             killed = _kill_surely(tree)
             code = tree.reap_main()
         watch.drain()
-        ending = stopped or (Ending.OUTPUT_LIMIT if watch.over_limit() else None)
-    return _observation(command, code, ending, records, killed=killed, duration_s=ended - began)
+        stopped = stopped or (Ending.OUTPUT_LIMIT if watch.over_limit() else None)
+        if stopped is None:
+            outcome = started.box.outcome(code, records[StreamName.STDERR].output().kept)
+            if isinstance(outcome, Refusal):
+                return _not_run(outcome, records, began)
+            code = outcome
+    return _observation(command, code, stopped, records, killed=killed, duration_s=ended - began)
 
 
 class _Watch:
@@ -74,13 +83,14 @@ class _Watch:
     def __init__(
         self,
         command: Command,
-        process: subprocess.Popen[bytes],
+        started: Started,
         tree: Tree,
         records: dict[StreamName, StreamRecord],
         on_output: OnOutput | None,
     ):
         self._limits = command.limits
-        self._process = process
+        self._process: subprocess.Popen[bytes] = started.process
+        self._most = started.most_processes
         self._tree = tree
         self._records = records
         self._on_output = on_output
@@ -88,7 +98,7 @@ class _Watch:
         self._streams: dict[int, StreamName] = {}
         self._unsent = memoryview(command.stdin)
         self._stdin_fd = -1
-        self._pidfd = _open_pidfd(process.pid)
+        self._pidfd = open_pidfd(started.process.pid)
         if self._pidfd >= 0:
             self._poller.register(self._pidfd, select.POLLIN)
         self._connect()
@@ -98,12 +108,17 @@ class _Watch:
         stopped: Ending | None = None
         tend = _Tick(_TEND_TICK_S)
         ask = _Tick(_CANCEL_TICK_S)
+        count = _Tick(_COUNT_TICK_S)
         while True:
-            looks = [deadline, tend.at] if cancelled is None else [deadline, tend.at, ask.at]
+            looks = [deadline, tend.at]
+            looks += [ask.at] if cancelled is not None else []
+            looks += [count.at] if self._most is not None else []
             if self._turn(min(looks) - time.monotonic()):
                 return stopped
             if self.over_limit():
                 return stopped or Ending.OUTPUT_LIMIT
+            if self._most is not None and count.is_due() and self._tree.outnumbers(self._most):
+                return stopped or Ending.SIGNALLED
             if tend.is_due():
                 self._tree.tend()
             if cancelled is not None and ask.is_due() and cancelled():
@@ -247,13 +262,6 @@ def _wanted_mark(command: Command) -> int | None:
     return birthmark.mark_for(name, command.env[name]) if name in command.env and name else None
 
 
-def _open_pidfd(pid: int) -> int:
-    if sys.platform == "linux":
-        with suppress(OSError):
-            return os.pidfd_open(pid)
-    return -1
-
-
 def _widen(fd: int) -> None:
     """A talkative process gets a pipe that costs fewer turns; refused is fine."""
     if sys.platform == "linux":
@@ -291,7 +299,7 @@ def _observation(
     return Observation(
         ending=stopped or _ending_of(code),
         exit_code=code if by_itself and code >= 0 else None,
-        signal=-code if by_itself and code < 0 else None,
+        signal=_signal_of(code, stopped),
         duration_s=duration_s,
         stdout=records[StreamName.STDOUT].output(),
         stderr=records[StreamName.STDERR].output(),
@@ -300,6 +308,12 @@ def _observation(
         stdout_matches=records[StreamName.STDOUT].matches(),
         stderr_matches=records[StreamName.STDERR].matches(),
     )
+
+
+def _signal_of(code: int, stopped: Ending | None) -> int | None:
+    if stopped is Ending.SIGNALLED:
+        return signal.SIGKILL
+    return -code if stopped is None and code < 0 else None
 
 
 def _ending_of(code: int) -> Ending:
@@ -313,6 +327,8 @@ def _detail(limits: Limits, stopped: Ending | None, code: int) -> str:
         return f"after {limits.wall_s:g} s"
     if stopped is Ending.OUTPUT_LIMIT:
         return f"more than {limits.max_output} bytes of output"
+    if stopped is Ending.SIGNALLED:
+        return f"more than {limits.processes} processes"
     if stopped is None and code in (126, 127):
         return f"exit code {code}"
     return ""

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import islice
 
 from signoff.errors import ProcessFailed
 from signoff.process import birthmark
@@ -44,6 +45,7 @@ class Tree:
     def __init__(self, mark: int | None):
         self.mark = mark
         self.main: int | None = None
+        self._leader: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._sessions: set[int] = set()
         self._own_session = os.getsid(0)
@@ -54,10 +56,15 @@ class Tree:
         """Start the main process so that it and everything after it can be told as ours."""
         with _children_lock, birthmark.inherited(self.mark):
             process = start()
-            self._process, self.main = process, process.pid
+            self._process, self.main, self._leader = process, process.pid, process.pid
             self._sessions.add(process.pid)
         birthmark.fix(process.pid, self.mark)
         return process
+
+    def led_by(self, pid: int) -> None:
+        """A sandbox made a session of its own for the command: that one is asked to end."""
+        self._leader = pid
+        self._sessions.add(pid)
 
     def tend(self) -> None:
         """While the run lasts: bury orphans that ended, and learn the sessions in use."""
@@ -69,12 +76,17 @@ class Tree:
             with suppress(OSError):
                 self._sessions.add(os.getsid(pid))
 
+    def outnumbers(self, most: int) -> bool:
+        """Whether the run has more processes than that."""
+        roots = self._roots() if full_control() else []
+        return next(islice((*roots, *descendants(roots)), most, None), None) is not None
+
     def signal_group(self, number: signal.Signals) -> None:
-        """Ask the main process and its group; stopped ones are woken to hear it."""
-        if self.main is not None:
+        """Ask the command's whole group; stopped ones are woken to hear it."""
+        if self._leader is not None:
             for each in (number, signal.SIGCONT):
                 with suppress(OSError):
-                    os.killpg(self.main, each)
+                    os.killpg(self._leader, each)
 
     def kill(self) -> int:
         """Kill until nothing is left; returns how many beside the main one had to be killed.
@@ -83,7 +95,9 @@ class Tree:
         handed to us later had a living parent in the same run, which that round would have found.
         """
         if not full_control():
-            self.signal_group(signal.SIGKILL)
+            for group in {pid for pid in (self.main, self._leader) if pid is not None}:
+                with suppress(OSError):
+                    os.killpg(group, signal.SIGKILL)
             return 0
         killed = 0
         give_up = time.monotonic() + _PATIENCE_S
@@ -153,7 +167,8 @@ class Tree:
                 # The main one is collected by its owner.
                 ended, status = (0, 0) if pid == self.main else _collect(pid)
                 if ended:
-                    statuses.append(status)
+                    # The first process of a namespace dies with its sandbox, busy or not.
+                    statuses.append(0 if pid == self._leader else status)
                 else:
                     living.append(pid)
         return living, statuses

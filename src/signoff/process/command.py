@@ -1,0 +1,92 @@
+"""What to run, and what it means when it cannot be started."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.observation import Ending
+from signoff.process.confinement import Confinement
+from signoff.process.limits import Limits
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to run, where, with which environment, and what to look for in its output.
+
+    `marked_by` names the variable of `env` by which `kill_marked` finds the run's processes after
+    the harness itself was killed; its value must be unique to the run. Without a `confinement` the
+    command may do what the user may.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    limits: Limits
+    stdin: bytes = b""
+    find_stdout: tuple[bytes, ...] = ()
+    find_stderr: tuple[bytes, ...] = ()
+    marked_by: str | None = None
+    confinement: Confinement | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why there is no process."""
+
+    ending: Ending
+    detail: str
+
+
+def popen(
+    command: Command,
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    cwd: Path,
+    pass_fds: tuple[int, ...] = (),
+) -> subprocess.Popen[bytes]:
+    """A process in a session of its own, its output in pipes."""
+    return subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=dict(env),
+        stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        start_new_session=True,
+        pass_fds=pass_fds,
+    )
+
+
+def refusal_of(command: Command, error: OSError | ValueError) -> Refusal:
+    """What it means that the system did not start the command."""
+    program = command.argv[0]
+    if not isinstance(error, OSError):
+        return Refusal(Ending.NOT_STARTED, f"`{program}`: {error}")
+    missing = refusal_of_folder(command.cwd)
+    return missing or refusal_of_program(program, error.errno or 0)
+
+
+def refusal_of_folder(cwd: Path) -> Refusal | None:
+    """Why nothing can run in this folder; None when something can."""
+    if not cwd.is_dir():
+        return Refusal(Ending.NOT_STARTED, f"the folder `{cwd}` is not there")
+    if not os.access(cwd, os.X_OK):
+        return Refusal(Ending.NOT_STARTED, f"the folder `{cwd}` may not be entered")
+    return None
+
+
+def refusal_of_program(program: str, number: int) -> Refusal:
+    """What an error number of starting a program means."""
+    reason = os.strerror(number).lower()
+    ending = Ending.NOT_STARTED
+    if number in (errno.ENOENT, errno.ENOTDIR):
+        ending = Ending.NOT_FOUND
+    elif number in (errno.EACCES, errno.ENOEXEC, errno.EPERM):
+        ending = Ending.NOT_EXECUTABLE
+    return Refusal(ending, f"`{program}`: {reason}")

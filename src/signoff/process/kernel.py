@@ -1,0 +1,119 @@
+"""The kernel's interfaces for giving up rights, as plain functions; each holds for one thread."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+from functools import lru_cache
+
+EXECUTE = 1 << 0
+WRITE_FILE = 1 << 1
+READ_FILE = 1 << 2
+READ_DIR = 1 << 3
+TRUNCATE = 1 << 14
+IOCTL_DEVICE = 1 << 15
+TCP = 0b11
+SCOPES = 0b11
+
+_FILE_RIGHTS_BY_ABI = {1: 13, 2: 14, 3: 15, 4: 15}
+_FILE_RIGHTS_NOW = 16
+
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_ADD_RULE = 445
+_LANDLOCK_RESTRICT_SELF = 446
+_ASK_VERSION = 1
+_PATH_BENEATH = 1
+
+_PR_SET_SECCOMP = 22
+_PR_CAPBSET_DROP = 24
+_PR_SET_NO_NEW_PRIVS = 38
+_SECCOMP_MODE_FILTER = 2
+_CAPABILITY_VERSION_3 = 0x20080522
+_MOST_CAPABILITIES = 64
+_INSTRUCTION_SIZE = 8
+
+
+@lru_cache(maxsize=1)
+def landlock_abi() -> int:
+    """Which Landlock the kernel offers; 0 without any."""
+    if sys.platform != "linux":
+        return 0
+    version: int = _libc().syscall(
+        ctypes.c_long(_LANDLOCK_CREATE_RULESET),
+        None,
+        ctypes.c_size_t(0),
+        ctypes.c_uint32(_ASK_VERSION),
+    )
+    return max(0, version)
+
+
+def file_rights(abi: int) -> int:
+    """Every right on files that this Landlock controls."""
+    return (1 << _FILE_RIGHTS_BY_ABI.get(abi, _FILE_RIGHTS_NOW)) - 1
+
+
+def create_ruleset(files: int, network: int, scopes: int) -> int:
+    """A set of rules that takes all the named rights away, until some are allowed again."""
+    attributes = struct.pack("=QQQ", files, network, scopes)
+    # Kernels accept the fields they do not know when these are zero.
+    return _syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+
+
+def allow_beneath(ruleset: int, folder: int, rights: int) -> None:
+    """Allow the rights on everything below an open folder, or on an open file."""
+    attributes = struct.pack("=Qi", rights, folder)
+    _syscall(_LANDLOCK_ADD_RULE, ruleset, _PATH_BENEATH, attributes, 0)
+
+
+def restrict_thread(ruleset: int) -> None:
+    """From now on this thread and its children keep to the rules."""
+    _syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0)
+
+
+def forbid_new_privileges() -> None:
+    """Programs that change the user or gain capabilities when started no longer do."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def drop_capabilities() -> None:
+    """Give up every capability for ever; without any there is nothing to do."""
+    header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
+    held = ctypes.create_string_buffer(24)
+    _checked(_libc().capget(header, held))
+    if not any(held.raw):
+        return
+    for number in range(_MOST_CAPABILITIES):
+        # Numbers beyond the last, and all without the right to drop, are refused.
+        _libc().prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
+    _checked(_libc().capset(header, bytes(24)))
+
+
+def filter_thread(program: bytes) -> None:
+    """Let this thread and its children make only the system calls that the program allows."""
+    code = ctypes.create_string_buffer(program, len(program))
+    count = len(program) // _INSTRUCTION_SIZE
+    description = struct.pack("@HP", count, ctypes.addressof(code))
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, description)
+
+
+def _prctl(option: int, value: int, pointer: bytes | None = None) -> None:
+    _checked(_libc().prctl(option, ctypes.c_ulong(value), pointer, 0, 0))
+
+
+def _syscall(number: int, *arguments: int | bytes) -> int:
+    passed = [ctypes.c_long(a) if isinstance(a, int) else ctypes.c_char_p(a) for a in arguments]
+    return _checked(_libc().syscall(ctypes.c_long(number), *passed))
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+@lru_cache(maxsize=1)
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

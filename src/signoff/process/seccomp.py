@@ -1,0 +1,121 @@
+"""System call filters: no keyrings, no hand on pid 1, where asked only harmless sockets.
+
+Pid 1 relays the exit code of a command inside a namespace; elsewhere it is nobody's to touch.
+
+Sockets are filtered by their family when they are made, so the filter needs no view of memory.
+Every kind of system call that the processor offers is covered; those not known here are refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+_LOAD, _JUMP_EQ, _JUMP_GE, _RETURN = 0x20, 0x15, 0x35, 0x06
+_NUMBER_AT, _ARCH_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
+_ARGUMENT_SIZE = 8
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_X32_BIT = 0x40000000
+_IO_URING_SETUP = 425
+_PIDFD_GETFD = 438
+
+
+@dataclass(frozen=True)
+class _Abi:
+    """Numbers of one system call interface."""
+
+    audit_arch: int
+    keyrings: tuple[int, ...]
+    ptrace: int
+    process_vm: tuple[int, ...]
+    sockets: tuple[int, ...]
+    multiplexed_sockets: tuple[int, ...] = ()
+    has_x32: bool = False
+
+
+_X86_64 = _Abi(
+    0xC000003E, (248, 249, 250), ptrace=101, process_vm=(310, 311), sockets=(41, 53), has_x32=True
+)
+_I386 = _Abi(
+    0x40000003,
+    (286, 287, 288),
+    ptrace=26,
+    process_vm=(347, 348),
+    sockets=(359, 360),
+    multiplexed_sockets=(102,),
+)
+_AARCH64 = _Abi(0xC00000B7, (217, 218, 219), ptrace=117, process_vm=(270, 271), sockets=(198, 199))
+_ABIS: Mapping[str, tuple[_Abi, ...]] = MappingProxyType(
+    {"x86_64": (_X86_64, _I386), "aarch64": (_AARCH64,)}
+)
+
+
+def can_filter() -> bool:
+    """Whether the numbers of this processor's system calls are known."""
+    return platform.machine() in _ABIS
+
+
+def filter_program(families: tuple[int, ...] | None) -> bytes:
+    """A program for the kernel; only sockets of these families can be made, None means any."""
+    code = [_load(_ARCH_AT)]
+    for abi in _ABIS[platform.machine()]:
+        block = _block(abi, families)
+        code += [_test(_JUMP_EQ, abi.audit_arch, then=0, otherwise=len(block)), *block]
+    return b"".join((*code, _refuse(errno.ENOSYS)))
+
+
+def _block(abi: _Abi, families: tuple[int, ...] | None) -> list[bytes]:
+    """What is done with the calls of one interface; always ends in a decision."""
+    code = [_load(_NUMBER_AT)]
+    if abi.has_x32:
+        code += [_test(_JUMP_GE, _X32_BIT, then=0, otherwise=1), _refuse(errno.ENOSYS)]
+    refused = [*abi.keyrings, _PIDFD_GETFD]
+    if families is not None:
+        # io_uring makes and uses sockets without system calls that could be filtered.
+        refused += [_IO_URING_SETUP, *abi.multiplexed_sockets]
+    for number in refused:
+        code += [_test(_JUMP_EQ, number, then=0, otherwise=1), _refuse(errno.EPERM)]
+    of_pid = {abi.ptrace: 1, **dict.fromkeys(abi.process_vm, 0)}
+    decisions = {number: _unless(at, (1,)) for number, at in of_pid.items()}
+    if families is not None:
+        decisions |= dict.fromkeys(abi.sockets, _only(0, families))
+    for number, decision in decisions.items():
+        code += [_test(_JUMP_EQ, number, then=0, otherwise=len(decision)), *decision]
+    return [*code, _return(_ALLOW)]
+
+
+def _only(argument: int, values: tuple[int, ...]) -> list[bytes]:
+    """Allowed with one of these values."""
+    return _decide(argument, values, _return(_ALLOW), _refuse(errno.EPERM))
+
+
+def _unless(argument: int, values: tuple[int, ...]) -> list[bytes]:
+    """Refused with one of these values."""
+    return _decide(argument, values, _refuse(errno.EPERM), _return(_ALLOW))
+
+
+def _decide(argument: int, values: tuple[int, ...], hit: bytes, miss: bytes) -> list[bytes]:
+    code = [_load(_FIRST_ARGUMENT_AT + argument * _ARGUMENT_SIZE)]
+    for value in values:
+        code += [_test(_JUMP_EQ, value, then=0, otherwise=1), hit]
+    return [*code, miss]
+
+
+def _load(offset: int) -> bytes:
+    return struct.pack("=HBBI", _LOAD, 0, 0, offset)
+
+
+def _test(kind: int, value: int, *, then: int, otherwise: int) -> bytes:
+    return struct.pack("=HBBI", kind, then, otherwise, value)
+
+
+def _refuse(number: int) -> bytes:
+    return _return(_ERRNO | number)
+
+
+def _return(value: int) -> bytes:
+    return struct.pack("=HBBI", _RETURN, 0, 0, value)

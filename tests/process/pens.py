@@ -1,0 +1,116 @@
+"""A workspace in a sandbox, with something beside it that must not be touched or seen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signoff.domain.observation import Observation
+from signoff.domain.verdict import Isolation
+from signoff.process import Command, Confinement, Limits, probe_sandboxes, run, shell_command
+
+from .commands import environment
+
+SECRET = "the secret of this test"
+BOTH = (Isolation.BUBBLEWRAP, Isolation.LANDLOCK)
+
+
+@dataclass(frozen=True)
+class Pen:
+    """`root` is readable; below it lie the workspace, its vault, a bystander and the home."""
+
+    root: Path
+    confinement: Confinement
+
+    @property
+    def workspace(self) -> Path:
+        """Where the command may write."""
+        return self.root / "ws"
+
+    @property
+    def vault(self) -> Path:
+        """Read-only, two folders deep in the workspace."""
+        return self.workspace / "docs" / "vault"
+
+    @property
+    def beside(self) -> Path:
+        """Readable only."""
+        return self.root / "beside"
+
+    @property
+    def home(self) -> Path:
+        """Hidden."""
+        return self.root / "home"
+
+    def with_rules(self, **changes: Any) -> Pen:
+        """The same place, confined otherwise."""
+        return Pen(self.root, replace(self.confinement, **changes))
+
+    def bash(self, text: str, limits: Limits | None = None, **env: str) -> Observation:
+        """Run a shell text inside."""
+        return run(self.command(shell_command(text), limits, **env))
+
+    def python(self, code: str, *args: str, limits: Limits | None = None) -> Observation:
+        """Run a Python without site packages inside."""
+        return run(self.command((sys.executable, "-I", "-S", "-c", code, *args), limits))
+
+    def command(self, argv: tuple[str, ...], limits: Limits | None = None, **env: str) -> Command:
+        """The command that `bash` and `python` run."""
+        return Command(
+            argv,
+            self.workspace,
+            environment(**env),
+            limits or Limits(wall_s=60.0),
+            confinement=self.confinement,
+        )
+
+
+def require(isolation: Isolation) -> None:
+    """Skip, with the reason, where a sandbox does not work."""
+    for support in probe_sandboxes():
+        if support.isolation is isolation and not support.available:
+            pytest.skip(f"{isolation}: {support.detail}")
+
+
+def make_pen(root: Path, isolation: Isolation) -> Pen:
+    """Folders and rules as `Pen` describes them."""
+    confinement = Confinement(
+        isolation,
+        writable=(root / "ws",),
+        readonly=(root / "ws" / "docs" / "vault",),
+        readable=(root,),
+        hidden=(root / "home",),
+    )
+    pen = Pen(root, confinement)
+    for folder in (pen.vault, pen.beside, pen.home / "keys"):
+        folder.mkdir(parents=True)
+    (pen.vault / "PLAN.md").write_text("plan\n")
+    (pen.beside / "file").write_text("bystander\n")
+    (pen.home / "keys" / "key").write_text(SECRET)
+    return pen
+
+
+@pytest.fixture(params=BOTH)
+def pen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pen]:
+    """Each sandbox in turn."""
+    require(request.param)
+    yield make_pen(tmp_path, request.param)
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> Iterator[Pen]:
+    """Bubblewrap."""
+    require(Isolation.BUBBLEWRAP)
+    yield make_pen(tmp_path, Isolation.BUBBLEWRAP)
+
+
+@pytest.fixture
+def fence(tmp_path: Path) -> Iterator[Pen]:
+    """Landlock."""
+    require(Isolation.LANDLOCK)
+    yield make_pen(tmp_path, Isolation.LANDLOCK)
