@@ -1,0 +1,319 @@
+"""Known secrets taken out of everything that is stored or shown, in the forms they travel in."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote, quote_plus, unquote
+
+# Eight characters hardly appear by chance in 64 kB of output. A name that says "secret" is worth
+# two of them; below six, redacting tells more (where, how long) than it hides.
+SHORTEST = 8
+SHORTEST_BY_NAME = 6
+SHORTEST_LINE = 16
+SHORTEST_PIECE = 12
+_LONGEST_NAME = 60
+
+_SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|API_?KEY|(?:ACCESS|PRIVATE|SIGNING)_?KEY"
+    r"|AUTHORIZATION|COOKIE|(?:^|[_.-])(?:PASS|CREDS?|DSN|PAT)(?:$|[_.-])|_PWD$|KEYS?$"
+)
+_OPEN_NAME = re.compile(
+    r"PUBLIC|TOKENIZ|(?:^|_)(?:MAX|MIN|NUM|PER)_|_(?:FILE|PATH|DIR|URL|URI|HOST|PORT|TYPE|TTL"
+    r"|TIMEOUT|LIMIT|COUNT|LENGTH|HEADER)$"
+)
+_WORD = r"(?:[A-Z]?[a-z]{1,20}|[A-Z]{1,20})\d{0,4}"
+_ORDINARY = re.compile(
+    r"[\d.,:;+_/ -]*"  # numbers, versions, dates
+    r"|(?:~|\.{0,2})/[\w.@/:-]*"  # paths, lists of paths
+    rf"|{_WORD}(?:[ ._:/-]+(?:{_WORD}|\d{{1,4}}))*(?::\d{{1,5}})?/?"  # words, hosts, locales
+    r"|[a-z][a-z0-9+.-]*://[^\s@?]*"  # addresses without a password
+)
+_KNOWN_START = re.compile(r"(?:sk|pk|rk)[-_]|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|eyJ")
+_URL_PASSWORD = re.compile(
+    r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^/\s:@]*:([^/\s]+)@"
+)
+_FIELD_PASSWORD = re.compile(r"(?i)\b(?:password|passwd|pwd)=(?:'([^']+)'|([^\s;&'\"]+))")
+_GAP = r"\n?\[\.\.\. [0-9]+ (?:bytes not kept|characters cut) \.\.\.\]\n?"
+_LINE_BREAK = re.compile(r"\r?\n[ \t]*")
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    name: str
+
+
+class Redactor:
+    """Replaces known values by `[redacted:NAME]`, in whatever form they appear.
+
+    Forms: plain, base64 (three alignments, both alphabets, broken into lines or not), hex,
+    percent-encoded, escaped as in JSON. Not seen: a value that was reversed, compressed, encrypted
+    or spelled with other characters in between. Redact before cutting: a caller that caps a text
+    gives the whole text here first. Where that is impossible (head and tail of a stream), a piece
+    of a secret of 12 characters or more is still found at the edges of a text and beside the line
+    that stands for a gap; shorter pieces remain.
+    """
+
+    def __init__(self, secrets: Iterable[tuple[str, str]]) -> None:
+        known = [(name, part) for name, value in secrets for part in _parts(name, value)]
+        names = {name: _shown(name, known) for name, _ in known}
+        forms: dict[str, str] = {}
+        for name, value in known:
+            for form in _forms(value):
+                forms.setdefault(form, names[name])
+        self._text = _Matcher(forms)
+        self._raw = _Matcher({_as_bytes(f).decode("latin-1"): n for f, n in forms.items()})
+
+    def text(self, text: str) -> str:
+        """The text without secrets; unchanged when there are none in it."""
+        return self._text.redact(text)
+
+    def raw(self, data: bytes) -> bytes:
+        """The same for bytes of any kind."""
+        return self._raw.redact(data.decode("latin-1")).encode("latin-1")
+
+    def data(self, value: Any) -> Any:
+        """The same for everything that is text in a structure, keys included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, bytes):
+            return self.raw(value)
+        if isinstance(value, Mapping):
+            return self._mapping(value)
+        if isinstance(value, list | tuple):
+            items = [self.data(item) for item in value]
+            return items if isinstance(value, list) else tuple(items)
+        return value
+
+    def _mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Two keys that become the same stay two."""
+        found: dict[Any, Any] = {}
+        for key, item in value.items():
+            wanted = base = self.data(key)
+            number = 1
+            while wanted in found:
+                number += 1
+                wanted = f"{base} ({number})"
+            found[wanted] = self.data(item)
+        return found
+
+
+class _Matcher:
+    """Finds forms in a text: one search per form, each linear, whatever text and forms are."""
+
+    def __init__(self, forms: Mapping[str, str]) -> None:
+        self._forms = sorted(forms.items(), key=lambda item: -len(item[0]))
+        marks = sorted({_mark(name) for name in forms.values()})
+        # Marks are never searched: what was redacted once stays as it is.
+        self._borders = re.compile("(" + "|".join([*map(re.escape, marks), _GAP]) + ")")
+
+    def redact(self, text: str) -> str:
+        if not self._forms or not text:
+            return text
+        parts = self._borders.split(text)
+        last = len(parts) - 1
+        for i in range(0, len(parts), 2):
+            starts = i == 0 or not parts[i - 1].startswith("[redacted:")
+            ends = i == last or not parts[i + 1].startswith("[redacted:")
+            parts[i] = self._piece(parts[i], starts, ends)
+        return "".join(parts)
+
+    def _piece(self, text: str, starts: bool, ends: bool) -> str:
+        spans = [*_found(text, self._forms), *self._broken(text)]
+        if starts:
+            spans += self._at_start(text)
+        if ends:
+            spans += self._at_end(text)
+        return _cut(text, spans) if spans else text
+
+    def _broken(self, text: str) -> Iterator[_Span]:
+        """Forms with line breaks in them: `base64` and `xxd` break lines where they like."""
+        breaks = list(_LINE_BREAK.finditer(text))
+        if not breaks:
+            return
+        joined = _LINE_BREAK.sub("", text)
+        starts, removed, total = [], [], 0
+        for found in breaks:
+            starts.append(found.start() - total)
+            total += len(found[0])
+            removed.append(total)
+        for start, end, name in _found(joined, self._forms):
+            before, within = bisect_right(starts, start), bisect_right(starts, end - 1)
+            if within > before:
+                shift = removed[before - 1] if before else 0
+                yield _Span(start + shift, end + removed[within - 1], name)
+
+    def _at_start(self, text: str) -> Iterator[_Span]:
+        for form, name in self._forms:
+            at = text.find(form[-SHORTEST_PIECE:], 0, len(form) - 1)
+            while at != -1 and len(form) > SHORTEST_PIECE:
+                end = at + SHORTEST_PIECE
+                if form.endswith(text[:end]):
+                    yield _Span(0, end, name)
+                at = text.find(form[-SHORTEST_PIECE:], at + 1, len(form) - 1)
+
+    def _at_end(self, text: str) -> Iterator[_Span]:
+        for form, name in self._forms:
+            first = max(0, len(text) - len(form) + 1)
+            at = text.find(form[:SHORTEST_PIECE], first)
+            while at != -1 and len(form) > SHORTEST_PIECE:
+                if form.startswith(text[at:]):
+                    yield _Span(at, len(text), name)
+                at = text.find(form[:SHORTEST_PIECE], at + 1)
+
+
+def _found(text: str, forms: Iterable[tuple[str, str]]) -> Iterator[_Span]:
+    for form, name in forms:
+        at = text.find(form)
+        while at != -1:
+            yield _Span(at, at + len(form), name)
+            at = text.find(form, at + 1)
+
+
+def _cut(text: str, spans: list[_Span]) -> str:
+    """Overlapping finds become one mark, named after the longest."""
+    out: list[str] = []
+    done = 0
+    ordered = sorted(spans)
+    longest, start, end = ordered[0], ordered[0].start, 0
+    for span in ordered:
+        if end and span.start >= end:
+            out += [text[done:start], _mark(longest.name)]
+            longest, start, done = span, span.start, end
+        if span.end - span.start > longest.end - longest.start:
+            longest = span
+        end = max(end, span.end)
+    return "".join([*out, text[done:start], _mark(longest.name), text[end:]])
+
+
+def _mark(name: str) -> str:
+    return f"[redacted:{name}]"
+
+
+def _shown(name: str, known: list[tuple[str, str]]) -> str:
+    """A name that is safe to show: plain characters, and no secret itself."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:_LONGEST_NAME]
+    return "secret" if not plain or any(value in plain for _, value in known) else plain
+
+
+def _parts(name: str, value: str) -> Iterator[str]:
+    """The value if it is a secret, and each long line of it (a private key's own)."""
+    value = value.strip()
+    if not is_secret(name, value):
+        return
+    yield value
+    lines = value.splitlines()
+    for line in map(str.strip, lines if len(lines) > 1 else ()):
+        if len(line) >= SHORTEST_LINE and not line.startswith("-----"):
+            yield line
+
+
+def _forms(value: str) -> set[str]:
+    data = _as_bytes(value)
+    stored = data.decode("utf-8", "replace")  # as decoded output shows bytes that are no text
+    hexed = data.hex()
+    return {value, stored, hexed, hexed.upper(), *_json(value), *_percent(data), *_base64(data)}
+
+
+def _as_bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _json(value: str) -> Iterator[str]:
+    """As Python, JavaScript (which leaves letters as they are), PHP and Go write it."""
+    for escaped in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+        yield escaped
+        yield escaped.replace("/", "\\/")
+        yield re.sub("[<>&]", lambda m: f"\\u{ord(m[0]):04x}", escaped)
+
+
+def _percent(data: bytes) -> Iterator[str]:
+    for encoded in (
+        *(quote(data, safe=safe) for safe in ("", "/", "!'()*", "!'()*;/?:@&=+$,#")),
+        quote_plus(data),
+        "".join(f"%{byte:02X}" for byte in data),
+    ):
+        yield encoded
+        yield re.sub("%[0-9A-F]{2}", lambda m: m[0].lower(), encoded)
+
+
+def _base64(data: bytes) -> Iterator[str]:
+    """What of the encoding does not depend on the neighbours, for each place in a group of three.
+
+    Standing alone, the last character and the padding belong to it too.
+    """
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        alone = encode(data).decode("ascii")
+        yield alone
+        yield alone.rstrip("=")
+        for before in range(3):
+            whole = encode(bytes(before) + data + bytes(2)).decode("ascii")
+            yield whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a value is worth hiding: long enough, and no ordinary word, path or number.
+
+    A name that says so makes a secret of any value, from six characters on.
+    """
+    if _says_secret(name):
+        return len(value) >= SHORTEST_BY_NAME
+    return len(value) >= SHORTEST and not _is_ordinary(value)
+
+
+def secret_variables(
+    environ: Mapping[str, str], passed: Iterable[str]
+) -> tuple[tuple[str, str], ...]:
+    """The variables whose values are secrets, as a `Redactor` takes them.
+
+    Those whose name says so, addresses with a password in them (and the password alone), and of
+    the variables that are `passed` on by name those that look like a secret.
+    """
+    passed_on = frozenset(passed)
+    found: dict[tuple[str, str], None] = {}
+    for name, value in environ.items():
+        passwords = list(_passwords(value))
+        if _says_secret(name) or passwords or (name in passed_on and _looks_secret(value)):
+            found[name, value] = None
+        for password in passwords:
+            found[f"{name}.password", password] = None
+    return tuple(pair for pair in found if is_secret(pair[0], pair[1].strip()))
+
+
+def _says_secret(name: str) -> bool:
+    upper = name.upper()
+    return _SECRET_NAME.search(upper) is not None and _OPEN_NAME.search(upper) is None
+
+
+def _is_ordinary(value: str) -> bool:
+    return _ORDINARY.fullmatch(value) is not None and _KNOWN_START.match(value) is None
+
+
+def _passwords(value: str) -> Iterator[str]:
+    for match in _URL_PASSWORD.finditer(value):
+        yield match[1]
+        yield unquote(match[1])
+    for match in _FIELD_PASSWORD.finditer(value):
+        yield match[1] or match[2]
+
+
+def _looks_secret(value: str) -> bool:
+    """A known beginning, or long and mixed: letters and digits, many different ones, no blank."""
+    value = value.strip()
+    if _is_ordinary(value) or len(value) < SHORTEST:
+        return False
+    if _KNOWN_START.match(value) or value.startswith("-----BEGIN"):
+        return True
+    mixed = re.search(r"[A-Za-z]", value) and re.search(r"[0-9]", value)
+    return bool(mixed) and len(value) >= 16 and len(set(value)) >= 8 and not re.search(r"\s", value)
+
+
+NOTHING_SECRET = Redactor(())

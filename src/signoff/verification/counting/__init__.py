@@ -1,0 +1,65 @@
+"""Test counts: how many tests a contract ran, read from its reports and from what it printed.
+
+What this can prove. Counts are evidence against honest mistakes and simple lies: tests deleted,
+deselected or skipped, a runner that found nothing, a summary line printed by the product. Where
+two sources disagree the smaller one counts, so a forger has to silence the runner as well.
+
+What it cannot prove. The product runs inside the runner's process with the runner's rights. Code
+that prints a summary and ends the process (`os._exit(0)`), or that rewrites the runner in memory,
+can say anything, in reports as well as on the streams. Only an isolated check (held-out contracts,
+protected tests, red first) answers that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from signoff.domain.counts import TestCounts
+from signoff.verification.counting.printed import Printed, count_printed
+from signoff.verification.counting.report_folder import REPORT_DIR_VARIABLE, read_reports
+from signoff.verification.counting.reports import DOCUMENTS, count_document, count_reports
+from signoff.verification.counting.sight import look_at
+
+__all__ = ["REPORT_DIR_VARIABLE", "count_tests", "read_reports", "runs_tests"]
+
+
+def runs_tests(command: str) -> bool:
+    """Whether the text itself is seen to call a known test runner.
+
+    False says "not seen": `make test`, `npm test` and scripts may still run one.
+    """
+    return bool(look_at(command).calls)
+
+
+def count_tests(
+    command: str, stdout: bytes, stderr: bytes, reports: Mapping[str, bytes]
+) -> TestCounts | None:
+    """What one run of a contract says about its tests; None when it says nothing.
+
+    The streams may have a gap in the middle. `reports` must come from a folder that was empty when
+    the contract started (`read_reports`): a report of an earlier run is not evidence. `command` may
+    be longer than the contract, such as with the recipes it runs: more of it is then seen.
+    """
+    sight = look_at(command)
+    if sight.nothing_can_run:
+        return None
+    printed = Printed.of(stdout, stderr)
+    shown = count_printed(sight, printed)
+    if shown is None and sight.calls:
+        shown = count_document(stdout, DOCUMENTS)
+    return _smaller(count_reports(reports, several_runners=len(sight.calls) > 1), shown)
+
+
+def _smaller(reported: TestCounts | None, shown: TestCounts | None) -> TestCounts | None:
+    """Report and text of the same tests: what both admit, with everything either left out."""
+    if reported is None or shown is None:
+        return reported or shown
+    least, most = sorted((reported, shown), key=lambda c: (c.passed, c.executed))
+    agree = (least.passed, least.executed) == (most.passed, most.executed)
+    return replace(
+        least,
+        source=reported.source if agree else f"{least.source}, less than {most.source}",
+        skipped=max(least.skipped, most.skipped),
+        deselected=max(least.deselected, most.deselected),
+    )

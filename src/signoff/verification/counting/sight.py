@@ -1,0 +1,97 @@
+"""What a contract's text shows of the runners it calls, and whether it could call others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from signoff.planfile.verify import analyse
+from signoff.verification.counting.runners import RUNNERS, Runner
+from signoff.verification.steering.launchers import invocation_of, peeled
+from signoff.verification.steering.trail import Invocation
+
+_REPEATS = re.compile(r"(?<![\w./-])(?:for|while|until|xargs|parallel|-exec|-execdir)(?![\w./=-])")
+# Unseen, but no commands: where something is written, and a virtual environment's variables.
+_NO_CALL = re.compile(r"where `|`(?:source|\.) \S*bin/activate`")
+_PACKAGE_TOOLS = frozenset(("yarn", "pnpm", "bun"))
+# Tools that start no tests: a contract of these alone shows nothing but old results.
+_PLAIN = frozenset(
+    (
+        *("cd", "pushd", "popd", "export", "set", "unset", "true", "false", ":", "echo", "printf"),
+        *("test", "[", "exit", "return", "shift", "read", "local", "trap", "wait", "umask", "type"),
+        *("grep", "egrep", "fgrep", "rg", "cat", "ls", "head", "tail", "wc", "sed", "awk", "sort"),
+        *("uniq", "cut", "tr", "tee", "diff", "cmp", "find", "rm", "mkdir", "cp", "mv", "touch"),
+        *("chmod", "ln", "stat", "file", "jq", "git", "pip", "pip3", "sleep", "date", "which"),
+        *("command", "basename", "dirname", "realpath", "readlink", "sha256sum", "md5sum", "xxd"),
+        *("ruff", "mypy", "black", "flake8", "pylint", "isort", "pyright", "eslint", "prettier"),
+        *("tsc", "rustfmt", "gofmt", "curl", "wget", "tar", "gzip", "unzip", "seq", "mktemp"),
+    )
+)
+_PREPARING = {
+    "uv": ("sync", "pip", "lock", "venv"),
+    "poetry": ("install", "sync", "lock"),
+    "npm": ("ci", "install", "i"),
+    "pnpm": ("install", "i"),
+    "yarn": ("install",),
+    "bun": ("install", "i"),
+    "cargo": ("build", "check", "fmt", "clippy", "fetch"),
+    "go": ("build", "vet", "mod", "fmt"),
+}
+
+
+@dataclass(frozen=True)
+class Sight:
+    """`calls` is how often the text calls each runner, by its name.
+
+    `hides` says that it calls other things that could start a runner, `repeats` that a call in it
+    may stand for several.
+    """
+
+    calls: Mapping[str, int]
+    hides: bool
+    repeats: bool
+
+    @property
+    def nothing_can_run(self) -> bool:
+        """Whether no test runner is started, whatever is printed."""
+        return not (self.calls or self.hides or self.repeats)
+
+    @property
+    def runners(self) -> tuple[Runner, ...]:
+        """Whose endings may be read: those that are called, or all where none is seen."""
+        return tuple(r for r in RUNNERS if r.name in self.calls) if self.calls else RUNNERS
+
+
+def look_at(command: str) -> Sight:
+    """Never raises, whatever the text."""
+    facts = analyse(command)
+    calls: dict[str, int] = {}
+    unseen = any(not _NO_CALL.match(unseen.what) for unseen in facts.unseen)
+    hides = False
+    for call in facts.calls:
+        chain = list(_unwrapped(call.name, call.args)) if call.name not in facts.functions else []
+        runner = next((r for inner in chain for r in RUNNERS if r.is_called(inner)), None)
+        if runner is not None:
+            calls[runner.name] = calls.get(runner.name, 0) + 1
+        elif not chain or not _is_plain(chain[-1]):
+            hides = True
+    repeats = bool(facts.problem or unseen or facts.functions or _REPEATS.search(command))
+    return Sight(calls, hides, repeats)
+
+
+def _unwrapped(name: str, args: tuple[str, ...]) -> Iterator[Invocation]:
+    """The call and what it launches; `pnpm vitest` launches a package's command by its name."""
+    outer = invocation_of(name, args, "")
+    yield from peeled(outer)
+    words = [arg for arg in outer.args if arg not in ("run", "--")]
+    if outer.tool in _PACKAGE_TOOLS and words and not words[0].startswith("-"):
+        inner = invocation_of(words[0], tuple(words[1:]), "")
+        if any(runner.is_called(inner) for runner in RUNNERS):
+            yield inner
+
+
+def _is_plain(call: Invocation) -> bool:
+    return (call.tool in _PLAIN and not call.path) or (
+        bool(call.args) and call.args[0] in _PREPARING.get(call.tool, ())
+    )
