@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lines import Line, heading
+from measure_cleanroom import clean_room
 from measure_content import appends, snapshots
 from measure_plans import memory, parsing
 from measure_runs import resume, start_up, steps
@@ -23,6 +24,7 @@ PARTS: dict[str, Callable[[Path, Sizes], Iterator[Line]]] = {
     "start-up": start_up,
     "resume": resume,
     "snapshots": snapshots,
+    "clean-room": clean_room,
     "memory": memory,
     "appends": appends,
 }

@@ -12,6 +12,7 @@ class Sizes:
     steps: int = 200
     plan_steps: int = 10_000
     files: int = 10_000
+    room_files: tuple[int, ...] = (100, 10_000, 100_000)
     output_bytes: int = 1_000_000_000
     appends: int = 300
     rounds: int = 3
@@ -22,6 +23,7 @@ QUICK = Sizes(
     steps=4,
     plan_steps=50,
     files=100,
+    room_files=(100,),
     output_bytes=2_000_000,
     appends=5,
     rounds=1,

@@ -79,7 +79,20 @@ def cli_page(_now: str) -> str:
         assert command is not None, verb
         context = click.Context(command, info_name=verb, parent=root)
         parts += [f"## signoff {verb}", _help_block(command, context)]
+        if isinstance(command, click.Group):
+            parts += _inner_verbs(command, context)
     return _joined(parts)
+
+
+def _inner_verbs(group: click.Group, context: click.Context) -> list[str]:
+    """The help of every verb of a verb."""
+    parts: list[str] = []
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
+        below = click.Context(command, info_name=name, parent=context)
+        parts += [f"### {context.command_path} {name}", _help_block(command, below)]
+    return parts
 
 
 def errors_page(_now: str) -> str:

@@ -208,6 +208,22 @@ class ContentMoved(SignoffError):
     default_hint = "stop whatever else writes into the workspace, then run the same command again"
 
 
+class SandboxMissing(SignoffError):
+    """The sandbox that was chosen, or is required, does not work here; nothing was run."""
+
+    code = "sandbox-missing"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "signoff doctor says what is missing"
+
+
+class RoomTooDear(SignoffError):
+    """A clean room for this content would cost more than judging it is worth."""
+
+    code = "room-too-dear"
+    exit_code = Exit.CANNOT_JUDGE
+    default_hint = "have the step judged in the workspace: `**judge_in:** workspace`"
+
+
 class ListUnreadable(SignoffError):
     """The command of a `for_each` step did not give a list."""
 
@@ -222,6 +238,30 @@ class Interrupted(SignoffError):
     code = "interrupted"
     exit_code = Exit.INTERRUPTED
     default_hint = "run the same command again to go on"
+
+
+class ProofInvalid(SignoffError):
+    """A receipt or bundle is not what it claims to be; nothing in it is to be trusted."""
+
+    code = "proof-invalid"
+    exit_code = Exit.NOT_DONE
+    default_hint = "ask whoever made it for it again, and compare the sha256 of the file"
+
+
+class KeyUnusable(SignoffError):
+    """A key for receipts cannot be used; the one in the home folder is never replaced."""
+
+    code = "key-unusable"
+    exit_code = Exit.INVALID
+    default_hint = "put the key back from a backup; receipts signed with it need no other"
+
+
+class ExtraMissing(SignoffError):
+    """The command needs a library that comes with an optional part of signoff."""
+
+    code = "extra-missing"
+    exit_code = Exit.USAGE
+    default_hint = "python3 -m pip install 'signoff[all]'"
 
 
 class InternalError(SignoffError):

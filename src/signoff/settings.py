@@ -24,6 +24,17 @@ USER_FILE_VARIABLE = "SIGNOFF_CONFIG"
 DATABASE_VARIABLE = "SIGNOFF_DATABASE"
 HUMAN_ROLE = "human"
 LARGEST_FILE = 1_000_000
+MOST_JUDGINGS = 100
+_USER_KEYS = ("roles", "policy", "database", "vault", "auto_approve", "sandbox")
+
+
+class SandboxChoice(StrEnum):
+    """Which sandbox the user wants; `auto` is the best that this machine has."""
+
+    AUTO = "auto"
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+    NONE = "none"
 
 
 class RoleKind(StrEnum):
@@ -43,14 +54,29 @@ class Role:
     timeout_s: float | None = None  # caps the step's own timeout
     env: tuple[str, ...] = ()  # variables passed on from the caller's environment
     kind: RoleKind = RoleKind.CODE
+    network: bool = True  # most agents talk to a model
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """How processes are confined; the user's own choice, because it could loosen a check."""
+
+    isolation: SandboxChoice = SandboxChoice.AUTO
+    agents: bool = True  # confine agents too, not contracts alone
+    clean_room: bool = True  # judge in a checkout the agent never touched, where that is cheap
+    writable: tuple[str, ...] = ()  # more places that agents may change, such as a client's own
+    readable: tuple[str, ...] = ()  # more places that must be seen, such as tools below /tmp
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules on top of the plan; a repository may only switch them on."""
+    """Rules on top of the plan; a repository may only make them stricter."""
 
     require_red_first: bool = False  # a contract that held before the first attempt is an error
     forbid_waivers: bool = False  # nobody may waive a step of this repository
+    require_sandbox: bool = False  # contracts and agents run confined, or not at all
+    escalate_handoffs: bool = False  # files that make other programs act need a person's yes
+    judgings: int = 1  # how often in a row a contract must hold before it is kept
 
 
 @dataclass(frozen=True)
@@ -62,6 +88,7 @@ class Settings:
     database_url: str | None = None  # user only; None is the embedded database in the home folder
     vault: str | None = None  # user only
     auto_approve: bool = False  # user only
+    sandbox: Sandbox = Sandbox()  # user only
 
     def pinned(self) -> dict[str, Any]:
         """What approval pins: the part that decides how steps are dispatched and judged."""
@@ -88,6 +115,7 @@ def settings_from_pin(pin: Mapping[str, Any]) -> Settings:
             timeout_s=data["timeout_s"],
             env=tuple(data["env"]),
             kind=RoleKind(data["kind"]),
+            network=data.get("network", True),
         )
         for name, data in pin["roles"].items()
     }
@@ -101,13 +129,14 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
     _check_keys(shared, {"roles", "policy"}, repository_file)
     own_path = user_file(environ)
     own = _read(own_path)
-    _check_keys(own, {"roles", "policy", "database", "vault", "auto_approve"}, str(own_path))
+    _check_keys(own, _USER_KEYS, str(own_path))
     return Settings(
         roles={**_roles(own, str(own_path)), **_roles(shared, repository_file)},
         policy=_strictest(_policy(own, str(own_path)), _policy(shared, repository_file)),
         database_url=environ.get(DATABASE_VARIABLE) or _text(own, "database", str(own_path)),
         vault=_text(own, "vault", str(own_path)),
         auto_approve=_boolean(own, "auto_approve", str(own_path)),
+        sandbox=_sandbox(own, str(own_path)),
     )
 
 
@@ -188,20 +217,24 @@ def _role(name: str, table: Any, where: str) -> Role:
         table = {"command": table}
     if not isinstance(table, dict):
         raise ConfigInvalid(f"`{place}` must be a table or a command line")
-    _check_keys(table, {"command", "timeout_s", "env", "kind"}, place)
+    _check_keys(table, {"command", "timeout_s", "env", "kind", "network"}, place)
     command = table.get("command")
     if not isinstance(command, str) or not command.strip():
         raise ConfigInvalid(f"`{place}` has no `command`")
     timeout_s = table.get("timeout_s")
     if timeout_s is not None and not _is_positive(timeout_s):
         raise ConfigInvalid(f"`{place}`: `timeout_s` must be a positive number of seconds")
-    env = table.get("env", [])
-    if not isinstance(env, list) or not all(isinstance(item, str) for item in env):
-        raise ConfigInvalid(f"`{place}`: `env` must be a list of variable names")
     kind = table.get("kind", _kind_of(name))
     if kind not in (RoleKind.CODE, RoleKind.REVIEW):
         raise ConfigInvalid(f"`{place}`: `kind` must be `code` or `review`")
-    return Role(name, command, timeout_s, tuple(env), RoleKind(kind))
+    return Role(
+        name,
+        command,
+        timeout_s,
+        env=_texts(table, "env", place, "variable names"),
+        kind=RoleKind(kind),
+        network=_boolean(table, "network", place, default=True),
+    )
 
 
 def _named_role(name: str, command: str) -> Role:
@@ -218,12 +251,35 @@ def _policy(data: Mapping[str, Any], where: str) -> Policy:
         raise ConfigInvalid(f"`{where}`: `policy` must be a table")
     names = set(Policy.__dataclass_fields__)
     _check_keys(table, names, f"{where}, policy")
-    return Policy(**{name: _boolean(table, name, where) for name in names})
+    judgings = table.get("judgings", 1)
+    if type(judgings) is not int or not 1 <= judgings <= MOST_JUDGINGS:
+        raise ConfigInvalid(f"`{where}`: `judgings` must be a number from 1 to {MOST_JUDGINGS}")
+    switches = {name: _boolean(table, name, where) for name in names - {"judgings"}}
+    return Policy(judgings=judgings, **switches)
 
 
 def _strictest(one: Policy, other: Policy) -> Policy:
     names = Policy.__dataclass_fields__
-    return Policy(**{name: getattr(one, name) or getattr(other, name) for name in names})
+    return Policy(**{name: max(getattr(one, name), getattr(other, name)) for name in names})
+
+
+def _sandbox(data: Mapping[str, Any], where: str) -> Sandbox:
+    table = data.get("sandbox", {})
+    if not isinstance(table, dict):
+        raise ConfigInvalid(f"`{where}`: `sandbox` must be a table")
+    place = f"{where}, sandbox"
+    _check_keys(table, Sandbox.__dataclass_fields__, place)
+    choices = [choice.value for choice in SandboxChoice]
+    chosen = table.get("isolation", SandboxChoice.AUTO)
+    if chosen not in choices:
+        raise ConfigInvalid(f"`{place}`: `isolation` must be one of {', '.join(choices)}")
+    return Sandbox(
+        isolation=SandboxChoice(chosen),
+        agents=_boolean(table, "agents", place, default=True),
+        clean_room=_boolean(table, "clean_room", place, default=True),
+        writable=_texts(table, "writable", place),
+        readable=_texts(table, "readable", place),
+    )
 
 
 def _is_positive(value: Any) -> bool:
@@ -238,8 +294,15 @@ def _text(table: Mapping[str, Any], name: str, where: str) -> str | None:
     return value
 
 
-def _boolean(table: Mapping[str, Any], name: str, where: str) -> bool:
-    value = table.get(name, False)
+def _texts(table: Mapping[str, Any], name: str, where: str, of: str = "paths") -> tuple[str, ...]:
+    value = table.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ConfigInvalid(f"`{where}`: `{name}` must be a list of {of}")
+    return tuple(value)
+
+
+def _boolean(table: Mapping[str, Any], name: str, where: str, *, default: bool = False) -> bool:
+    value = table.get(name, default)
     if not isinstance(value, bool):
         raise ConfigInvalid(f"`{where}`: `{name}` must be true or false")
     return value

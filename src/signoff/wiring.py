@@ -10,6 +10,12 @@ from signoff.storage import Home, Ledger, find_repository, open_database, resolv
 from signoff.usecases.site import Site
 
 
+def existing_home(environ: Mapping[str, str]) -> Home | None:
+    """The home folder if there is one; for commands that must work without, and make none."""
+    path = resolve_home(environ)
+    return Home(path, create=False) if path.is_dir() else None
+
+
 def open_site(
     environ: Mapping[str, str],
     cwd: Path,

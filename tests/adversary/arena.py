@@ -18,6 +18,7 @@ from signoff.usecases.inbox import answer, open_items
 from signoff.usecases.run import RunOptions, RunReport, run_plan
 from signoff.usecases.site import Site, find_plan
 from signoff.wiring import open_site
+from tests.unconfined import user_file
 
 PLAN = """\
 ---
@@ -91,7 +92,7 @@ class Arena:
             "HOME": str(base / "user"),
             "PYTHONPATH": str(Path(signoff.__file__).parents[1]),
             "SIGNOFF_HOME": str(self.home),
-            "SIGNOFF_CONFIG": str(base / "no-such-file.toml"),
+            "SIGNOFF_CONFIG": user_file(base),
         }
         self.plan_id = find_plan(self.root, str(self.plan), self.root).record.id
 

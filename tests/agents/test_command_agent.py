@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
-from signoff.agents import ATTEMPT_VARIABLE, Assignment, CommandAgent, Report, check_role
+from signoff.agents import (
+    ATTEMPT_VARIABLE,
+    Assignment,
+    CommandAgent,
+    Report,
+    Usage,
+    check_role,
+)
 from signoff.domain.observation import Ending
-from signoff.domain.plan import Cost
 from signoff.errors import ConfigInvalid
 from signoff.settings import Role
 
@@ -29,6 +35,7 @@ def _work(tmp_path: Path, command: str, prompt: str = "do it", **options: Any) -
         prompt=prompt,
         workspace=workspace,
         usage_file=exchange / "usage.json",
+        answer_file=exchange / "answer",
         timeout_s=options.pop("timeout_s", 60.0),
         variables={"SIGNOFF_STEP": "1", ATTEMPT_VARIABLE: f"test:{tmp_path}:1"},
         **options,
@@ -108,7 +115,7 @@ def test_an_agent_works_in_the_workspace_with_a_clean_environment(tmp_path: Path
 
 def test_usage_is_what_the_agent_reports(tmp_path: Path) -> None:
     script = """sh -c 'echo "{\\"tokens\\": 7, \\"usd\\": 0.5}" > "$SIGNOFF_USAGE_FILE"'"""
-    assert _work(tmp_path, script).usage == Cost(7, 0.5)
+    assert _work(tmp_path, script).usage == Usage(7, 0.5)
 
 
 def test_an_agent_that_takes_too_long_is_ended_with_everything_it_started(tmp_path: Path) -> None:

@@ -46,7 +46,9 @@ def test_a_first_prompt_says_what_to_do_and_how_it_is_judged() -> None:
         "When you and every process you started have ended, the harness runs this command itself "
         "in the workspace. What you say about your work does not count; only this does.\n\n"
         "```shell\ntest -s report.md\n```\n\n"
-        'It must show:\n- exit_code == 0\n- stdout contains "ok"\n'
+        'It must show:\n- exit_code == 0\n- stdout contains "ok"\n\n'
+        "If you cannot finish, write `blocked: why`, `impossible: why` or `needs input: your "
+        "question` into the file named by `$SIGNOFF_ANSWER_FILE` and end. A person will read it.\n"
     )
 
 
@@ -61,11 +63,11 @@ def test_protected_files_are_named() -> None:
     assert "## Files you must not change\n\n- tests/**\n- Makefile\n" in prompt
 
 
-def test_a_check_that_is_held_out_is_not_shown() -> None:
-    step = Step("1", "Code", task="x", contract=Contract("secret-check", heldout="hidden"))
+def test_an_agent_learns_that_a_check_is_held_out_and_not_which() -> None:
+    step = Step("1", "Code", task="x", contract=Contract("make test", heldout="secret-name"))
     prompt = build_prompt("Fix it", "", step, ())
-    assert "secret-check" not in prompt
-    assert "the harness runs a check of its own" in prompt
+    assert "secret-name" not in prompt
+    assert "A further check, which you do not see, follows." in prompt
 
 
 def test_a_retry_carries_what_went_wrong() -> None:

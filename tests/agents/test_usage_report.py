@@ -8,24 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents import read_usage
-from signoff.domain.plan import Cost
+from signoff.agents import Usage, read_usage
 
 
 @pytest.mark.parametrize(
-    ("text", "cost"),
+    ("text", "usage"),
     [
-        ('{"tokens": 1200, "usd": 0.25}', Cost(1200, 0.25)),
-        ('{"tokens": 1200}', Cost(1200, 0.0)),
-        ('{"usd": 1}', Cost(0, 1.0)),
-        ("{}", Cost(0, 0.0)),
-        ('{"tokens": 5, "model": "x", "usd": 0}', Cost(5, 0.0)),
+        ('{"tokens": 1200, "usd": 0.25}', Usage(1200, 0.25)),
+        ('{"tokens": 1200}', Usage(1200, 0.0)),
+        ('{"usd": 1}', Usage(0, 1.0)),
+        ("{}", Usage(0, 0.0)),
+        ('{"tokens": 5, "model": "x", "usd": 0}', Usage(5, 0.0, "x")),
     ],
 )
-def test_a_report_is_read(tmp_path: Path, text: str, cost: Cost) -> None:
+def test_a_report_is_read(tmp_path: Path, text: str, usage: Usage) -> None:
     path = tmp_path / "usage.json"
     path.write_text(text)
-    assert read_usage(path) == cost
+    assert read_usage(path) == usage
 
 
 @pytest.mark.parametrize(

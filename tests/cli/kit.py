@@ -25,6 +25,7 @@ import signoff
 from tests.cli.ended import LIMIT_S, Ended, Running
 from tests.cli.plans import Step, plan_text
 from tests.cli.terminal import play_at_terminal
+from tests.unconfined import UNCONFINED
 
 # What every scripted agent does first: keep what it was given, outside the workspace.
 PRELUDE = """\
@@ -139,8 +140,9 @@ class Desk:
         return self.file("signoff.toml", "\n".join(self.roles.values()))
 
     def person(self, config: str) -> Desk:
-        """The person's own configuration."""
-        (self.folder / "config.toml").write_text(config)
+        """The person's own configuration; without a word about the sandbox, there is none."""
+        own = config if "[sandbox]" in config else f"{config}\n{UNCONFINED}"
+        (self.folder / "config.toml").write_text(own)
         return self
 
     def tool(self, name: str, script: str) -> Desk:
@@ -243,6 +245,8 @@ class Desk:
 
     def environment(self) -> dict[str, str]:
         """Nothing of the caller's own settings gets in."""
+        if not (self.folder / "config.toml").exists():
+            self.person("")
         return {
             "PATH": f"{self.tools}:{os.environ['PATH']}",
             "HOME": str(self.folder / "person"),

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import signoff
+from tests.unconfined import user_file
 
 PATIENCE_S = 120.0
 TOKENS_EACH, USD_EACH = 10, 0.25
@@ -290,7 +291,7 @@ class Scene:
         # The commands start in other folders; a relative PYTHONPATH would lead nowhere.
         kept["PYTHONPATH"] = str(Path(signoff.__file__).parents[1])
         kept["SIGNOFF_HOME"] = str(self.home)
-        kept["SIGNOFF_CONFIG"] = str(self.folder / "no-such-file.toml")
+        kept["SIGNOFF_CONFIG"] = user_file(self.folder)
         if self.database_url is not None:
             kept["SIGNOFF_DATABASE"] = self.database_url
         if crash_at is not None:

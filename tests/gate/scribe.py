@@ -125,6 +125,10 @@ class Scribe:
         """The gate's answer on the content in question."""
         return evaluate(self.state, snapshot)
 
+    def begun(self, *counted: str) -> Entry:
+        """The run began, and says whose tests are counted."""
+        return self.write(Kind.RUN_STARTED, {"counted": list(counted)})
+
     def started(self, step_id: str, attempt: int = 1) -> Entry:
         """A step was dispatched."""
         return self.write(Kind.ATTEMPT_STARTED, {"role": "coder"}, step_id, attempt=attempt)
@@ -138,12 +142,16 @@ class Scribe:
         tokens: int = 0,
         usd: float = 0.0,
         duration_s: float = 0.0,
+        answer: dict[str, str] | None = None,
+        handoff: dict[str, str] | None = None,
     ) -> Entry:
         """The agent and everything it started is gone."""
         data = {
             "usage": {"tokens": tokens, "usd": usd},
             "duration_s": duration_s,
             "snapshot": snapshot,
+            "answer": answer,
+            "handoff": handoff or {},
         }
         return self.write(Kind.ATTEMPT_FINISHED, data, step_id, attempt=attempt)
 
@@ -163,20 +171,23 @@ class Scribe:
         run: str | None = None,
         duration_s: float = 0.0,
         reused_from: int | None = None,
+        reason: Reason = Reason.EXPECTATION,
+        counts: dict[str, Any] | None = None,
     ) -> Entry:
-        """A contract was judged."""
+        """A contract was judged; `reason` is for verdicts that are not kept."""
         kept = result is Result.KEPT
         verdict = Verdict(
             subject=subject,
             phase=phase,
             result=result,
-            reason=Reason.HELD if kept else Reason.EXPECTATION,
+            reason=Reason.HELD if kept else reason,
             message="exit code 0" if kept else "exit code 1",
             key=key_of(subject, snapshot),
             snapshot=snapshot,
             provisional=provisional,
             duration_s=duration_s,
             reused_from=reused_from,
+            counts=counts,
         )
         return self.write(Kind.VERDICT, asdict(verdict), subject, run=run)
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.plan import Plan, Step
-from signoff.domain.verdict import Phase, Result
+from signoff.domain.verdict import Phase, Reason, Result
 from signoff.gate import (
     Abandon,
     Carry,
+    Count,
     Dispatch,
     Escalate,
     Fail,
@@ -29,6 +30,7 @@ from signoff.gate import (
     next_action,
     shortfall,
 )
+from signoff.gate.next_action import TAMPERING_RETRIES
 from signoff.settings import HUMAN_ROLE, Policy
 from tests.gate.scribe import RUN, Scribe
 
@@ -49,10 +51,20 @@ class World:
     def happens(self, probability: float) -> bool:
         return self.chance.random() < probability
 
-    def result(self) -> Result:
+    def result(self) -> tuple[Result, Reason]:
         if self.happens(self.kept):
-            return Result.KEPT
-        return self.chance.choice([Result.BROKEN, Result.UNKNOWN])
+            return Result.KEPT, Reason.HELD
+        return self.chance.choice(_REFUSALS)
+
+
+_REFUSALS = (
+    (Result.BROKEN, Reason.EXPECTATION),
+    (Result.BROKEN, Reason.EXPECTATION),
+    (Result.BROKEN, Reason.TAMPERED),
+    (Result.UNKNOWN, Reason.TIMED_OUT),
+    (Result.UNKNOWN, Reason.INFRASTRUCTURE),
+    (Result.UNKNOWN, Reason.FLAKY),
+)
 
 
 class Simulation:
@@ -61,6 +73,7 @@ class Simulation:
     def __init__(self, plan: Plan, world: World, policy: Policy):
         self.plan, self.world, self.policy = plan, world, policy
         self.ledger = Scribe(plan=plan)
+        self.ledger.begun(*(s.id for s in plan.subjects if world.happens(0.5)))
         self.content = 0
         self.asked = 0
         self.answered = 0
@@ -70,6 +83,7 @@ class Simulation:
         self._perform: dict[type, Callable[[Any], None]] = {
             Abandon: self._abandon,
             Carry: self._carry,
+            Count: self._count_tests,
             Dispatch: self._dispatch,
             Escalate: lambda a: self._ask(a.cause, a.step.id),
             Fail: self._fail,
@@ -88,7 +102,9 @@ class Simulation:
         """More than any run may take: what the policies allow between two answers, and crashes."""
         items = sum(len(ITEMS) if s.for_each else 1 for s in self.plan.steps)
         retries = max(s.on_fail.retries for s in self.plan.steps)
-        between_answers = items * (4 * (retries + 2) + 6) + len(self.plan.postconditions)
+        # Twice the subjects for counting, and three judgings where one could not be done.
+        subjects = items + len(self.plan.postconditions)
+        between_answers = items * (6 * (retries + 3) + 6) + 2 * subjects
         return (self.answered + 1) * between_answers + 3 * self.crashed
 
     def run(self) -> Finish | Wait:
@@ -140,18 +156,34 @@ class Simulation:
             return
         self._count(step)
         self.content += self.world.happens(0.8)
-        self.ledger.finished(step.id, attempt, snapshot=self.snapshot(), tokens=TOKENS_EACH)
+        self.ledger.finished(
+            step.id,
+            attempt,
+            snapshot=self.snapshot(),
+            tokens=TOKENS_EACH,
+            answer={"kind": "blocked", "reason": "?"} if self.world.happens(0.1) else None,
+            handoff={f".envrc-{self.content}": "x"} if self.world.happens(0.1) else None,
+        )
 
     def _count(self, step: Step) -> None:
         self.attempts_since_answer[step.id] += 1
-        assert self.attempts_since_answer[step.id] <= step.on_fail.retries + 1
+        # Tampering has a budget of its own, of one retry at most.
+        most = step.on_fail.retries + 1 + min(step.on_fail.retries, TAMPERING_RETRIES)
+        assert self.attempts_since_answer[step.id] <= most
 
     def _judge(self, action: Judge) -> None:
-        result = self.world.result()
-        self.ledger.verdict(action.step.id, result, phase=action.phase, snapshot=self.snapshot())
+        result = self._verdict(action.step.id, action.phase)
         if result is Result.KEPT and action.phase is Phase.ATTEMPT:
             again = self.state.record(action.step.id).accepted
             self.ledger.done(action.step.id, snapshot=self.snapshot(), again=again)
+
+    def _verdict(self, subject: str, phase: Phase) -> Result:
+        result, reason = self.world.result()
+        self.ledger.verdict(subject, result, phase=phase, snapshot=self.snapshot(), reason=reason)
+        return result
+
+    def _count_tests(self, action: Count) -> None:
+        self._verdict(action.subject, Phase.BASELINE)
 
     def _carry(self, action: Carry) -> None:
         self.ledger.done(action.step.id, snapshot=self.snapshot(), carried=True)
@@ -182,8 +214,7 @@ class Simulation:
             assert record.settled, "swept before every step was settled"
             if record.waived or not is_stale(step.contract, record, self.snapshot()):
                 continue
-            result = self.world.result()
-            self.ledger.verdict(step.id, result, phase=Phase.SWEEP, snapshot=self.snapshot())
+            result = self._verdict(step.id, Phase.SWEEP)
             if result is not Result.KEPT:
                 self.ledger.reopened(step.id)
                 return False
@@ -198,8 +229,7 @@ class Simulation:
             if post.contract is not None and (
                 record.latest is None or is_stale(post.contract, record, self.snapshot())
             ):
-                result = self.world.result()
-                self.ledger.verdict(post.id, result, phase=Phase.SWEEP, snapshot=self.snapshot())
+                self._verdict(post.id, Phase.SWEEP)
             latest = self.state.record(post.id).latest
             if post.contract is None or latest is None or not latest.kept:
                 self._ask(Cause.POSTCONDITION, post.id)

@@ -12,6 +12,7 @@ from typing import Any
 from signoff.agents import Report, printed
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.redaction import NOTHING_SECRET
 from signoff.gate import GateReport, evaluate
 from signoff.orchestrator import Appended, Drive, Event, Mission, PlanFileProjection
 from signoff.planfile import parse
@@ -21,9 +22,10 @@ from signoff.testing.agent import Act, ScriptedAgent
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.inbox import answer, open_items
 from signoff.usecases.site import PlanPlace, Site, find_plan
-from signoff.usecases.workbench import open_pinned_workspace, pin_watch
-from signoff.verification import Bench, Guards, Judge, Pins
+from signoff.usecases.workbench import open_judge, open_pinned_workspace, pin_watch
+from signoff.verification import Bench, Guards, Pins
 from signoff.wiring import open_site
+from tests.unconfined import user_file
 
 Script = Mapping[tuple[str, int], Act]
 
@@ -85,7 +87,7 @@ class Stage:
             text += "\n## Postconditions\n\n" + "\n".join(posts)
         self.plan.write_text(text)
         environ = {n: v for n, v in os.environ.items() if not n.startswith("SIGNOFF_")}
-        environ |= {"SIGNOFF_HOME": str(base / "home"), "SIGNOFF_CONFIG": str(base / "none.toml")}
+        environ |= {"SIGNOFF_HOME": str(base / "home"), "SIGNOFF_CONFIG": user_file(base)}
         self.environ = environ
         self.reporter = Recorder()
         self.run = secrets.token_hex(4)
@@ -138,7 +140,7 @@ class Stage:
             ledger=site.ledger,
             fence=fence,
             workspace=workspace,
-            judge=Judge(workspace, self.root, self._pins, site.ledger, bench),
+            judge=open_judge(site, place, self._pins, workspace, bench, NOTHING_SECRET),
             guards=Guards(self._pins, workspace),
             agent=self._agent,
             projection=PlanFileProjection(self.plan),

@@ -8,7 +8,7 @@ import pytest
 
 from signoff.domain.escalation import CHOICE_MEANING, Cause, Choice, Outcome
 from signoff.domain.ledger import KIND_MEANING, Kind
-from signoff.domain.verdict import Isolation, Phase, Reason, Result
+from signoff.domain.verdict import Failure, Isolation, Phase, Reason, Result
 from signoff.orchestrator import engine
 
 STORED: dict[type[StrEnum], str] = {
@@ -22,12 +22,16 @@ STORED: dict[type[StrEnum], str] = {
     Result: "kept broken unknown",
     Reason: """
         held expectation tampered held-before timed-out signalled not-executable not-found
-        moved-while-judged sandbox-missing infrastructure
+        moved-while-judged sandbox-missing infrastructure tests held-out tool-changed flaky
     """,
-    Phase: "before attempt sweep audit",
-    Isolation: "none",
+    Phase: "before attempt sweep audit baseline",
+    Isolation: "none landlock bubblewrap",
     Choice: "retry revise abort waive",
-    Cause: "contract held-before human budget plan-edited postcondition list",
+    Cause: """
+        contract held-before human budget plan-edited postcondition list tampered repeated
+        infrastructure flaky agent-answer handoff
+    """,
+    Failure: "broken tampered infrastructure flaky",
     Outcome: "done failed cancelled revised",
 }
 

@@ -133,7 +133,7 @@ def test_forged_entries_that_vouch_for_each_other_are_found(
     first = forge(verdict("k"), 3, chain[1].hash, chain[2].at)
     second = forge(note("forged"), 4, first.hash, chain[3].at)
     run_sql(database_url, "DELETE FROM entries WHERE seq IN (3, 4)")
-    insert(database_url, first, "k")
+    insert(database_url, first)
     insert(database_url, second)
     assert ledger.check_chain("p").first_bad == 5
 

@@ -15,7 +15,7 @@ import pytest
 
 from signoff.errors import ConfigInvalid, HomeUnsafe, SchemaTooNew, StorageFailed
 from signoff.storage import Home, Ledger, open_database, sqlite_path, sqlite_url
-from tests.storage.kit import HOLDER, WAIT_S, note, run_sql, worker
+from tests.storage.kit import HOLDER, WAIT_S, note, run_sql, verdict, worker
 
 READ = """
 import sys
@@ -56,7 +56,7 @@ def test_a_newer_schema_is_left_alone(database_url: str) -> None:
     open_database(database_url).close()
     run_sql(database_url, "UPDATE meta SET value = '99' WHERE key = 'schema'")
     for read_only in (False, True):
-        with pytest.raises(SchemaTooNew, match="has schema 99, this signoff knows up to 1"):
+        with pytest.raises(SchemaTooNew, match="has schema 99, this signoff knows up to 2"):
             open_database(database_url, read_only=read_only)
     assert run_sql(database_url, "SELECT value FROM meta WHERE key = 'schema'") == [("99",)]
 
@@ -193,7 +193,7 @@ def test_an_unfinished_creation_is_completed(tmp_path: Path) -> None:
         open_database(sqlite_url(tmp_path / "x"), read_only=True)
     assert caught.value.facts["cause"] == "absent"
     database = open_database(sqlite_url(tmp_path / "x"))
-    assert database.schema_version() == 1
+    assert database.schema_version() == 2
     database.close()
 
 
@@ -364,3 +364,13 @@ def test_a_database_removed_while_in_use_is_not_silently_made_anew(tmp_path: Pat
         Ledger(database).append("p", [note()])
     with pytest.raises(sqlite3.OperationalError):
         sqlite3.connect(f"file:{tmp_path / 'x'}?mode=ro", uri=True).execute("SELECT 1")
+
+
+def test_a_ledger_of_the_first_schema_is_carried_over(database_url: str) -> None:
+    ledger = Ledger(open_database(database_url))
+    ledger.append("p", [verdict("k"), note()])
+    run_sql(database_url, "UPDATE entries SET ref = 'k' WHERE kind = 'verdict'")
+    index = "CREATE INDEX reusable ON entries (ref, at) WHERE kind = 'verdict' AND ref IS NOT NULL"
+    run_sql(database_url, index)
+    run_sql(database_url, "UPDATE meta SET value = '1' WHERE key = 'schema'")
+    assert Ledger(open_database(database_url)).check_chain("p").holds

@@ -13,6 +13,7 @@ from signoff.usecases.run import RunOptions, RunReport, run_plan
 from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.wiring import open_site
 from tests.cli.plans import Step, plan_text
+from tests.unconfined import user_file
 
 
 class PlainEngine:
@@ -60,7 +61,7 @@ class Library:
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "SIGNOFF_HOME": str(self.folder / "home"),
-            "SIGNOFF_CONFIG": str(self.folder / "config.toml"),
+            "SIGNOFF_CONFIG": user_file(self.folder),
             **variables,
         }
         place = find_plan(self.workspace, "PLAN.md")

@@ -12,7 +12,17 @@ from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.domain.verdict import Phase, Verdict
 from signoff.process import safe_search_path
 from signoff.storage import Ledger, open_database, sqlite_url
-from signoff.verification import Bench, Case, Guard, Judge, Pins, fingerprint
+from signoff.verification import (
+    Bench,
+    Case,
+    Guard,
+    HeldOutChecks,
+    Judge,
+    Obstacles,
+    Pins,
+    Rooms,
+    fingerprint,
+)
 from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
 
 RUN = "run-1"
@@ -33,11 +43,24 @@ class Courtroom:
         self.plan_digest = "plan as approved"
         self.cancelled: Callable[[], bool] | None = None
         self.printed = b""
+        self.heldout = base / "heldout"
+        self.judgings = 1
+        self.approved_heldout: dict[str, str] = {}
 
     @property
     def judge_itself(self) -> Judge:
         """The judge under test."""
-        return Judge(self.workspace, self.root, self._pins(), self.ledger, self.bench)
+        pins = self._pins()
+        return Judge(
+            self.workspace,
+            self.root,
+            pins,
+            self,
+            self.bench,
+            Rooms(self.root, why_not="none here"),
+            Obstacles(pins, self.root, self.bench.enclosure, HeldOutChecks(self.heldout)),
+            judgings=self.judgings,
+        )
 
     @property
     def bench(self) -> Bench:
@@ -54,6 +77,11 @@ class Courtroom:
         """Judge a contract now."""
         judged = Contract(contract) if isinstance(contract, str) else contract
         return self.judge_itself.judge(Case("1", judged, phase, guard or Guard(), run))
+
+    def find_verdict(self, key: str) -> Entry | None:
+        """The newest verdict with this key, as a drive's own fold finds it."""
+        found = [e for e in self.ledger.entries(PLAN_ID) if e.data.get("key") == key]
+        return found[-1] if found else None
 
     def record(self, verdict: Verdict, run: str = RUN) -> Entry:
         """Append a verdict as the orchestrator does."""
@@ -91,6 +119,7 @@ class Courtroom:
             snapshot="",
             protected={},
             steering={},
+            heldout=self.approved_heldout,
         )
 
 

@@ -24,6 +24,7 @@ KEY = EvidenceKey(
     search_path="/usr/bin",
     variables={"TOKEN": "one"},
     isolation=Isolation.NONE,
+    judged_in=JudgeIn.WORKSPACE,
 )
 OTHER_CONTRACTS: dict[str, dict[str, Any]] = {
     "text": {"command": "true "},
@@ -36,6 +37,7 @@ OTHER_CONTRACTS: dict[str, dict[str, Any]] = {
     "effects": {"effects": Effects.EXTERNAL},
     "holds": {"holds": Holds.AT_STEP},
     "red first": {"red_first": RedFirst.REQUIRED},
+    "may shrink": {"may_shrink": True},
     "may change": {"may_change": ("conftest.py",)},
     "judged in": {"judge_in": JudgeIn.WORKSPACE},
     "held out": {"heldout": "secret"},
@@ -48,6 +50,8 @@ OTHER_PARTS: dict[str, dict[str, Any]] = {
     "search path": {"search_path": "/usr/bin:/bin"},
     "variable's value": {"variables": {"TOKEN": "two"}},
     "variable gone": {"variables": {}},
+    "isolation": {"isolation": Isolation.BUBBLEWRAP},
+    "clean room": {"judged_in": JudgeIn.CLEAN},
     "runner": {"runner": "signoff 999"},
 }
 
@@ -177,18 +181,3 @@ def test_a_reused_verdict_does_not_hide_tampering(court: Courtroom) -> None:
     court.record(court.judge(COUNTING))
     guard = Guard(protects=("done.txt",), pinned={})
     assert court.judge(COUNTING, Phase.SWEEP, guard).reason is Reason.TAMPERED
-
-
-def test_a_verdict_planted_in_the_database_is_not_reused(court: Courtroom, tmp_path: Path) -> None:
-    import sqlite3
-
-    broken = court.judge(COUNTING)
-    court.record(broken)
-    with sqlite3.connect(tmp_path / "ledger.sqlite3") as database:
-        database.execute(
-            """UPDATE entries SET data = replace(replace(data, '"broken"', '"kept"'),
-               '"expectation"', '"held"')"""
-        )
-    database.close()
-    verdict = court.judge(COUNTING)
-    assert (verdict.result, verdict.reused_from) == (Result.BROKEN, None)

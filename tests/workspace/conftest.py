@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from signoff.workspace import IgnoreRules, Workspace
+from signoff.workspace import CleanRoom, IgnoreRules, RoomLimits, Workspace
 
 
 class Desk:
@@ -30,6 +32,13 @@ class Desk:
     ) -> Workspace:
         return Workspace(self.root, self.store, rules, apart)
 
+    def fresh_digest(self, rules: IgnoreRules, apart: frozenset[str] = frozenset()) -> str:
+        """What somebody finds who knows nothing."""
+        return Workspace(self.root, self.folder / "fresh", rules, apart).digest_now().digest
+
+    def clean_room(self, workspace: Workspace, limits: RoomLimits | None = None) -> CleanRoom:
+        return CleanRoom(workspace, self.folder / "home" / "clean", limits)
+
     def settle(self) -> None:
         """Wait until the filesystem's clock is well past every change made so far."""
         newest = max((f.lstat().st_ctime_ns for f in self.root.rglob("*")), default=0)
@@ -44,3 +53,11 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
+
+
+@pytest.fixture
+def shared_desk() -> Iterator[Desk]:
+    """A desk in a folder that other users may enter, which pytest's own folders are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Desk(Path(folder))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from signoff.workspace import IgnoreFile, IgnoreRules
 from signoff.workspace.content import is_settled
 from signoff.workspace.records import FileRecord, Folder
 from signoff.workspace.statcache import load_stat_cache, save_stat_cache
@@ -47,6 +48,17 @@ def test_the_cache_is_really_used(desk: Desk) -> None:
     folder.files[name] = record._replace(sha256=bytes(32))
     save_stat_cache(cache_file(desk), folders)
     assert desk.workspace().digest_now().digest != first.digest
+
+
+def test_what_an_earlier_process_knew_is_told_apart_by_the_rules_of_this_one(desk: Desk) -> None:
+    fill(desk)
+    desk.workspace().snapshot()
+    rules = IgnoreRules((IgnoreFile("", "d0/\nf1\n"),))
+    workspace = desk.workspace(rules, frozenset({"d2/f2"}))
+    expected = desk.fresh_digest(rules, frozenset({"d2/f2"}))
+    for _ in range(3):
+        found = workspace.snapshot()
+        assert (found.files, found.digest) == (FILES - FILES // 5 - 2, expected)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other", "huge count"])

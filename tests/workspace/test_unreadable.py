@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,14 +27,6 @@ try:
 except SignoffError as error:
     print(error.code, error.message)
 """
-
-
-@pytest.fixture
-def shared_desk() -> Iterator[Desk]:
-    """A desk in a folder that other users may enter, which pytest's own folders are not."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield Desk(Path(folder))
 
 
 def digest_as_somebody_else(desk: Desk) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from signoff.agents.answer import Answer
+from signoff.agents.usage import Usage
 from signoff.domain.digests import digest_bytes
 from signoff.domain.observation import Ending, Observation, Output
-from signoff.domain.plan import Cost
 from signoff.settings import Role
 
 
@@ -20,6 +21,7 @@ class Assignment:
     prompt: str
     workspace: Path
     usage_file: Path  # where the agent may report what it used; of this attempt alone
+    answer_file: Path  # where it may say that it is blocked; of this attempt alone
     timeout_s: float
     variables: Mapping[str, str]
     cancelled: Callable[[], bool] | None = None
@@ -28,10 +30,11 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Report:
-    """The end of an attempt: what the process did, and what it says it used."""
+    """The end of an attempt: what the process did, and what it says of itself."""
 
     observation: Observation
-    usage: Cost | None
+    usage: Usage | None
+    answer: Answer | None = None
 
 
 def printed(text: bytes) -> Report:

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from signoff.agents.answer import ANSWER_VARIABLE, read_answer
 from signoff.agents.assignment import Assignment, Report
-from signoff.domain.plan import Cost
+from signoff.agents.clients import paths_of_client
+from signoff.agents.usage import USAGE_VARIABLE, read_usage
 from signoff.errors import ConfigInvalid
 from signoff.process import (
     WORKSPACE_VARIABLE,
     Command,
+    Confinement,
     Limits,
     clean_environment,
     find_tool,
     run,
 )
 from signoff.settings import Role
+from signoff.verification import UNCONFINED, Enclosure
 
 ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
-LARGEST_USAGE_FILE = 100_000
-MOST_TOKENS = 10**15  # more than that is no report, and sums must stay numbers
-MOST_USD = 1e12
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,7 @@ class CommandAgent:
     environ: Mapping[str, str]
     search_path: str
     mark: str | None = None  # of the workspace, to find what outlives a killed driver
+    enclosure: Enclosure = UNCONFINED
 
     def work(self, assignment: Assignment) -> Report:
         """Run the role's command to its end and read its usage report."""
@@ -47,9 +46,11 @@ class CommandAgent:
             path=self.search_path,
             passed=assignment.role.env,
             extra={
+                **self.enclosure.variables(),
                 **assignment.variables,
                 **({WORKSPACE_VARIABLE: self.mark} if self.mark else {}),
-                "SIGNOFF_USAGE_FILE": str(assignment.usage_file),
+                USAGE_VARIABLE: str(assignment.usage_file),
+                ANSWER_VARIABLE: str(assignment.answer_file),
             },
         )
         show = assignment.on_output
@@ -61,11 +62,26 @@ class CommandAgent:
                 limits=Limits(wall_s=assignment.timeout_s),
                 stdin=stdin,
                 marked_by=WORKSPACE_VARIABLE if self.mark else None,
+                confinement=self._confinement(assignment, argv),
             ),
             cancelled=assignment.cancelled,
             on_output=None if show is None else (lambda _stream, chunk: show(chunk)),
         )
-        return Report(observation, read_usage(assignment.usage_file))
+        return Report(
+            observation, read_usage(assignment.usage_file), read_answer(assignment.answer_file)
+        )
+
+    def _confinement(self, assignment: Assignment, argv: tuple[str, ...]) -> Confinement | None:
+        """What the role's own command names may be read: whoever approved it named it."""
+        named = tuple(Path(word) for word in argv if word.startswith("/") and _exists(word))
+        home = self.environ.get("HOME")
+        own = paths_of_client(argv[0], Path(home)) if home else ()
+        return self.enclosure.for_agent(
+            assignment.role,
+            assignment.workspace,
+            readable=named,
+            writable=(assignment.usage_file.parent, *own),
+        )
 
 
 def check_role(role: Role, search_path: str) -> None:
@@ -76,34 +92,6 @@ def check_role(role: Role, search_path: str) -> None:
             f"role `{role.name}`: command `{argv[0]}` was not found",
             f"install it, or change the role's command: --role {role.name}='COMMAND'",
         )
-
-
-def read_usage(path: Path) -> Cost | None:
-    """What the agent reported, or None; a malformed report is no report."""
-    try:
-        data = json.loads(_read_small_file(path))
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict):
-        return None
-    tokens, usd = data.get("tokens", 0), data.get("usd", 0.0)
-    # By type, because True is an int, and by range, because NaN compares with nothing.
-    numbers = type(tokens) is int and type(usd) in (int, float)
-    if not (numbers and 0 <= tokens <= MOST_TOKENS and 0 <= usd <= MOST_USD):
-        return None
-    return Cost(tokens, float(usd))
-
-
-def _read_small_file(path: Path) -> bytes:
-    """A regular file that is no link; opening a FIFO would wait for a writer."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_USAGE_FILE:
-            raise ValueError("not a usage report")
-        return os.read(descriptor, LARGEST_USAGE_FILE)
-    finally:
-        os.close(descriptor)
 
 
 def _command_line(role: Role, prompt: str) -> tuple[tuple[str, ...], bytes]:
@@ -123,3 +111,11 @@ def _command_line(role: Role, prompt: str) -> tuple[tuple[str, ...], bytes]:
         )
     safe = prompt.replace("\0", "�")
     return tuple(word.replace(PROMPT_PLACE, safe) for word in words), b""
+
+
+def _exists(word: str) -> bool:
+    """A prompt in place of a word may be longer than any path."""
+    try:
+        return "\n" not in word and Path(word).exists()
+    except (OSError, ValueError):
+        return False

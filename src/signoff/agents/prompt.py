@@ -62,17 +62,15 @@ def build_prompt(
 
 
 def _check(contract: Contract) -> str:
-    if contract.heldout is not None:
-        return (
-            "## How this is judged\n\nWhen you have ended, the harness runs a check of its own. "
-            "What you say about your work does not count; only that check does."
-        )
     expectations = "\n".join(f"- {e}" for e in contract.all_expectations())
+    unseen = "" if contract.heldout is None else " A further check, which you do not see, follows."
     return (
         "## How this is judged\n\n"
         "When you and every process you started have ended, the harness runs this command itself "
-        "in the workspace. What you say about your work does not count; only this does.\n\n"
-        f"{_fenced(contract.command, 'shell')}\n\nIt must show:\n{expectations}"
+        f"in the workspace. What you say about your work does not count; only this does.{unseen}"
+        f"\n\n{_fenced(contract.command, 'shell')}\n\nIt must show:\n{expectations}\n\n"
+        "If you cannot finish, write `blocked: why`, `impossible: why` or `needs input: your "
+        "question` into the file named by `$SIGNOFF_ANSWER_FILE` and end. A person will read it."
     )
 
 

@@ -35,9 +35,12 @@ VERBS: dict[str, str] = {
     "show": "status",
     "log": "log",
     "audit": "audit",
+    "receipt": "receipt",
+    "stats": "stats",
     "inbox": "inbox",
     "answer": "inbox",
     "cancel": "cancel",
+    "doctor": "doctor",
     "diff": "diff",
 }
 

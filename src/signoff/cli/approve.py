@@ -11,6 +11,7 @@ from signoff.cli.options import json_option, open_plan, plan_argument, role_opti
 from signoff.cli.show import count, note, say, say_json, short, versioned, wants_json
 from signoff.cli.verify import finding_lines
 from signoff.domain.plan import Contract
+from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
 from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
 
@@ -106,7 +107,11 @@ def _show_pins(proposal: Proposal) -> None:
     steering = sorted({name for found in pins.steering.values() for name in found})
     if steering:
         note("protected because they steer a check: " + ", ".join(steering))
-    note("isolation: none (contracts and agents run without a sandbox)")
+    boxed = proposal.isolation is not Isolation.NONE
+    how = "are confined" if boxed else "run without a sandbox"
+    note(f"isolation: {proposal.isolation} (contracts and agents {how})")
+    for name in pins.heldout:
+        note(f"held-out check: {name}")
     for finding in proposal.warnings:
         for line in finding_lines(proposal.place.path.name, finding):
             note(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +12,62 @@ from signoff.cli.options import json_option, open_plan, plan_argument
 from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Result
-from signoff.errors import Exit
+from signoff.errors import Exit, UsageError
 from signoff.usecases.audit import AuditReport, audit_plan
+from signoff.wiring import existing_home
 
 EXIT_OF = {Result.KEPT: Exit.YES, Result.BROKEN: Exit.NOT_DONE, Result.UNKNOWN: Exit.CANNOT_JUDGE}
 NAMED_FILES = 20
+PATH = click.Path(path_type=Path)
 
 
 @click.command("audit")
 @plan_argument
+@click.option("--bundle", type=PATH, help="Check this bundle instead; needs no home, runs nothing.")
+@click.option("--key", "keys", type=PATH, multiple=True, help="With --bundle: the signer's key.")
+@click.option("--anchor", type=PATH, help="The ledger must contain every head in this file.")
 @json_option
 @click.pass_context
 def audit_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, as_json: bool
+    ctx: click.Context,
+    plan: str | None,
+    workspace: Path | None,
+    bundle: Path | None,
+    keys: tuple[Path, ...],
+    anchor: Path | None,
+    as_json: bool,
 ) -> int:
     """Prove a sign-off again, trusting no agent.
 
-    Checks the ledger, the pins, and every contract on the workspace as it is now.
+    Checks the ledger, the receipts, the pins, and every contract on the workspace as it is now.
+    With --bundle: checks a sign-off from elsewhere by its ledger, receipts and the signer's key.
     Exit code 0: kept, 1: not (any more), 3: could not judge."""
+    machine = wants_json(ctx, as_json)
+    if bundle is not None:
+        if plan is not None or workspace is not None:
+            raise UsageError("a bundle is about its own plan", "signoff audit --bundle FILE")
+        return _audit_bundle(bundle, keys, anchor, machine)
+    if keys:
+        raise UsageError("--key is for a bundle", "signoff audit --bundle FILE --key PUBLIC_KEY")
     site, place = open_plan(plan, workspace)
-    report = audit_plan(site, place, tell=lambda subject: note(f"judging {subject}"))
-    if wants_json(ctx, as_json):
+    report = audit_plan(site, place, tell=lambda subject: note(f"judging {subject}"), anchor=anchor)
+    if machine:
         say_json(_as_json(report))
     else:
         _show(report)
+    return EXIT_OF[report.result]
+
+
+def _audit_bundle(bundle: Path, keys: tuple[Path, ...], anchor: Path | None, machine: bool) -> int:
+    # What checks signatures takes longer to load than everything else here.
+    from signoff.cli.bundle import bundle_json, show_bundle  # noqa: PLC0415
+    from signoff.usecases.bundle_audit import audit_bundle  # noqa: PLC0415 - for the same reason
+
+    report = audit_bundle(bundle, keys, existing_home(dict(os.environ)), anchor)
+    if machine:
+        say_json(bundle_json(report))
+    else:
+        show_bundle(report)
     return EXIT_OF[report.result]
 
 
@@ -42,6 +75,8 @@ def _show(report: AuditReport) -> None:
     say(f"ledger: {report.chain.entries} entries, chain holds")
     for line in report.lines:
         say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+    if report.anchors is not None:
+        say(f"anchors: {count(report.anchors, 'head')}, in the ledger")
     if report.edited:
         say("the plan file or signoff.toml is not what was approved: signoff diff")
     if report.signed_off_at is None:
@@ -52,7 +87,7 @@ def _show(report: AuditReport) -> None:
         say(f"drift: {count(len(report.drift), 'file')} changed since the sign-off")
         for change in report.drift[:NAMED_FILES]:
             say_line(f"  {change.kind} {storable_path(change.path)}")
-    say("isolation: none")
+    say(f"isolation: {report.isolation}")
     say(f"audit: {report.result}")
 
 
@@ -65,9 +100,11 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
         signed_off_at=report.signed_off_at,
         signed_off_on=report.signed_off_on,
         content=report.content,
+        receipts=report.receipts,
+        anchors=report.anchors,
         drift=[{"path": storable_path(c.path), "kind": c.kind} for c in report.drift],
         edited=report.edited,
-        isolation="none",
+        isolation=report.isolation,
         lines=[
             {
                 "subject": line.subject,

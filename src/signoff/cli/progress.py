@@ -81,7 +81,11 @@ def _attempt_finished(entry: Entry) -> str:
         return f"attempt {entry.attempt} was lost with its driver"
     usage = data.get("usage") or {}
     cost = f", {usage.get('tokens', 0):,} tokens, ${usage.get('usd', 0):.2f}" if usage else ""
-    return f"attempt {entry.attempt}, {duration(data['duration_s'])}{cost}"
+    answer = data.get("answer") or {}
+    said = f"; it says: {answer['kind']}: {answer['reason'][:LONGEST_QUOTE]}" if answer else ""
+    acting = ", ".join(data.get("handoff") or {})
+    handoff = f"; makes other programs act: {acting}" if acting else ""
+    return f"attempt {entry.attempt}, {duration(data['duration_s'])}{cost}{said}{handoff}"
 
 
 def _run_finished(entry: Entry) -> str:

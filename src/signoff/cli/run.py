@@ -88,6 +88,8 @@ def _reporter(opened: Opened, machine: bool) -> ClosableReporter:
 
 
 def _show(report: RunReport, machine: bool) -> None:
+    if report.no_receipt:
+        note(f"no receipt: {report.no_receipt} (signoff receipt export makes it)")
     if machine:
         say_json({"report": status_json(report.status), "inbox": [*map(item_json, report.inbox)]})
         return

@@ -9,6 +9,7 @@ import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument
 from signoff.cli.show import count, duration, say, say_json, say_line, short, versioned, wants_json
+from signoff.domain.counts import TestCounts
 from signoff.domain.plan import PlanStatus
 from signoff.errors import Exit
 from signoff.gate import Standing, StepState
@@ -103,6 +104,8 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         "stale": standing.stale,
         "held_before": standing.held_before,
         "carried": standing.carried,
+        "tests": None if standing.tests is None else standing.tests.to_data(),
+        "handoff": list(standing.handoff),
     }
 
 
@@ -157,7 +160,17 @@ def _standing_line(standing: Standing) -> str:
         notes.append("held before: proves nothing about this step")
     if standing.carried:
         notes.append("kept from an earlier run")
+    if standing.tests is not None:
+        notes.append(_tests(standing.tests))
+    if standing.handoff:
+        notes.append(f"makes other programs act: {', '.join(standing.handoff)}")
     if standing.state is StepState.WAIVED:
         notes.append("waived")
     detail = f"  ({', '.join(notes)})" if notes else ""
     return f"  {MARKS[standing.state]} {standing.id}  {standing.title}{detail}"
+
+
+def _tests(counts: TestCounts) -> str:
+    aside = {"failed": counts.failed, "skipped": counts.skipped, "deselected": counts.deselected}
+    more = "".join(f", {number} {what}" for what, number in aside.items() if number)
+    return f"{count(counts.passed, 'test')} passed{more}"

@@ -15,6 +15,12 @@ class Cause(StrEnum):
     PLAN_EDITED = "plan-edited"  # plan file or configuration changed behind the pin
     POSTCONDITION = "postcondition"  # broken at the end, or without a contract
     LIST = "list"  # the list of a for_each step could not be read
+    TAMPERED = "tampered"  # the check was changed again after it had been put back
+    REPEATED = "repeated"  # the same content failed the same way twice
+    INFRASTRUCTURE = "infrastructure"  # the harness could not judge, repeatedly
+    FLAKY = "flaky"  # the same contract on the same content gave different answers
+    AGENT_ANSWER = "agent-answer"  # the agent says blocked, impossible or needs input
+    HANDOFF = "handoff"  # files that make other programs act were created or changed
 
 
 class Choice(StrEnum):

@@ -104,6 +104,7 @@ class Contract:
     red_first: RedFirst = RedFirst.RECORD
     red_first_reason: str = ""
     may_change: tuple[str, ...] = ()
+    may_shrink: bool = False
     judge_in: JudgeIn | None = None
     heldout: str | None = None
     line: int = field(default=0, compare=False)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+from signoff.domain.plan import JudgeIn
 
 
 class Result(StrEnum):
@@ -28,21 +32,57 @@ class Reason(StrEnum):
     MOVED = "moved-while-judged"
     SANDBOX_MISSING = "sandbox-missing"
     INFRASTRUCTURE = "infrastructure"
+    TESTS = "tests"  # fewer tests than demanded or than approved
+    HELD_OUT = "held-out"  # a check the agent never sees did not hold
+    TOOL_CHANGED = "tool-changed"  # a command is not the one that was approved
+    FLAKY = "flaky"  # the same key was judged twice with different answers
+
+
+class Failure(StrEnum):
+    """Whose fault a verdict that is not kept is; each class has a retry budget of its own."""
+
+    BROKEN = "broken"  # the work is not done, or could not be seen to be: the agent tries again
+    TAMPERED = "tampered"  # the agent changed the check
+    INFRASTRUCTURE = "infrastructure"  # the harness could not judge: it judges again
+    FLAKY = "flaky"  # the contract contradicts itself: nobody's retry helps
+
+
+_FAILURE_OF = {
+    Reason.TAMPERED: Failure.TAMPERED,
+    Reason.SANDBOX_MISSING: Failure.INFRASTRUCTURE,
+    Reason.INFRASTRUCTURE: Failure.INFRASTRUCTURE,
+    Reason.TOOL_CHANGED: Failure.INFRASTRUCTURE,
+    Reason.FLAKY: Failure.FLAKY,
+}
+
+
+def failure_of(reason: Reason) -> Failure:
+    """The class of a verdict that is not kept."""
+    return _FAILURE_OF.get(reason, Failure.BROKEN)
 
 
 class Phase(StrEnum):
-    """When a contract was judged: before the first attempt, after one, at the end, or by audit."""
+    """When a contract was judged; `baseline` is as the run began, to count its tests."""
 
     BEFORE = "before"
     ATTEMPT = "attempt"
     SWEEP = "sweep"
     AUDIT = "audit"
+    BASELINE = "baseline"
 
 
 class Isolation(StrEnum):
     """What stood between the contract and the rest of the machine."""
 
     NONE = "none"
+    LANDLOCK = "landlock"
+    BUBBLEWRAP = "bubblewrap"
+
+
+def weakest(isolations: Iterable[Isolation]) -> Isolation:
+    """What can be said of several verdicts together: no more than of the weakest."""
+    order = list(Isolation)
+    return min(isolations, key=order.index, default=Isolation.NONE)
 
 
 @dataclass(frozen=True)
@@ -68,6 +108,10 @@ class Verdict:
     tampered: tuple[str, ...] = ()
     environment_changed: bool = False
     leftovers_killed: int = 0
+    judged_in: JudgeIn = JudgeIn.WORKSPACE
+    room: str = ""  # how the clean room was made, or why there was none
+    counts: dict[str, Any] | None = None
+    heldout: Result | None = None
 
     @property
     def kept(self) -> bool:

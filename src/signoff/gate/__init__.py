@@ -5,6 +5,7 @@ from signoff.gate.next_action import (
     Abandon,
     Action,
     Carry,
+    Count,
     Dispatch,
     Escalate,
     Fail,
@@ -15,6 +16,7 @@ from signoff.gate.next_action import (
     Wait,
     next_action,
 )
+from signoff.gate.record import Judged, Record
 from signoff.gate.schedule import Schedule
 from signoff.gate.standing import (
     Gate,
@@ -25,12 +27,13 @@ from signoff.gate.standing import (
     evaluate,
     is_stale,
 )
-from signoff.gate.state import Judged, Record, RunState
+from signoff.gate.state import RunState
 
 __all__ = [
     "Abandon",
     "Action",
     "Carry",
+    "Count",
     "Dispatch",
     "Escalate",
     "Fail",

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.plan import Contract, Effects, RedFirst, Step, Then
-from signoff.domain.verdict import Phase
-from signoff.gate.state import Record, RunState
+from signoff.domain.verdict import Failure, Phase
+from signoff.gate.record import Record
+from signoff.gate.state import RunState
 from signoff.settings import Policy
 
 
@@ -25,6 +26,13 @@ class ReadList:
 
     step: Step
     first_look: bool
+
+
+@dataclass(frozen=True)
+class Count:
+    """Run a contract before anybody works, to know how many tests it ran on honest ground."""
+
+    subject: str
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,13 @@ class Finish:
     outcome: Outcome
 
 
-Action = Abandon | ReadList | Judge | Carry | Dispatch | Escalate | Fail | Wait | Sweep | Finish
+REJUDGINGS = 2  # when the harness could not judge, before it asks a person
+TAMPERING_RETRIES = 1  # files are put back once; who changes them again is not asked a third time
+_FOR_A_PERSON = frozenset({Cause.AGENT_ANSWER, Cause.FLAKY})  # whatever `on_fail` says
+
+Action = (
+    Abandon | ReadList | Count | Judge | Carry | Dispatch | Escalate | Fail | Wait | Sweep | Finish
+)
 
 
 def next_action(state: RunState, policy: Policy) -> Action:
@@ -101,6 +115,8 @@ def next_action(state: RunState, policy: Policy) -> Action:
         return Wait(for_all)
     if state.unlisted:
         return ReadList(state.schedule.step(state.unlisted[0]), first_look=True)
+    if state.uncounted:
+        return Count(state.uncounted[0])
     return _first_step_action(state, policy)
 
 
@@ -129,16 +145,37 @@ def _action_for(step: Step, record: Record, state: RunState, policy: Policy) -> 
         return Abandon(step, record.in_flight)
     if step.for_each is not None:
         return ReadList(step, first_look=False)
+    if record.handoff and policy.escalate_handoffs:
+        return Escalate(step, Cause.HANDOFF)
+    if record.unjudgeable > REJUDGINGS:
+        return Escalate(step, Cause.INFRASTRUCTURE)
     if record.unjudged is not None:
-        return Judge(step, Phase.ATTEMPT, record.unjudged)
+        return Judge(step, Phase.ATTEMPT, record.unjudged or None)
     if record.attempts == 0 and not record.accepted:
         before = _action_before_first_attempt(step, record, state, policy)
         if before is not None:
             return before
-    if record.failures > step.on_fail.retries:
-        aborts = step.on_fail.then is Then.ABORT
-        return Fail(step) if aborts else Escalate(step, Cause.CONTRACT)
-    return Dispatch(step, record.attempts + 1)
+    cause = _used_up(step, record)
+    if cause is None:
+        return Dispatch(step, record.attempts + 1)
+    aborts = step.on_fail.then is Then.ABORT and cause not in _FOR_A_PERSON
+    return Fail(step) if aborts else Escalate(step, cause)
+
+
+def _used_up(step: Step, record: Record) -> Cause | None:
+    """Why no further attempt is made; None while the budget of every class allows one."""
+    retries = step.on_fail.retries
+    if record.answer is not None:
+        return Cause.AGENT_ANSWER
+    if record.flaky:
+        return Cause.FLAKY
+    if record.failures > retries:
+        return Cause.CONTRACT
+    if record.tamperings > min(retries, TAMPERING_RETRIES):
+        return Cause.TAMPERED
+    if record.repeated:
+        return Cause.REPEATED
+    return None
 
 
 def _looks_first(contract: Contract) -> bool:
@@ -158,6 +195,9 @@ def _action_before_first_attempt(
         return None
     if record.before is None and (known or _looks_first(contract)):
         return Judge(step, Phase.BEFORE, None)
+    if record.before is not None and record.before.failure is Failure.INFRASTRUCTURE:
+        # An attempt costs money; what cannot be judged now could not be judged after it.
+        return Escalate(step, Cause.INFRASTRUCTURE)
     if known and record.held_before:
         return Carry(step)
     required = contract.red_first is RedFirst.REQUIRED or policy.require_red_first

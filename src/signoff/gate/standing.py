@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from signoff.domain.counts import TestCounts
 from signoff.domain.plan import Contract, Postcondition, RedFirst, Step
 from signoff.domain.verdict import Result
-from signoff.gate.state import Record, RunState
+from signoff.gate.record import Record
+from signoff.gate.state import RunState
 
 
 class StepState(StrEnum):
@@ -42,6 +44,8 @@ class Standing:
     held_before: bool | None
     carried: bool
     rerun: bool
+    tests: TestCounts | None = None
+    handoff: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ def _standing_of_step(step: Step, record: Record, snapshot: str | None) -> Stand
         held_before=record.held_before,
         carried=record.carried,
         rerun=step.contract is not None and not step.contract.judged_once,
+        tests=record.latest.counts if record.latest else None,
+        handoff=record.handoff,
     )
 
 
@@ -121,6 +127,7 @@ def _standing_of_post(post: Postcondition, record: Record, snapshot: str | None)
         held_before=None,
         carried=False,
         rerun=post.contract is not None and not post.contract.judged_once,
+        tests=record.latest.counts if record.latest else None,
     )
 
 

@@ -3,71 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
+from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Cost, Plan
-from signoff.domain.verdict import Phase, Reason, Result
+from signoff.domain.verdict import Isolation, Phase, Reason, Result
+from signoff.gate.record import Judged, Record
 from signoff.gate.schedule import Schedule
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The part of a verdict that decides anything."""
-
-    seq: int
-    phase: Phase
-    result: Result
-    reason: Reason
-    key: str
-    snapshot: str
-    message: str
-    exit_code: int | None
-    output_tail: str
-    tampered: tuple[str, ...]
-
-    @property
-    def kept(self) -> bool:
-        """The only answer that can back a `done`."""
-        return self.result is Result.KEPT
-
-
-@dataclass
-class Record:
-    """What the ledger says about one step or postcondition in this run."""
-
-    attempts: int = 0
-    in_flight: int | None = None
-    unjudged: int | None = None
-    failures: int = 0
-    held_before: bool | None = None
-    before: Judged | None = None
-    latest: Judged | None = None
-    kept_keys: set[str] = field(default_factory=set)
-    accepted: bool = False
-    carried: bool = False
-    reopened: bool = False
-    suspects: tuple[str, ...] = ()
-    failed: bool = False
-    waived: bool = False
-    escalation: str | None = None
-    waivers: set[str] = field(default_factory=set)
-    held_before_accepted: bool = False
-    listed: tuple[str, ...] | None = None
-    looking_again: bool = False
-
-    @property
-    def done(self) -> bool:
-        """Accepted once, the newest verdict is still kept, and nobody is at work on it."""
-        kept = self.latest is not None and self.latest.kept
-        return self.accepted and kept and self.in_flight is None
-
-    @property
-    def settled(self) -> bool:
-        """Nothing more to do for it unless a later change breaks it."""
-        return self.done or self.waived
 
 
 class RunState:
@@ -94,6 +38,10 @@ class RunState:
         self.produced: dict[str, dict[str, str]] = {}
         self.moments: list[tuple[int, str, str]] = []
         self.unlisted = [step.id for step in plan.steps if step.for_each is not None]
+        self.counted: frozenset[str] = frozenset()
+        self.uncounted: list[str] = []
+        self.handoff: dict[str, str] = {}
+        self.isolations: set[Isolation] = set()
         self.seq = 0
         self.cursor = 0
 
@@ -135,6 +83,13 @@ class RunState:
         return self.cursor
 
 
+def _started(state: RunState, entry: Entry) -> None:
+    """The run says whose tests are counted before anybody works."""
+    state.counted = frozenset(str(subject) for subject in entry.data.get("counted", ()))
+    lists = {step.id for step in state.schedule.steps if step.for_each is not None}
+    state.uncounted = sorted(state.counted - lists)
+
+
 def _finished(state: RunState, entry: Entry) -> None:
     state.outcome = Outcome(entry.data["outcome"])
 
@@ -159,6 +114,8 @@ def _expanded(state: RunState, entry: Entry) -> None:
         return
     if items and set(state.record(step_id).listed or ()) <= set(items):
         state.schedule.expand(step_id, items)
+        if step_id in state.counted:
+            state.uncounted += [s.id for s in state.schedule.steps if s.parent == step_id]
 
 
 def _attempt_started(state: RunState, entry: Entry) -> None:
@@ -173,6 +130,9 @@ def _attempt_finished(state: RunState, entry: Entry) -> None:
     record = state.record(entry.step or "")
     record.in_flight = None
     record.unjudged = None if entry.data.get("lost") else entry.attempt
+    answer = entry.data.get("answer") or {}
+    record.answer, record.answer_reason = answer.get("kind"), answer.get("reason", "")
+    _remember_handoff(state, record, entry)
     state.attempts_ended += 1
     usage = entry.data.get("usage") or {}
     state.spent += Cost(int(usage.get("tokens", 0)), float(usage.get("usd", 0.0)))
@@ -181,6 +141,13 @@ def _attempt_finished(state: RunState, entry: Entry) -> None:
         state.snapshot = entry.data["snapshot"]
         label = f"step {entry.step}, attempt {entry.attempt}"
         state.moments.append((entry.seq, label, entry.data["snapshot"]))
+
+
+def _remember_handoff(state: RunState, record: Record, entry: Entry) -> None:
+    """Files that make other programs act: told once, and again only when they change again."""
+    found: dict[str, str] = entry.data.get("handoff") or {}
+    state.handoff.update(found)
+    record.handoff = tuple(sorted({*record.handoff, *found}))
 
 
 def _verdict(state: RunState, entry: Entry) -> None:
@@ -192,18 +159,21 @@ def _verdict(state: RunState, entry: Entry) -> None:
     record = state.record(entry.step or "")
     state.snapshot = judged.snapshot
     state.spent_s += 0.0 if data.get("reused_from") else float(data.get("duration_s", 0.0))
+    state.isolations.add(Isolation(data["isolation"]))
     if judged.kept:
         record.kept_keys.add(judged.key)
-    if judged.phase is Phase.BEFORE:
+    if judged.phase is Phase.BASELINE:
+        record.baseline = record.baseline or TestCounts.from_data(data.get("counts"))
+        state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
+    elif judged.phase is Phase.BEFORE:
         if record.before is None:
             record.held_before, record.before = judged.kept, judged
     elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):
-        record.latest = judged
         record.unjudged = None
         if not judged.kept:
-            # Looking again after a person's answer is no attempt that could have failed.
-            record.failures += 0 if record.looking_again else 1
+            record.count_failure(judged)
             _step_back(state, entry.step)
+        record.latest = judged
         record.looking_again = False
 
 
@@ -226,6 +196,7 @@ def _judged(entry: Entry) -> Judged:
         exit_code=data.get("exit_code"),
         output_tail=data.get("output_tail", ""),
         tampered=tuple(data.get("tampered", ())),
+        counts=TestCounts.from_data(data.get("counts")),
     )
 
 
@@ -320,10 +291,14 @@ def _answered_retry(state: RunState, opened: Entry) -> None:
     if opened.step is None:
         return
     record = state.record(opened.step)
-    record.failures = 0
-    if cause is Cause.CONTRACT and record.attempts:
+    record.forgive()
+    if cause in _LOOK_AGAIN and record.attempts:
         # The person may have repaired it: judge before an agent could overwrite that.
         record.unjudged, record.looking_again = record.attempts, True
+    elif cause is Cause.INFRASTRUCTURE:
+        record.before = record.held_before = None
+    elif cause is Cause.HANDOFF:
+        record.handoff = ()
     elif cause is Cause.HUMAN:
         record.unjudged, record.in_flight = record.attempts, None
     elif cause is Cause.HELD_BEFORE:
@@ -332,7 +307,18 @@ def _answered_retry(state: RunState, opened: Entry) -> None:
         record.latest = None
 
 
+_LOOK_AGAIN = frozenset(
+    {
+        Cause.CONTRACT,
+        Cause.TAMPERED,
+        Cause.REPEATED,
+        Cause.AGENT_ANSWER,
+        Cause.INFRASTRUCTURE,
+    }
+)
+
 _HANDLERS: dict[Kind, Any] = {
+    Kind.RUN_STARTED: _started,
     Kind.RUN_FINISHED: _finished,
     Kind.PLAN_EDITED: _edited,
     Kind.STEP_LISTED: _listed,

@@ -17,9 +17,10 @@ from signoff.agents import (
 )
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
+from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.observation import Ending
-from signoff.domain.plan import Cost, Step
+from signoff.domain.plan import Step
 from signoff.domain.verdict import Reason
 from signoff.errors import Interrupted
 from signoff.gate import Abandon, Dispatch, Record, shortfall, wall_left_s
@@ -28,7 +29,7 @@ from signoff.orchestrator.events import Doing, Output
 from signoff.process import kill_marked
 from signoff.settings import HUMAN_ROLE
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification import output_tail
+from signoff.verification import changed_handoffs, handoff_files, output_tail
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
@@ -57,8 +58,8 @@ class Attempts:
         """Clear up after an attempt whose driver died; it is repeated, not counted as a failure."""
         drive, step = self._drive, action.step
         killed = kill_marked(ATTEMPT_VARIABLE, self._marker(step, action.attempt))
-        usage = read_usage(self._usage_file(step, action.attempt))
-        data = {"lost": True, "leftovers_killed": killed, "usage": _usage(usage)}
+        usage = read_usage(self._report_file(step, action.attempt, "usage"))
+        data = {"lost": True, "leftovers_killed": killed, "usage": usage and usage.to_data()}
         drive.append(drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, action.attempt))
 
     def abandon_all(self) -> None:
@@ -99,7 +100,8 @@ class Attempts:
                 role=role,
                 prompt=prompt,
                 workspace=mission.root,
-                usage_file=self._clean_usage_file(step, attempt),
+                usage_file=self._clean_report_file(step, attempt, "usage"),
+                answer_file=self._clean_report_file(step, attempt, "answer"),
                 timeout_s=timeout_s,
                 variables={
                     "SIGNOFF_PLAN": str(mission.plan_path),
@@ -122,8 +124,9 @@ class Attempts:
     def _started(
         self, step: Step, attempt: int, prompt: str, timeout_s: float, restored: tuple[str, ...]
     ) -> Draft:
-        ledger = self._drive.mission.ledger
-        prompt_digest = ledger.put_blob(prompt.encode("utf-8", "replace"), durable=False)
+        mission = self._drive.mission
+        stored = mission.redactor.text(prompt).encode("utf-8", "replace")
+        prompt_digest = mission.ledger.put_blob(stored, durable=False)
         data = {
             "role": step.target,
             "prompt": prompt_digest,
@@ -134,17 +137,21 @@ class Attempts:
 
     def _finished(self, step: Step, attempt: int, report: Report) -> list[Draft]:
         """The attempt's end, and a pause when plan or configuration were edited meanwhile."""
-        drive, seen = self._drive, report.observation
+        drive, seen, answer = self._drive, report.observation, report.answer
+        content = drive.mission.workspace.snapshot().digest
         data: dict[str, Any] = {
             "ending": seen.ending,
             "exit_code": seen.exit_code,
             "duration_s": round(seen.duration_s, 6),
             "leftovers_killed": seen.leftovers_killed,
-            "output_tail": output_tail(seen),
+            "output_tail": output_tail(seen, drive.mission.redactor),
             "stdout_sha256": seen.stdout.sha256,
             "stderr_sha256": seen.stderr.sha256,
-            "usage": _usage(report.usage),
-            "snapshot": drive.mission.workspace.snapshot().digest,
+            "usage": report.usage and report.usage.to_data(),
+            "answer": answer and {"kind": answer.kind, "reason": answer.reason},
+            "isolation": drive.mission.agent_isolation,
+            "handoff": self._handoff(step, content),
+            "snapshot": content,
         }
         finished = drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, attempt)
         return [finished, *self.notice_edits()]
@@ -187,14 +194,14 @@ class Attempts:
     def _marker(self, step: Step, attempt: int) -> str:
         return _marker(self._drive.mission.run, step.id, attempt)
 
-    def _usage_file(self, step: Step, attempt: int) -> Path:
+    def _report_file(self, step: Step, attempt: int, what: str) -> Path:
         """A name for this attempt alone; the step's id may hold anything, so it is hashed."""
         name = digest_bytes(self._marker(step, attempt).encode("utf-8", "replace"))[:24]
-        return self._drive.mission.exchange / f"{name}.json"
+        return self._drive.mission.exchange / f"{name}.{what}"
 
-    def _clean_usage_file(self, step: Step, attempt: int) -> Path:
+    def _clean_report_file(self, step: Step, attempt: int, what: str) -> Path:
         """The same before the attempt: after a power cut its number may have been used before."""
-        file = self._usage_file(step, attempt)
+        file = self._report_file(step, attempt, what)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             file.unlink(missing_ok=True)
@@ -203,13 +210,19 @@ class Attempts:
             shutil.rmtree(file)
         return file
 
+    def _handoff(self, step: Step, content: str) -> dict[str, str]:
+        """Files that make other programs act, unless the step is there to change them."""
+        mission, state = self._drive.mission, self._drive.state
+        known = {**mission.pins.handoff, **state.handoff}
+        changes = mission.workspace.diff(state.snapshot or mission.pins.snapshot, content)
+        found = changed_handoffs(known, handoff_files(mission.root), changes)
+        may_change = step.contract.may_change if step.contract else ()
+        meant = (*step.produces, *may_change)
+        return {path: seen for path, seen in found.items() if not matches_any(meant, path)}
+
 
 def _marker(run: str, step: str, attempt: int) -> str:
     return f"{run}:{step}:{attempt}"
-
-
-def _usage(cost: Cost | None) -> dict[str, Any] | None:
-    return None if cost is None else {"tokens": cost.tokens, "usd": cost.usd}
 
 
 def _setback(record: Record, restored: tuple[str, ...]) -> Setback | None:

@@ -14,12 +14,13 @@ from typing import Any
 
 from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
-from signoff.domain.plan import PlanStatus, Step
+from signoff.domain.plan import PlanStatus, Postcondition, Step
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
 from signoff.gate import (
     Abandon,
     Carry,
+    Count,
     Dispatch,
     Escalate,
     Fail,
@@ -62,6 +63,7 @@ class Drive:
         self._perform: dict[type, Callable[[Any], None]] = {
             Abandon: self._attempts.abandon,
             Carry: self._carry,
+            Count: self._count,
             Dispatch: self._attempts.dispatch,
             Escalate: self._escalate,
             Fail: self._fail,
@@ -112,6 +114,7 @@ class Drive:
         Not durable is enough where a power cut, which ends every process too, costs nothing but
         doing the same again; a crash of the driver alone loses nothing either way.
         """
+        drafts = tuple(map(self._without_secrets, drafts))
         try:
             entries = self._write(drafts, durable)
         except StorageFailed as error:
@@ -129,6 +132,9 @@ class Drive:
             self.mission.reporter.tell(Appended(entry))
         return entries
 
+    def _without_secrets(self, draft: Draft) -> Draft:
+        return replace(draft, data=self.mission.redactor.data(draft.data))
+
     def _write(self, drafts: tuple[Draft, ...], durable: bool) -> tuple[Entry, ...]:
         return self.mission.ledger.append(
             self.mission.plan_id, drafts, fence=self.mission.fence, durable=durable
@@ -145,12 +151,16 @@ class Drive:
         self.mission.projection.show(self.state, PlanStatus.IN_PROGRESS, now=now)
         reach(CrashPoint.PROJECTED)
 
-    def judge(self, step: Step, phase: Phase) -> Verdict:
-        """Judge a step's contract on the workspace as it is."""
-        assert step.contract is not None, "a plan file's step without contract is never verified"
-        self.mission.reporter.tell(Doing(step.id, "judging"))
-        guard = self.mission.guards.of_step(step, step.contract, self.state.produced)
-        return self.court.judge(Case(step.id, step.contract, phase, guard, self.mission.run))
+    def judge(self, subject: Step | Postcondition, phase: Phase) -> Verdict:
+        """Judge a contract on the workspace as it is."""
+        contract = subject.contract
+        assert contract is not None, "a plan file's step without contract is never verified"
+        self.mission.reporter.tell(Doing(subject.id, "judging"))
+        guard = self.mission.guards.of(subject, self.state.produced)
+        baseline = self.state.record(subject.id).baseline
+        return self.court.judge(
+            Case(subject.id, contract, phase, guard, self.mission.run, baseline)
+        )
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""
@@ -167,6 +177,16 @@ class Drive:
             "carried": carried,
         }
         return self.draft(Kind.STEP_RESTORED if again else Kind.STEP_DONE, data, step.id)
+
+    def _count(self, action: Count) -> None:
+        """How many tests a contract runs before anybody works; later verdicts are held to it."""
+        verdict = self.judge(self._subject(action.subject), Phase.BASELINE)
+        self.append(self.verdict_draft(verdict), durable=False)
+
+    def _subject(self, subject: str) -> Step | Postcondition:
+        if self.state.schedule.has(subject):
+            return self.state.schedule.step(subject)
+        return next(p for p in self.mission.plan.postconditions if p.id == subject)
 
     def _judge(self, action: Judge) -> None:
         verdict = self.judge(action.step, action.phase)
@@ -213,10 +233,7 @@ class Drive:
 
     def _escalate(self, action: Escalate) -> None:
         step = action.step
-        if action.cause is Cause.HELD_BEFORE:
-            question, context = escalations.about_held_before(step)
-        else:
-            question, context = escalations.about_contract(step, self.state.record(step.id))
+        question, context = escalations.about(action.cause, step, self.state.record(step.id))
         self.ask(action.cause, question, step, context)
 
     def ask(

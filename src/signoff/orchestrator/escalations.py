@@ -38,28 +38,62 @@ def ask(
     )
 
 
-def about_contract(step: Step, record: Record) -> tuple[str, dict[str, Any]]:
-    """The question when a step's retries are used up."""
-    latest = record.latest
+def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]]:
+    """The question for one cause, and the evidence so far."""
+    context = _evidence(step, record)
+    if cause is Cause.HELD_BEFORE:
+        return _about_held_before(step), context
+    if cause is Cause.HANDOFF:
+        return _about_handoff(step, record), context
+    latest = record.latest or record.before
     assert latest is not None, "a step fails by a verdict"
     tries = f"{record.attempts} attempt" + ("" if record.attempts == 1 else "s")
-    question = f"step {step.id} ({step.title}) is {latest.result} after {tries}: {latest.message}"
-    return question, {
-        "contract": step.contract.command if step.contract else "",
-        "ledger entry": latest.seq,
-        "output_tail": latest.output_tail,
-        "tampered": list(latest.tampered),
-        "suspects": list(record.suspects),
-    }
+    said = f"step {step.id} ({step.title}) is {latest.result} after {tries}: {latest.message}"
+    why = _WHY.get(cause, "").format(answer=record.answer)
+    return f"{said}{f'; {why}' if why else ''}", context
 
 
-def about_held_before(step: Step) -> tuple[str, dict[str, Any]]:
-    """The question when red first is required and the contract was green."""
-    question = (
+_WHY = {
+    Cause.TAMPERED: "the check was changed again after it had been put back",
+    Cause.REPEATED: "the same content failed the same way twice, so another attempt was not made",
+    Cause.INFRASTRUCTURE: "it could not be judged, so no attempt is counted; retry judges it again",
+    Cause.FLAKY: (
+        "the contract answers differently on the same content; retry dispatches the step again"
+    ),
+    Cause.AGENT_ANSWER: "the agent says: {answer}",
+}
+
+
+def _evidence(step: Step, record: Record) -> dict[str, Any]:
+    """Everything a person needs to decide without opening the ledger."""
+    latest = record.latest or record.before
+    context: dict[str, Any] = {"contract": step.contract.command if step.contract else ""}
+    if latest is not None:
+        context |= {
+            "ledger entry": latest.seq,
+            "output_tail": latest.output_tail,
+            "tampered": list(latest.tampered),
+        }
+    context["suspects"] = list(record.suspects)
+    if record.answer is not None:
+        context["the agent's reason"] = record.answer_reason
+    if record.handoff:
+        context["files that make other programs act"] = list(record.handoff)
+    return context
+
+
+def _about_held_before(step: Step) -> str:
+    return (
         f"the contract of step {step.id} ({step.title}) already holds, "
         "so keeping it would prove nothing; retry dispatches the step all the same"
     )
-    return question, {"contract": step.contract.command if step.contract else ""}
+
+
+def _about_handoff(step: Step, record: Record) -> str:
+    return (
+        f"step {step.id} ({step.title}) left files that make other programs act: "
+        f"{', '.join(record.handoff)}; look at them, retry goes on with them"
+    )
 
 
 def about_human(step: Step) -> tuple[str, dict[str, Any]]:

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from signoff.agents import Assignment, Report
 from signoff.domain.plan import Plan, PlanStatus
+from signoff.domain.redaction import NOTHING_SECRET, Redactor
+from signoff.domain.verdict import Isolation
 from signoff.gate import RunState
 from signoff.orchestrator.events import Reporter
 from signoff.settings import Settings
@@ -61,4 +63,6 @@ class Mission:
     reporter: Reporter
     read_topic: Callable[[str], str | None]
     cancelled: Callable[[], bool]
+    agent_isolation: Isolation = Isolation.NONE
+    redactor: Redactor = NOTHING_SECRET
     make_room: Callable[[], bool] = lambda: False  # gives the home's reserve back to a full disk

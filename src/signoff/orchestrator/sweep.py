@@ -14,7 +14,7 @@ from signoff.errors import ContentMoved
 from signoff.gate import Gate, StepState, Sweep, evaluate, is_stale
 from signoff.orchestrator.events import Doing
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification import Case, Moment, find_suspects
+from signoff.verification import Moment, find_suspects
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
@@ -104,12 +104,7 @@ class FinalSweep:
 
     def _judge_postcondition(self, post: Postcondition) -> bool:
         drive = self._drive
-        assert post.contract is not None
-        drive.mission.reporter.tell(Doing(post.id, "judging"))
-        guard = drive.mission.guards.of_postcondition(post, post.contract, drive.state.produced)
-        verdict = drive.court.judge(
-            Case(post.id, post.contract, Phase.SWEEP, guard, drive.mission.run)
-        )
+        verdict = drive.judge(post, Phase.SWEEP)
         drive.append(drive.verdict_draft(verdict))
         if not verdict.kept:
             self._ask(post, f"{post.text}: {verdict.message}")

@@ -21,7 +21,7 @@ from signoff.planfile.values import duration_s, yes_no
 _SHELLS = frozenset({"", "shell", "bash", "sh", "console", "shellscript", "zsh"})
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RED_OFF = re.compile(r"off(?:[ \t]*\((.*)\)|[ \t]*[:,–—-][ \t]*(.*))?", re.IGNORECASE | re.DOTALL)
-_HELDOUT = re.compile(r"[\w][\w./-]*")
+_HELDOUT = re.compile(r"\w[\w.-]*")
 
 
 def read_contract(
@@ -160,12 +160,16 @@ def _timeout(fields: FieldReader, block: Block, step: str | None) -> dict[str, A
     return {} if seconds is None else {"timeout_s": seconds}
 
 
-def _network(fields: FieldReader, block: Block, step: str | None) -> dict[str, Any]:
-    value = fields.value(block, step)
-    answer = yes_no(value)
-    if answer is None:
-        bad_value(fields, block, value, "write `yes` or `no`", step)
-    return {"network": answer}
+def _switch(name: str) -> _Option:
+    def read(fields: FieldReader, block: Block, step: str | None) -> dict[str, Any]:
+        value = fields.value(block, step)
+        answer = yes_no(value)
+        if answer is None:
+            bad_value(fields, block, value, "write `yes` or `no`", step)
+            return {}
+        return {name: answer}
+
+    return read
 
 
 def _env(fields: FieldReader, block: Block, step: str | None) -> dict[str, Any]:
@@ -228,13 +232,14 @@ def _heldout(fields: FieldReader, block: Block, step: str | None) -> dict[str, A
 
 _OPTIONS: dict[str, _Option] = {
     "contract_timeout": _timeout,
-    "network": _network,
+    "network": _switch("network"),
     "env": _env,
     "writes": _globs("writes"),
     "effects": _choice("effects", Effects),
     "holds": _choice("holds", Holds),
     "red_first": _red_first,
     "may_change": _globs("may_change"),
+    "may_shrink": _switch("may_shrink"),
     "judge_in": _choice("judge_in", JudgeIn),
     "heldout": _heldout,
 }

@@ -26,6 +26,7 @@ OPTION_FIELDS = frozenset(
         "holds",
         "red_first",
         "may_change",
+        "may_shrink",
         "judge_in",
         "heldout",
     }

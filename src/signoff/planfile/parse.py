@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from signoff.domain.findings import Finding
 from signoff.domain.plan import Budget, Mark, Plan, PlanStatus, Postcondition, Step
+from signoff.planfile.bulk import without_collection
 from signoff.planfile.decode import DEFAULT_LIMITS, Limits, check_size, check_steps, decode
 from signoff.planfile.digest import digest_outline, file_digest
 from signoff.planfile.fields import HEADER_FIELDS, Block, FieldReader
@@ -29,6 +30,7 @@ class Parsed:
     lines: tuple[str, ...]
 
 
+@without_collection
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Parsed:
     """Read a plan; only a text beyond the limits raises."""
     if len(text) * 4 > limits.max_bytes:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from typing import Any
 
 from signoff.domain.digests import canonical_json
 from signoff.domain.ledger import GENESIS, Entry, Kind
-from signoff.domain.verdict import Result
 from signoff.errors import LedgerBroken
 from signoff.storage.engine import Row
 from signoff.storage.records import ChainReport
 
 COLUMNS = "plan, seq, at, kind, run, step, attempt, data, ref, prev, hash"
-_REUSABLE = frozenset({Result.KEPT, Result.BROKEN})
 
 
 def encode_data(data_json: str) -> bytes:
@@ -31,12 +30,9 @@ def decode_data(stored: bytes) -> dict[str, Any]:
 
 
 def ref_of(kind: Kind, data: dict[str, Any]) -> str | None:
-    """What an entry can be found by: an escalation's id, or the key of a reusable verdict."""
+    """What an entry can be found by: an escalation's id."""
     if kind in (Kind.ESCALATION_OPENED, Kind.ESCALATION_ANSWERED):
         return str(data["id"])
-    if kind is Kind.VERDICT and not data.get("provisional") and data.get("result") in _REUSABLE:
-        key = data.get("key")
-        return key if isinstance(key, str) and key else None
     return None
 
 
@@ -119,3 +115,38 @@ def _against_head(report: ChainReport, last_at: str, head: Row | None) -> ChainR
 
 def _bad(plan: str, count: int, head: str, seq: int, problem: str) -> ChainReport:
     return ChainReport(plan, count, head, seq, f"entry {seq}: {problem}")
+
+
+def entry_line(entry: Entry) -> bytes:
+    """An entry as one line of a bundle: canonical JSON of all its fields."""
+    return encode_data(canonical_json(entry)) + b"\n"
+
+
+def read_entry_line(line: bytes) -> Entry:
+    """The entry in a line that `entry_line` wrote; ValueError when it is none."""
+    data = decode_data(line)
+    if set(data) != {f.name for f in fields(Entry)}:
+        raise ValueError("it has other fields than an entry")
+    if not _has_types(data):
+        raise ValueError("a field of it has the wrong type")
+    entry = Entry(**{**data, "kind": Kind(data["kind"])})
+    if entry_line(entry) != line + b"\n":
+        raise ValueError("it is not in canonical form")
+    return entry
+
+
+def check_entries(plan: str, entries: Sequence[Entry]) -> ChainReport:
+    """Walk entries that came from outside, as a chain from its first entry to its last."""
+    rows = (to_row(entry, encode_data(canonical_json(entry.data))) for entry in entries)
+    last = entries[-1] if entries else None
+    foreign = next((e for e in entries if e.plan != plan), None)
+    if foreign is not None:
+        return _bad(plan, 0, GENESIS, foreign.seq, f"it belongs to plan `{foreign.plan}`")
+    return check_rows(plan, rows, (last.seq, last.at, last.hash) if last else None)
+
+
+def _has_types(data: dict[str, Any]) -> bool:
+    texts = all(isinstance(data[name], str) for name in ("plan", "at", "kind", "prev", "hash"))
+    maybe = all(isinstance(data[name], str | None) for name in ("run", "step"))
+    numbers = type(data["seq"]) is int and type(data["attempt"]) in (int, type(None))
+    return texts and maybe and numbers and isinstance(data["data"], dict)

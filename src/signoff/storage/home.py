@@ -13,7 +13,7 @@ from signoff.storage.database import sqlite_url
 from signoff.storage.failures import os_failure
 from signoff.storage.files import durable_replace
 
-FOLDERS = ("locks", "logs", "snapshots")
+FOLDERS = ("keys", "locks", "logs", "receipts", "snapshots")
 RESERVE_BYTES = 1024 * 1024
 _OPEN_TO_OTHERS = 0o077
 _WRITABLE_BY_OTHERS = 0o022
@@ -64,6 +64,21 @@ class Home:
     def snapshots(self) -> Path:
         """The content store of workspaces."""
         return self.path / "snapshots"
+
+    @property
+    def keys(self) -> Path:
+        """The key that signs receipts."""
+        return self.path / "keys"
+
+    @property
+    def receipts(self) -> Path:
+        """Receipts of sign-offs, by plan and run."""
+        return self.path / "receipts"
+
+    def receipt_runs(self, plan: str) -> tuple[str, ...]:
+        """The runs of a plan that have a receipt here."""
+        found = sorted(path.stem for path in (self.receipts / plan).glob("*.json"))
+        return tuple(name for name in found if not name.startswith("."))
 
     def check(self) -> None:
         """Whether the home is still the folder that was opened, and still ours alone."""

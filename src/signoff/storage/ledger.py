@@ -22,7 +22,6 @@ from signoff.storage.chain import (
     check_rows,
     decode_data,
     encode_data,
-    own_problem,
     to_entry,
     to_row,
 )
@@ -32,8 +31,6 @@ from signoff.storage.records import ChainReport, Fence, Holder, PlanRecord, RunR
 
 _PAGE = 500
 _BEFORE_ALL = -(2**63)
-# Forged candidates cost a re-run of the contract, never a wrong reuse: a few looks are enough.
-_CANDIDATES = 8
 
 _HEAD = "SELECT seq, at, hash FROM chains WHERE plan = ?"
 _NEW_CHAIN = (
@@ -46,10 +43,6 @@ _PAGE_OF = f"SELECT {COLUMNS} FROM entries WHERE plan = ? AND seq > ? ORDER BY s
 _PAGE_OF_RUN = (
     f"SELECT {COLUMNS} FROM entries WHERE plan = ? AND seq > ? AND run = ?"
     f" ORDER BY seq LIMIT {_PAGE}"
-)
-_BY_KEY = (
-    f"SELECT {COLUMNS} FROM entries WHERE kind = 'verdict' AND ref = ?"
-    f" ORDER BY at DESC, seq DESC LIMIT {_CANDIDATES}"
 )
 _OPEN = (
     f"SELECT {COLUMNS} FROM entries o WHERE o.kind = 'escalation.opened' AND NOT EXISTS ("
@@ -116,14 +109,6 @@ class Ledger:
             heads = self._db.fetch(_HEAD, plan)
             rows = self._rows(plan, _BEFORE_ALL, None)
             return check_rows(plan, rows, heads[0] if heads else None)
-
-    def find_verdict(self, key: str) -> Entry | None:
-        """The latest reusable verdict with this evidence key that is proven part of its chain."""
-        with self._db.snapshot():
-            for row in self._db.fetch(_BY_KEY, key):
-                if not own_problem(row) and self._is_linked(row):
-                    return to_entry(row)
-        return None
 
     def open_escalations(self, plan: str | None = None) -> tuple[Entry, ...]:
         """Questions nobody has answered yet, oldest first."""
@@ -278,30 +263,6 @@ class Ledger:
         except Duplicate as error:
             raise _refused(draft) from error
         return entry
-
-    def _is_linked(self, row: Row) -> bool:
-        """Whether the entries around a row, or the head, vouch for it.
-
-        Looks at neighbours only, so that it costs the same in a long chain; a forger who
-        rewrites all that follows is found by `check_chain`.
-        """
-        plan, seq, prev, hash_ = row[0], row[1], row[9], row[10]
-        head_seq, head_hash = self.head(plan)
-        if not 1 <= seq <= head_seq:
-            return False
-        before = self._sound_row(plan, seq - 1)
-        if prev != (before[10] if before else GENESIS) or (before is None) != (seq == 1):
-            return False
-        if seq == head_seq:
-            return bool(head_hash == hash_)
-        after = self._sound_row(plan, seq + 1)
-        return after is not None and after[9] == hash_
-
-    def _sound_row(self, plan: str, seq: int) -> Row | None:
-        rows = self._db.fetch(
-            f"SELECT {COLUMNS} FROM entries WHERE plan = ? AND seq = ?", plan, seq
-        )
-        return rows[0] if rows and not own_problem(rows[0]) else None
 
     def _plan(self, plan: str) -> PlanRecord | None:
         rows = self._db.fetch("SELECT id, name, path, repository FROM plans WHERE id = ?", plan)

@@ -24,7 +24,13 @@ _FIRST = (
     "CREATE TABLE blobs (digest TEXT PRIMARY KEY, data {bytes} NOT NULL)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+# Verdicts are looked up in the fold of their own run, no longer by key across all of them.
+_SECOND = (
+    "DROP INDEX reusable",
+    "UPDATE entries SET ref = NULL WHERE kind = 'verdict'",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 VERSION = len(MIGRATIONS)
 
 READ_VERSION = "SELECT value FROM meta WHERE key = 'schema'"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
+from signoff.domain.verdict import Isolation
 from signoff.errors import Held, PlanConflict
 from signoff.planfile import parse
 from signoff.process import safe_search_path
@@ -15,8 +16,15 @@ from signoff.usecases.marks import write_status
 from signoff.usecases.person import require_person, user_name
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.verify import require_valid
-from signoff.usecases.workbench import open_workspace
-from signoff.verification import Pins, protected_files, steering_of
+from signoff.usecases.workbench import enclosure_of, held_out_checks, open_workspace
+from signoff.verification import (
+    Pins,
+    handoff_files,
+    is_counted,
+    protected_files,
+    steering_of,
+    tools_of,
+)
 from signoff.workspace import read_ignore_rules
 
 
@@ -28,6 +36,7 @@ class Proposal:
     plan: Plan
     pins: Pins
     warnings: tuple[Finding, ...]
+    isolation: Isolation
 
 
 @dataclass(frozen=True)
@@ -53,25 +62,33 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
     def read(path: str) -> bytes:
         return workspace.read(content.digest, path)
 
-    steering = {
-        s.id: steering_of(s.contract, manifest, read)
-        for s in parsed.plan.subjects
-        if s.contract is not None
-    }
+    contracts = {s.id: s.contract for s in parsed.plan.subjects if s.contract is not None}
+    steering = {i: steering_of(contract, manifest, read) for i, contract in contracts.items()}
+    search_path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
+    checks = held_out_checks(site)
     pins = Pins(
         plan_digest=parsed.plan.plan_digest,
         plan_text=text,
         settings=site.settings.pinned(),
         config_text=site.config_text(place.workspace),
-        search_path=safe_search_path(site.environ.get("PATH", ""), place.workspace),
+        search_path=search_path,
         workspace=str(place.workspace),
         ignore_rules=rules.to_data(),
         snapshot=content.digest,
         protected=protected_files(parsed.plan, manifest),
         steering={subject: found for subject, found in steering.items() if found},
+        tools={
+            name: tool
+            for contract in contracts.values()
+            for name, tool in tools_of(contract, search_path, place.workspace).items()
+        },
+        counted=tuple(i for i, c in contracts.items() if is_counted(c) and not c.may_shrink),
+        handoff=handoff_files(place.workspace),
+        heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )
     notable = tuple(f for f in findings if f.severity is not Severity.NOTE)
-    return Proposal(place, parsed.plan, pins, notable)
+    isolation = enclosure_of(site, place, search_path).isolation
+    return Proposal(place, parsed.plan, pins, notable, isolation)
 
 
 def approve(

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Contract, Postcondition, Step
 from signoff.domain.snapshot import Change
-from signoff.domain.verdict import Phase, Result
+from signoff.domain.verdict import Isolation, Phase, Result
 from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
 from signoff.gate import Gate, RunState, Standing, StepState, evaluate
+from signoff.settings import settings_from_pin
 from signoff.storage import ChainReport, Holder
 from signoff.usecases.history import PlanHistory, fold_run, pinned_plan, read_history, read_pins
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.workbench import (
+    enclosure_of,
+    open_judge,
     open_pinned_workspace,
     pin_watch,
+    redactor_of,
     taken,
     workspace_lock,
 )
@@ -58,6 +63,9 @@ class AuditReport:
     drift: tuple[Change, ...]
     edited: str
     lines: tuple[Line, ...]
+    isolation: Isolation
+    receipts: int = 0
+    anchors: int | None = None
 
     @property
     def result(self) -> Result:
@@ -71,7 +79,10 @@ class AuditReport:
 
 
 def audit_plan(
-    site: Site, place: PlanPlace, tell: Callable[[str], None] = lambda _: None
+    site: Site,
+    place: PlanPlace,
+    tell: Callable[[str], None] = lambda _: None,
+    anchor: Path | None = None,
 ) -> AuditReport:
     """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
     chain = site.ledger.check_chain(place.record.id)
@@ -83,11 +94,30 @@ def audit_plan(
     history = read_history(site.ledger, place.record.id)
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
+    receipts, anchors = _outside(site, place, history, anchor)
     pins = read_pins(site.ledger, history.run)
     with taken(site, place, Holder.current(str(place.path))):
         report = _audit(site, place, history, pins, chain, tell)
+    report = replace(report, receipts=receipts, anchors=anchors)
     _record(site, report)
     return report
+
+
+def _outside(
+    site: Site, place: PlanPlace, history: PlanHistory, anchor: Path | None
+) -> tuple[int, int | None]:
+    """What was signed or said elsewhere must still be true of a chain that agrees with itself."""
+    if anchor is None and not site.home.receipt_runs(place.record.id):
+        return 0, None
+    # What checks signatures takes longer to load than a short audit.
+    from signoff.usecases.receipt import check_anchors, check_receipts  # noqa: PLC0415
+
+    receipts = check_receipts(site, place, history.entries)
+    if anchor is None:
+        return len(receipts), None
+    path = site.cwd / anchor
+    anchors = check_anchors(place.record.id, history.entries, receipts, path, whole=True)
+    return len(receipts), anchors
 
 
 def _audit(
@@ -101,8 +131,14 @@ def _audit(
     plan = pinned_plan(pins)
     workspace = open_pinned_workspace(site, place, pins, plan)
     state = fold_run(history, plan)
-    bench = Bench(pins.search_path, site.environ, mark=workspace_lock(place))
-    judge = Judge(workspace, place.workspace, pins, site.ledger, bench)
+    bench = Bench(
+        pins.search_path,
+        site.environ,
+        mark=workspace_lock(place),
+        enclosure=enclosure_of(site, place, pins.search_path),
+    )
+    redactor = redactor_of(site, plan, settings_from_pin(pins.settings))
+    judge = open_judge(site, place, pins, workspace, bench, redactor)
     lines = _lines(state, judge, Guards(pins, workspace), tell)
     content = workspace.snapshot().digest
     at, on = _sign_off(history, state)
@@ -116,6 +152,7 @@ def _audit(
         drift=workspace.diff(on, content) if on and on != content else (),
         edited=edited[1] if edited else "",
         lines=lines,
+        isolation=bench.enclosure.isolation,
     )
 
 
@@ -134,26 +171,19 @@ def _lines(
     gate = evaluate(state, state.snapshot)
     lines: list[Line] = []
     for step, standing in zip(state.schedule.steps, gate.steps, strict=True):
-        lines.append(_line(step, standing, _step_case(step, state, guards), judge, tell))
+        lines.append(_line(step, standing, _case(step, state, guards), judge, tell))
     posts = state.schedule.plan.postconditions
     for post, standing in zip(posts, gate.postconditions, strict=True):
-        case = _postcondition_case(post, state, guards)
-        lines.append(_line(post, standing, case, judge, tell))
+        lines.append(_line(post, standing, _case(post, state, guards), judge, tell))
     return tuple(lines)
 
 
-def _step_case(step: Step, state: RunState, guards: Guards) -> Case | None:
-    if step.contract is None:
+def _case(subject: Step | Postcondition, state: RunState, guards: Guards) -> Case | None:
+    if subject.contract is None:
         return None
-    guard = guards.of_step(step, step.contract, state.produced)
-    return Case(step.id, step.contract, Phase.AUDIT, guard)
-
-
-def _postcondition_case(post: Postcondition, state: RunState, guards: Guards) -> Case | None:
-    if post.contract is None:
-        return None
-    guard = guards.of_postcondition(post, post.contract, state.produced)
-    return Case(post.id, post.contract, Phase.AUDIT, guard)
+    guard = guards.of(subject, state.produced)
+    baseline = state.record(subject.id).baseline
+    return Case(subject.id, subject.contract, Phase.AUDIT, guard, baseline=baseline)
 
 
 def _line(

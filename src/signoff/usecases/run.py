@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from signoff import __version__
 from signoff.agents import CommandAgent, check_role
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
-from signoff.errors import NotApproved, UnknownRole, UsageError
+from signoff.errors import NotApproved, SandboxMissing, SignoffError, UnknownRole, UsageError
 from signoff.gate import Wait, next_action
 from signoff.orchestrator import (
     Appended,
@@ -38,13 +39,16 @@ from signoff.usecases.inbox import Item, open_items
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
 from signoff.usecases.workbench import (
+    enclosure_of,
+    open_judge,
     open_pinned_workspace,
     pin_watch,
     plan_lock,
+    redactor_of,
     taken,
     workspace_lock,
 )
-from signoff.verification import Bench, Guards, Judge, Pins, protected_files
+from signoff.verification import Bench, Enclosure, Guards, Pins, protected_files
 
 
 class Engine(Protocol):
@@ -71,6 +75,7 @@ class RunReport:
     status: StatusReport
     inbox: tuple[Item, ...]
     nothing_to_do: bool = False
+    no_receipt: str = ""  # why a sign-off has no receipt yet
 
 
 def run_plan(
@@ -104,8 +109,11 @@ def run_plan(
             _require_protected_as_approved(site, place, plan, pins)
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
         _check_roles(plan, settings, pins.search_path)
-        run, fence = _begin(site, place, history, entry, holder, options, reporter)
-        mission = _mission(site, place, pins, plan, settings, options, reporter, run, fence)
+        enclosure = _required_enclosure(site, place, pins, settings)
+        run, fence = _begin(site, place, history, entry, holder, options, reporter, pins.counted)
+        mission = _mission(
+            site, place, pins, plan, settings, options, reporter, enclosure, run, fence
+        )
         reach(CrashPoint.RUN_STARTED)
         outcome = engine().drive(run, Drive(mission).drive)
     return _report(site, place, outcome)
@@ -195,6 +203,14 @@ def _check_roles(plan: Plan, settings: Settings, search_path: str) -> None:
         check_role(settings.roles[target], search_path)
 
 
+def _required_enclosure(site: Site, place: PlanPlace, pins: Pins, settings: Settings) -> Enclosure:
+    """What confines this run; an agent that must be confined is not started without."""
+    enclosure = enclosure_of(site, place, pins.search_path)
+    if settings.policy.require_sandbox and not enclosure.sealed:
+        raise SandboxMissing("the policy requires a sandbox, and this run would have none")
+    return enclosure
+
+
 def _begin(
     site: Site,
     place: PlanPlace,
@@ -203,11 +219,16 @@ def _begin(
     holder: Holder,
     options: RunOptions,
     reporter: Reporter,
+    counted: tuple[str, ...],
 ) -> tuple[str, Fence]:
     """A new run, or the unfinished one taken over with a higher fence."""
     plan_id = place.record.id
     # Roles named on the command line are the person's word over the pinned ones; it is recorded.
-    said = {"roles": dict(options.roles or {}), **holder.facts()}
+    said = {
+        "roles": dict(options.roles or {}),
+        "runner": f"signoff {__version__}",
+        **holder.facts(),
+    }
     if history.running and history.run_id is not None:
         run = history.run_id
         fence = site.ledger.take_over(run, holder)
@@ -220,6 +241,7 @@ def _begin(
             "plan_digest": entry.data["plan_digest"],
             "workspace": str(place.workspace),
             "resumes": history.run_id,
+            "counted": counted,
             **said,
         }
         draft = Draft(Kind.RUN_STARTED, data, run=run)
@@ -236,16 +258,19 @@ def _mission(
     settings: Settings,
     options: RunOptions,
     reporter: Reporter,
+    enclosure: Enclosure,
     run: str,
     fence: Fence,
 ) -> Mission:
     workspace = open_pinned_workspace(site, place, pins, plan)
+    redactor = redactor_of(site, plan, settings)
     bench = Bench(
         pins.search_path,
         site.environ,
         options.cancelled,
         on_output=lambda chunk: reporter.tell(Output(chunk)),
         mark=workspace_lock(place),
+        enclosure=enclosure,
     )
     return Mission(
         plan_id=place.record.id,
@@ -259,9 +284,11 @@ def _mission(
         ledger=site.ledger,
         fence=fence,
         workspace=workspace,
-        judge=Judge(workspace, place.workspace, pins, site.ledger, bench),
+        judge=open_judge(site, place, pins, workspace, bench, redactor),
         guards=Guards(pins, workspace),
-        agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place)),
+        agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), enclosure),
+        agent_isolation=enclosure.of_agents,
+        redactor=redactor,
         projection=PlanFileProjection(place.path),
         watch=pin_watch(place, pins),
         reporter=reporter,
@@ -272,4 +299,21 @@ def _mission(
 
 
 def _report(site: Site, place: PlanPlace, outcome: Outcome | None) -> RunReport:
-    return RunReport(outcome, status_of(site, place), open_items(site.ledger, place.record.id))
+    return RunReport(
+        outcome,
+        status_of(site, place),
+        open_items(site.ledger, place.record.id),
+        no_receipt=_sign_receipt(site, place) if outcome is Outcome.DONE else "",
+    )
+
+
+def _sign_receipt(site: Site, place: PlanPlace) -> str:
+    """Why there is no receipt; the sign-off stands without, and the next look makes it."""
+    # What signs takes longer to load than everything before the first step.
+    from signoff.usecases.receipt import make_receipts  # noqa: PLC0415
+
+    try:
+        make_receipts(site, place)
+    except SignoffError as error:
+        return error.message
+    return ""

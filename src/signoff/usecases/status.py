@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from signoff.domain.plan import Plan, PlanStatus
-from signoff.domain.verdict import Isolation
+from signoff.domain.verdict import Isolation, weakest
 from signoff.errors import PlanNotFound, PlanUnreadable
 from signoff.gate import GateReport, RunState, evaluate
 from signoff.planfile import parse
@@ -78,7 +78,7 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
         edited=edited,
         waiting=_open_questions(state) if history.running else (),
         spent=Spending(state.spent.tokens, state.spent.usd, round(state.spent_s, 3)),
-        isolation=Isolation.NONE,
+        isolation=weakest(state.isolations),
         signed_off_at=finished.at if done and finished else None,
         signed_off_on=finished.data["snapshot"] if done and finished else None,
     )

@@ -17,12 +17,19 @@ MOST_FILES = 200_000
 class RealSurroundings:
     """Looks at the disk, and only at names: nothing is read or run."""
 
-    def __init__(self, workspace: Path, vault: Vault, search_path: str, settings: Settings):
+    def __init__(
+        self,
+        workspace: Path,
+        vault: Vault,
+        search_path: str,
+        settings: Settings,
+        heldout_names: frozenset[str] = frozenset(),
+    ):
         self._workspace = workspace
         self._vault = vault
         self._search_path = search_path
         self.role_names = frozenset((*settings.roles, HUMAN_ROLE))
-        self.heldout_names: frozenset[str] = frozenset()
+        self.heldout_names = heldout_names
         self._tools: dict[str, bool] = {}
 
     def file_exists(self, path: str) -> bool:

@@ -52,8 +52,15 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
 def find(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
     """All findings about a parsed plan in its place."""
     path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
-    around = RealSurroundings(place.workspace, place.vault, path, site.settings)
+    around = RealSurroundings(
+        place.workspace, place.vault, path, site.settings, _heldout_names(site)
+    )
     return verify(parsed, around)
+
+
+def _heldout_names(site: Site) -> frozenset[str]:
+    folder = site.home.path / "heldout"
+    return frozenset(entry.name for entry in folder.iterdir()) if folder.is_dir() else frozenset()
 
 
 def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:

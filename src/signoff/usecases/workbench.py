@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.plan import Plan
+from signoff.domain.redaction import Redactor, secret_variables
+from signoff.domain.verdict import Isolation
+from signoff.errors import SandboxMissing
 from signoff.orchestrator import PinWatch
-from signoff.process import WORKSPACE_VARIABLE, kill_marked
-from signoff.settings import REPOSITORY_FILE
+from signoff.process import WORKSPACE_VARIABLE, best_isolation, kill_marked, probe_sandboxes
+from signoff.settings import (
+    DATABASE_VARIABLE,
+    REPOSITORY_FILE,
+    SandboxChoice,
+    Settings,
+    settings_from_pin,
+    user_file,
+)
 from signoff.storage import Holder, hold
 from signoff.usecases.site import PlanPlace, Site
-from signoff.verification import Pins
-from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
+from signoff.verification import Bench, Enclosure, HeldOutChecks, Judge, Obstacles, Pins, Rooms
+from signoff.workspace import CleanRoom, IgnoreFile, IgnoreRules, Workspace
 
 
 def open_workspace(site: Site, place: PlanPlace, rules: IgnoreRules, plan: Plan) -> Workspace:
@@ -53,6 +64,98 @@ def taken(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
     with hold(site.home.locks, workspace_lock(place), holder):
         kill_marked(WORKSPACE_VARIABLE, workspace_lock(place))
         yield
+
+
+def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
+    """What confines the processes of a run on this machine, as the user chose it."""
+    chosen = site.settings.sandbox
+    user = Path(site.environ.get("HOME", "/"))
+    git = place.workspace / ".git"
+    return Enclosure(
+        isolation=_working_isolation(site),
+        hidden=(site.home.path, user_file(site.environ)),
+        untouchable=(place.vault.path, place.path, git),
+        scratch=(user / ".cache",),
+        search_path=search_path,
+        readable=_paths(chosen.readable, user, place.workspace),
+        writable=_paths(chosen.writable, user, place.workspace),
+        agents=chosen.agents,
+    )
+
+
+_WANTED = {
+    SandboxChoice.AUTO: None,
+    SandboxChoice.BUBBLEWRAP: Isolation.BUBBLEWRAP,
+    SandboxChoice.LANDLOCK: Isolation.LANDLOCK,
+    SandboxChoice.NONE: Isolation.NONE,
+}
+
+
+def _working_isolation(site: Site) -> Isolation:
+    chosen = best_isolation(wanted_isolation(site.settings))
+    missing = [s for s in probe_sandboxes() if s.isolation is chosen and not s.available]
+    if missing:
+        raise SandboxMissing(f"`{chosen}` is chosen and does not work here: {missing[0].detail}")
+    return chosen
+
+
+def wanted_isolation(settings: Settings) -> Isolation | None:
+    """The sandbox the user named; None is the best there is."""
+    return _WANTED[settings.sandbox.isolation]
+
+
+def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, ...]:
+    """`~` is the user's home; what is relative lies in the workspace."""
+    homes = (str(user) + p[1:] if p == "~" or p.startswith("~/") else p for p in named)
+    return tuple(workspace / path for path in homes)
+
+
+def held_out_checks(site: Site) -> HeldOutChecks:
+    """The user's held-out checks, in the home folder that no agent sees."""
+    return HeldOutChecks(site.home.path / "heldout")
+
+
+def open_judge(
+    site: Site,
+    place: PlanPlace,
+    pins: Pins,
+    workspace: Workspace,
+    bench: Bench,
+    redactor: Redactor,
+) -> Judge:
+    """A judge of this workspace: with a clean room where the sandbox can show one."""
+    policy = settings_from_pin(pins.settings).policy
+    enclosure = bench.enclosure
+    room = CleanRoom(workspace, site.home.path / "rooms" / _short(place))
+    boxed = enclosure.isolation is Isolation.BUBBLEWRAP
+    return Judge(
+        workspace,
+        place.workspace,
+        pins,
+        site.ledger,
+        bench,
+        rooms=Rooms(
+            place.workspace,
+            room if boxed else None,
+            why_not="" if boxed else "no clean room: it needs bubblewrap",
+            by_default=site.settings.sandbox.clean_room,
+        ),
+        obstacles=Obstacles(
+            pins, place.workspace, enclosure, held_out_checks(site), policy.require_sandbox
+        ),
+        judgings=policy.judgings,
+        redactor=redactor,
+    )
+
+
+def redactor_of(site: Site, plan: Plan, settings: Settings) -> Redactor:
+    """Takes out what the person keeps secret: the database's address, and secret variables."""
+    passed = {name for role in settings.roles.values() for name in role.env}
+    passed |= {n for s in plan.subjects if s.contract is not None for n in s.contract.env}
+    secrets = list(secret_variables(site.environ, sorted(passed)))
+    if site.settings.database_url:
+        secrets += secret_variables({DATABASE_VARIABLE: site.settings.database_url}, ())
+    return Redactor(secrets)
 
 
 def pin_watch(place: PlanPlace, pins: Pins) -> PinWatch:

@@ -9,47 +9,74 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from signoff.verification.bench import Bench
+    from signoff.verification.denominator import is_counted
+    from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
     from signoff.verification.guards import Guards
+    from signoff.verification.handoff import changed_handoffs, handoff_files
+    from signoff.verification.heldout import HeldOutChecks
     from signoff.verification.judge import Case, Evidence, Judge, output_tail
+    from signoff.verification.obstacles import Obstacles
     from signoff.verification.pins import Pins, fingerprint, protected_files
     from signoff.verification.protection import Guard, Tampering, find_tampering
+    from signoff.verification.rooms import Rooms
     from signoff.verification.steering import steering_of
     from signoff.verification.suspects import Moment, find_suspects
+    from signoff.verification.tools import tools_of
 
 __all__ = [
+    "UNCONFINED",
     "Bench",
     "Case",
+    "Enclosure",
     "Evidence",
     "Guard",
     "Guards",
+    "HeldOutChecks",
     "Judge",
     "Moment",
+    "Obstacles",
     "Pins",
+    "Rooms",
+    "Seat",
     "Tampering",
+    "changed_handoffs",
     "find_suspects",
     "find_tampering",
     "fingerprint",
+    "handoff_files",
+    "is_counted",
     "output_tail",
     "protected_files",
     "steering_of",
+    "tools_of",
 ]
 
 _MODULE_OF = {
+    "UNCONFINED": "enclosure",
     "Bench": "bench",
     "Case": "judge",
+    "Enclosure": "enclosure",
     "Evidence": "judge",
     "Guard": "protection",
     "Guards": "guards",
+    "HeldOutChecks": "heldout",
     "Judge": "judge",
     "Moment": "suspects",
+    "Obstacles": "obstacles",
     "Pins": "pins",
+    "Rooms": "rooms",
+    "Seat": "enclosure",
     "Tampering": "protection",
+    "changed_handoffs": "handoff",
     "find_suspects": "suspects",
     "find_tampering": "protection",
     "fingerprint": "pins",
+    "handoff_files": "handoff",
+    "is_counted": "denominator",
     "output_tail": "judge",
     "protected_files": "pins",
     "steering_of": "steering",
+    "tools_of": "tools",
 }
 
 

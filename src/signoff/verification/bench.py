@@ -1,8 +1,11 @@
-"""Where contracts run: a clean environment, a fixed search path, the process room's limits."""
+"""Where contracts run: a clean environment, a fixed search path, limits, and an enclosure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +21,22 @@ from signoff.process import (
     run,
     shell_command,
 )
+from signoff.verification.counting import REPORT_DIR_VARIABLE, read_reports
+from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
 from signoff.verification.expectations import needles
+from signoff.verification.heldout import FOLDER_VARIABLE
 
 LONGEST_LIST_BYTES = 16_000_000
+MOST_PROCESSES = 4_096
+LARGEST_FILE_BYTES = 64 * 1024**3
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run of a contract: what the process did, and the reports it left."""
+
+    observation: Observation
+    reports: Mapping[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -32,16 +48,40 @@ class Bench:
     cancelled: Callable[[], bool] | None = None
     on_output: Callable[[bytes], None] | None = None
     mark: str | None = None  # of the workspace, to find what outlives a killed driver
+    enclosure: Enclosure = UNCONFINED
 
-    def run(self, contract: Contract, folder: Path) -> Observation:
-        """Run the contract's command in a folder and observe it to its end."""
-        return self._run(contract, folder, Limits(wall_s=contract.timeout_s))
+    def run(self, contract: Contract, seat: Seat) -> Seen:
+        """Run the contract's command and observe it to its end."""
+        with _report_folder(contract) as reports:
+            extra = {} if reports is None else {REPORT_DIR_VARIABLE: str(reports)}
+            writable = () if reports is None else (reports,)
+            observation = self._run(
+                contract, seat, _limits(contract), extra=extra, writable=writable
+            )
+            return Seen(observation, {} if reports is None else read_reports(reports))
+
+    def run_heldout(self, contract: Contract, seat: Seat, folder: Path) -> Observation:
+        """Run a held-out check; what it prints is shown to nobody who watches the agent.
+
+        It works on a copy, because the home folder itself stays invisible in a sandbox.
+        """
+        with _own_folder("signoff-heldout-") as place:
+            copy = place / "files"
+            shutil.copytree(folder, copy, symlinks=True)
+            return self._run(
+                contract,
+                seat,
+                _limits(contract),
+                extra={FOLDER_VARIABLE: str(copy)},
+                readable=(copy,),
+                silent=True,
+            )
 
     def read_list(self, command: str, folder: Path) -> tuple[str, ...]:
         """The lines a `for_each` command prints: stripped, blank and repeated ones left out."""
         contract = Contract(command)
         limits = Limits(wall_s=contract.timeout_s, keep_head=LONGEST_LIST_BYTES)
-        observation = self._run(contract, folder, limits)
+        observation = self._run(contract, Seat(folder), limits)
         if observation.ending is not Ending.EXITED or observation.exit_code != 0:
             raise ListUnreadable(f"the list could not be read: {observation.describe()}")
         if not observation.stdout.complete:
@@ -49,21 +89,33 @@ class Bench:
         lines = decode_output(observation.stdout.kept).split("\n")
         return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
-    def _run(self, contract: Contract, folder: Path, limits: Limits) -> Observation:
-        show = self.on_output
+    def _run(
+        self,
+        contract: Contract,
+        seat: Seat,
+        limits: Limits,
+        *,
+        extra: Mapping[str, str] | None = None,
+        readable: tuple[Path, ...] = (),
+        writable: tuple[Path, ...] = (),
+        silent: bool = False,
+    ) -> Observation:
+        show = None if silent else self.on_output
+        marks = {WORKSPACE_VARIABLE: self.mark} if self.mark else {}
         command = Command(
             argv=shell_command(contract.command),
-            cwd=folder,
+            cwd=seat.folder,
             env=clean_environment(
                 self.environ,
                 path=self.search_path,
                 passed=contract.env,
-                extra={WORKSPACE_VARIABLE: self.mark} if self.mark else {},
+                extra={**self.enclosure.variables(), **marks, **(extra or {})},
             ),
             limits=limits,
             marked_by=WORKSPACE_VARIABLE if self.mark else None,
             find_stdout=needles(contract, ExpectationKind.STDOUT_CONTAINS),
             find_stderr=needles(contract, ExpectationKind.STDERR_CONTAINS),
+            confinement=self.enclosure.for_contract(contract, seat, readable, writable),
         )
         observation = run(
             command,
@@ -73,3 +125,27 @@ class Bench:
         if observation.ending is Ending.CANCELLED:
             raise Interrupted("interrupted while a contract was judged; state is safe")
         return observation
+
+
+def _limits(contract: Contract) -> Limits:
+    return Limits(
+        wall_s=contract.timeout_s,
+        processes=MOST_PROCESSES,
+        file_size=LARGEST_FILE_BYTES,
+    )
+
+
+@contextmanager
+def _report_folder(contract: Contract) -> Iterator[Path | None]:
+    """An empty folder for machine-readable reports, made only for contracts that speak of it."""
+    if REPORT_DIR_VARIABLE not in contract.command:
+        yield None
+        return
+    with _own_folder("signoff-report-") as folder:
+        yield folder
+
+
+@contextmanager
+def _own_folder(prefix: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
+        yield Path(name).resolve()

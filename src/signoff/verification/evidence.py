@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from signoff import __version__
 from signoff.domain.digests import digest_of
-from signoff.domain.plan import Contract
+from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.verdict import Isolation
 
 RUNNER_VERSION = f"signoff {__version__}"
@@ -25,6 +25,7 @@ class EvidenceKey:
     search_path: str
     variables: Mapping[str, str]
     isolation: Isolation
+    judged_in: JudgeIn
     runner: str = RUNNER_VERSION
 
     @property

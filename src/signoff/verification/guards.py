@@ -22,6 +22,13 @@ class Guards:
     pins: Pins
     workspace: Workspace
 
+    def of(self, subject: Step | Postcondition, produced: Produced) -> Guard:
+        """What must not have changed when this subject's contract is judged."""
+        assert subject.contract is not None, "without a contract there is nothing to guard"
+        if isinstance(subject, Step):
+            return self.of_step(subject, subject.contract, produced)
+        return self.of_postcondition(subject, subject.contract, produced)
+
     def of_step(self, step: Step, contract: Contract, produced: Produced) -> Guard:
         """What must not have changed when this step is judged; what it owns itself may."""
         return Guard(

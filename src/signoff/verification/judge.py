@@ -7,23 +7,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
 from signoff.domain.observation import Observation
-from signoff.domain.plan import Contract, Effects
-from signoff.domain.snapshot import Snapshot
+from signoff.domain.plan import Contract, Effects, JudgeIn
+from signoff.domain.redaction import NOTHING_SECRET, Redactor
+from signoff.domain.snapshot import Change, Snapshot
 from signoff.domain.text import decode_output, storable_path, tail
-from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
+from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.verification.bench import Bench
-from signoff.verification.capabilities import refusal
+from signoff.verification.denominator import count, judge_counts
+from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
+from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, find_tampering
+from signoff.verification.rooms import Rooms
 from signoff.verification.steering import steering_of
 from signoff.workspace import Workspace
 
 OUTPUT_TAIL_CHARACTERS = 4_000
 NAMED_FILES = 20
+CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
 
 
 class Evidence(Protocol):
@@ -42,13 +48,15 @@ class Case:
     phase: Phase
     guard: Guard = field(default_factory=Guard)
     run: str | None = None
+    baseline: TestCounts | None = None
 
 
 @dataclass(frozen=True)
 class Judge:
     """Judges cases on one workspace under one set of pins.
 
-    judge() → caches removed → snapshot → tampering? → reuse? → contract run → snapshot → verdict
+    judge() → caches removed → snapshot → tampering? → obstacles? → reuse? → contract run →
+    snapshot → verdict
     """
 
     workspace: Workspace
@@ -56,41 +64,116 @@ class Judge:
     pins: Pins
     evidence: Evidence
     bench: Bench
+    rooms: Rooms
+    obstacles: Obstacles
+    judgings: int = 1
+    redactor: Redactor = NOTHING_SECRET
 
     def judge(self, case: Case) -> Verdict:
         """One verdict, bound to the content it was made on."""
         self.workspace.remove_caches()
         before = self.workspace.snapshot()
         key = self._key(case, before)
-        verdict = _unjudged(case, key, before)
+        verdict = self._unjudged(case, key, before)
         tampering = self._tampering(case, before)
         if tampering:
             return _tampered(verdict, tampering)
-        refused = refusal(case.contract)
+        refused = self.obstacles.find(case.contract)
         if refused is not None:
             return replace(verdict, **refused._asdict())
-        reused = self._reuse(case, key)
-        if reused is not None:
-            return _reused(verdict, reused)
-        observation = self.bench.run(case.contract, self.root)
+        earlier = self._earlier(case, key)
+        if earlier is not None and _can_stand(case, earlier):
+            return _reused(verdict, earlier)
+        return self._run(case, verdict, before, earlier)
+
+    def _run(
+        self, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
+    ) -> Verdict:
+        seat = self.rooms.seat(case.contract, before.digest)
+        if isinstance(seat, Answer):
+            return replace(verdict, **seat._asdict())
+        verdict = replace(verdict, judged_in=seat.judged_in, room=seat.note)
+        contradicts = earlier is not None and earlier.data["result"] == Result.BROKEN
+        times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
+        judged = self._run_once(case, verdict, before, seat)
+        for _ in range(times - 1 if judged.kept else 0):
+            seat = self.rooms.again(seat, before.digest)
+            again = self._run_once(case, verdict, before, seat)
+            if not again.kept:
+                return _flaky(again)
+        if judged.kept and contradicts and self._sealed(case.contract):
+            return _flaky(judged)
+        if judged.kept and case.contract.heldout is not None:
+            return self._held_out(case, judged, before, seat)
+        return judged
+
+    def _sealed(self, contract: Contract) -> bool:
+        """Whether nothing but the content can have changed the answer."""
+        return self.bench.enclosure.sealed and contract.network is not True
+
+    def _run_once(self, case: Case, verdict: Verdict, before: Snapshot, seat: Seat) -> Verdict:
+        seen = self.bench.run(case.contract, seat)
+        answer = compare(case.contract, seen.observation)
+        counts = count(case.contract, seen)
+        if answer.result is Result.KEPT:
+            answer = judge_counts(case.contract, counts, case.baseline) or answer
         after = self.workspace.snapshot()
-        answer = compare(case.contract, observation)
-        if after.digest != before.digest:
-            answer = self._moved(before, after)
-        return _judged(verdict, answer, observation, after)
+        changes = self._changes(before, after, seat)
+        if changes:
+            answer = _moved(changes)
+        return replace(
+            _judged(verdict, answer, seen.observation, after),
+            output_tail=output_tail(seen.observation, self.redactor),
+            counts=None if counts is None else counts.to_data(),
+        )
+
+    def _held_out(self, case: Case, judged: Verdict, before: Snapshot, seat: Seat) -> Verdict:
+        """The check behind the visible one; the agent learns that it failed, and nothing else."""
+        check = self.obstacles.heldout(case.contract)
+        hidden = check.as_contract(case.contract)
+        seat = self.rooms.again(seat, before.digest)
+        observation = self.bench.run_heldout(hidden, seat, check.folder)
+        answer = compare(hidden, observation)
+        changes = self._changes(before, self.workspace.snapshot(), seat)
+        result = Result.UNKNOWN if changes else answer.result
+        if result is Result.KEPT:
+            return replace(judged, heldout=result)
+        return replace(
+            judged,
+            result=result,
+            reason=Reason.HELD_OUT,
+            message="a held-out check did not hold",
+            output_tail="",
+            heldout=result,
+        )
 
     def _key(self, case: Case, content: Snapshot) -> str:
-        variables = {n: self.bench.environ[n] for n in case.contract.env if n in self.bench.environ}
+        contract = case.contract
+        variables = {n: self.bench.environ[n] for n in contract.env if n in self.bench.environ}
         return EvidenceKey(
-            contract=case.contract,
+            contract=contract,
             pins=self.pins.digest,
             snapshot=content.digest,
             environment=content.environment,
             workspace=str(self.root),
             search_path=self.pins.search_path,
             variables=variables,
-            isolation=Isolation.NONE,
+            isolation=self.bench.enclosure.isolation,
+            judged_in=self.rooms.wanted(contract),
         ).digest
+
+    def _unjudged(self, case: Case, key: str, content: Snapshot) -> Verdict:
+        return Verdict(
+            subject=case.subject,
+            phase=case.phase,
+            result=Result.UNKNOWN,
+            reason=Reason.INFRASTRUCTURE,
+            message="",
+            key=key,
+            snapshot=content.digest,
+            environment=content.environment,
+            isolation=self.bench.enclosure.isolation,
+        )
 
     def _tampering(self, case: Case, content: Snapshot) -> tuple[Tampering, ...]:
         guard = case.guard
@@ -104,44 +187,47 @@ class Judge:
             )
         return find_tampering(guard, manifest, now)
 
-    def _reuse(self, case: Case, key: str) -> Entry | None:
-        """A verdict of the same run with the same key; audit always judges afresh."""
+    def _earlier(self, case: Case, key: str) -> Entry | None:
+        """What the same run said of the same key; audit always judges afresh."""
         external = case.contract.effects is Effects.EXTERNAL
         if case.run is None or case.phase is Phase.AUDIT or external:
             return None
         found = self.evidence.find_verdict(key)
-        if found is None or found.run != case.run:
-            return None
-        # A broken contract is run again after an attempt: only a person or a new attempt led here.
-        # What was never run to its end says nothing about the contract, in no phase.
-        told = (Reason.HELD, Reason.EXPECTATION) if case.phase is Phase.BEFORE else (Reason.HELD,)
-        return found if found.data["reason"] in told else None
+        return found if found is not None and found.run == case.run else None
 
-    def _moved(self, before: Snapshot, after: Snapshot) -> Answer:
-        changes = self.workspace.diff(before.digest, after.digest)
-        names = ", ".join(f"`{storable_path(c.path)}` {c.kind}" for c in changes[:NAMED_FILES])
-        more = "" if len(changes) <= NAMED_FILES else f" and {len(changes) - NAMED_FILES} more"
-        message = f"content moved while it was judged: {names}{more}; declare `**writes:**`"
-        return Answer(Result.UNKNOWN, Reason.MOVED, message)
+    def _changes(self, before: Snapshot, after: Snapshot, seat: Seat) -> tuple[Change, ...]:
+        """What the contract, or somebody else, changed while it was judged."""
+        changes = self.rooms.moved() if seat.judged_in is JudgeIn.CLEAN else ()
+        if not changes and after.digest != before.digest:
+            changes = self.workspace.diff(before.digest, after.digest)
+        return changes
 
 
-def output_tail(observation: Observation) -> str:
-    """The end of both streams, as stored text."""
-    parts = [decode_output(stream.kept) for stream in (observation.stdout, observation.stderr)]
+def _can_stand(case: Case, earlier: Entry) -> bool:
+    """Whether an earlier verdict is reused instead of judging again.
+
+    A broken contract is run again after an attempt: only a person or a new attempt led here.
+    What was never run to its end says nothing about the contract, in no phase. What contradicted
+    itself stays in quarantine until the content changes.
+    """
+    told = {Reason.HELD, Reason.FLAKY}
+    if case.phase in (Phase.BEFORE, Phase.BASELINE):
+        told.add(Reason.EXPECTATION)
+    return earlier.data["reason"] in told
+
+
+def output_tail(observation: Observation, redactor: Redactor) -> str:
+    """The end of both streams, as stored text; secrets go before anything is cut."""
+    streams = (observation.stdout, observation.stderr)
+    parts = [redactor.text(decode_output(stream.kept)) for stream in streams]
     return tail("\n".join(part.rstrip("\n") for part in parts if part), OUTPUT_TAIL_CHARACTERS)
 
 
-def _unjudged(case: Case, key: str, content: Snapshot) -> Verdict:
-    return Verdict(
-        subject=case.subject,
-        phase=case.phase,
-        result=Result.UNKNOWN,
-        reason=Reason.INFRASTRUCTURE,
-        message="",
-        key=key,
-        snapshot=content.digest,
-        environment=content.environment,
-    )
+def _moved(changes: tuple[Change, ...]) -> Answer:
+    names = ", ".join(f"`{storable_path(c.path)}` {c.kind}" for c in changes[:NAMED_FILES])
+    more = "" if len(changes) <= NAMED_FILES else f" and {len(changes) - NAMED_FILES} more"
+    message = f"content moved while it was judged: {names}{more}; declare `**writes:**`"
+    return Answer(Result.UNKNOWN, Reason.MOVED, message)
 
 
 def _tampered(verdict: Verdict, tampering: tuple[Tampering, ...]) -> Verdict:
@@ -152,6 +238,15 @@ def _tampered(verdict: Verdict, tampering: tuple[Tampering, ...]) -> Verdict:
         reason=Reason.TAMPERED,
         message=f"tampered: {named}",
         tampered=tuple(storable_path(t.path) for t in tampering),
+    )
+
+
+def _flaky(verdict: Verdict) -> Verdict:
+    return replace(
+        verdict,
+        result=Result.UNKNOWN,
+        reason=Reason.FLAKY,
+        message="flaky: the same contract on the same content gave different answers",
     )
 
 
@@ -167,6 +262,10 @@ def _reused(verdict: Verdict, entry: Entry) -> Verdict:
         stdout_sha256=data["stdout_sha256"],
         stderr_sha256=data["stderr_sha256"],
         reused_from=data.get("reused_from") or entry.seq,
+        judged_in=JudgeIn(data.get("judged_in", JudgeIn.WORKSPACE)),
+        room=data.get("room", ""),
+        counts=data.get("counts"),
+        heldout=Result(data["heldout"]) if data.get("heldout") else None,
     )
 
 
@@ -178,7 +277,6 @@ def _judged(verdict: Verdict, answer: Answer, observation: Observation, after: S
         message=answer.message,
         exit_code=observation.exit_code,
         duration_s=round(observation.duration_s, 6),
-        output_tail=output_tail(observation),
         stdout_sha256=observation.stdout.sha256,
         stderr_sha256=observation.stderr.sha256,
         environment_changed=after.environment != verdict.environment,

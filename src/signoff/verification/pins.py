@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,10 @@ class Pins:
     snapshot: str
     protected: Mapping[str, str]
     steering: Mapping[str, Mapping[str, str]]
+    tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    counted: tuple[str, ...] = ()  # subjects whose contracts run tests
+    handoff: Mapping[str, str] = field(default_factory=dict)
+    heldout: Mapping[str, str] = field(default_factory=dict)  # name → digest of text and files
 
     @cached_property
     def digest(self) -> str:
@@ -41,7 +45,8 @@ class Pins:
     @classmethod
     def from_bytes(cls, data: bytes) -> Pins:
         """The stored form read back."""
-        return cls(**json.loads(data))
+        stored = json.loads(data)
+        return cls(**{**stored, "counted": tuple(stored.get("counted", ()))})
 
 
 def fingerprint(state: FileState) -> str:

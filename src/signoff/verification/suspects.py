@@ -12,6 +12,7 @@ from pathlib import Path
 from signoff.domain.plan import Contract, Effects
 from signoff.domain.verdict import Result
 from signoff.errors import StorageFailed
+from signoff.verification.enclosure import Seat
 from signoff.verification.expectations import compare
 from signoff.verification.judge import Judge
 
@@ -84,13 +85,13 @@ def _holds_in_copy(judge: Judge, contract: Contract, digest: str) -> bool | None
         return None
     try:
         judge.workspace.restore(digest, folder / "copy")
-        observation = judge.bench.run(contract, folder / "copy")
+        seen = judge.bench.run(contract, Seat(folder / "copy"))
     except StorageFailed:
         # Naming fewer suspects is a service; a full disk here must not stop the run.
         return None
     finally:
         _remove(folder)
-    result = compare(contract, observation).result
+    result = compare(contract, seen.observation).result
     return None if result is Result.UNKNOWN else result is Result.KEPT
 
 

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 from signoff.errors import StorageFailed, WorkspaceMissing
@@ -72,44 +73,85 @@ def _step_down(fd: int, name: bytes) -> int:
         os.close(fd)
 
 
-def remove_tree(parent_fd: int, name: str) -> None:
-    """Remove a folder and everything in it without following links and without recursion."""
-    pending = [name]
-    while pending:
-        path = pending[-1]
-        below = _empty_of_files(parent_fd, path)
-        if below:
-            pending.extend(f"{path}/{n}" for n in below)
-            continue
-        pending.pop()
-        _remove_folder(parent_fd, path)
-
-
-def _empty_of_files(root_fd: int, path: str) -> list[str]:
-    """Unlink everything in the folder that is no folder; the names of those that are."""
+@contextmanager
+def opened_strictly(root_fd: int, path: str) -> Iterator[int]:
+    """A descriptor of a folder that was reached without following any link."""
+    fd = open_folder_strictly(root_fd, path)
     try:
-        fd = open_folder(root_fd, path)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def remove_tree(parent_fd: int, name: str) -> None:
+    """Remove a folder and everything in it: no link followed, no recursion, modes no obstacle.
+
+    Folders inside are first moved up into the folder that goes, so that a tree of any depth costs
+    time in proportion to what is in it.
+    """
+    try:
+        top = _open_for_emptying(parent_fd, name)
+    except FileNotFoundError:
+        return
+    try:
+        # A name that nothing in the tree can have.
+        fresh = (f"{os.urandom(8).hex()}-{number}" for number in count())
+        pending = _empty_of_files(top)
+        while pending:
+            pending.extend(_dissolve(top, pending.pop(), fresh))
+    finally:
+        os.close(top)
+    with suppress(FileNotFoundError):
+        os.rmdir(name, dir_fd=parent_fd)
+
+
+def _dissolve(top: int, name: str, fresh: Iterator[str]) -> list[str]:
+    """Remove one folder of the top; those in it are moved to the top, and named."""
+    try:
+        fd = _open_for_emptying(top, name)
     except FileNotFoundError:
         return []
+    moved: list[str] = []
     try:
-        with os.scandir(fd) as entries:
-            names = [(e.name, e.is_dir(follow_symlinks=False)) for e in entries]
-        for name, is_dir in names:
-            if not is_dir:
-                unlink_if_there(fd, name)
-        return [name for name, is_dir in names if is_dir]
+        for below in _empty_of_files(fd):
+            # Moving a folder means writing to it.
+            os.close(_open_for_emptying(fd, below))
+            moved.append(next(fresh))
+            os.rename(below, moved[-1], src_dir_fd=fd, dst_dir_fd=top)
     finally:
         os.close(fd)
+    os.rmdir(name, dir_fd=top)
+    return moved
 
 
-def _remove_folder(root_fd: int, path: str) -> None:
-    above, _, name = path.rpartition("/")
-    fd = open_folder(root_fd, above)
+def _open_for_emptying(parent_fd: int, name: str) -> int:
     try:
-        with suppress(FileNotFoundError):
-            os.rmdir(name, dir_fd=fd)
+        fd = os.open(name, FOLDER_FLAGS, dir_fd=parent_fd)
+    except PermissionError:
+        set_mode(parent_fd, name, 0o700)
+        fd = os.open(name, FOLDER_FLAGS, dir_fd=parent_fd)
+    if os.fstat(fd).st_mode & 0o700 != 0o700:
+        os.fchmod(fd, 0o700)
+    return fd
+
+
+def set_mode(parent_fd: int, name: str, mode: int) -> None:
+    """Change the mode of an entry that may not be readable; a symlink's target is left alone."""
+    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent_fd)
+    try:
+        os.chmod(f"/proc/self/fd/{handle}", mode)  # noqa: PTH101 - a descriptor, not a path
     finally:
-        os.close(fd)
+        os.close(handle)
+
+
+def _empty_of_files(fd: int) -> list[str]:
+    """Unlink everything in the folder that is no folder; the names of those that are."""
+    with os.scandir(fd) as entries:
+        names = [(e.name, e.is_dir(follow_symlinks=False)) for e in entries]
+    for name, is_dir in names:
+        if not is_dir:
+            unlink_if_there(fd, name)
+    return [name for name, is_dir in names if is_dir]
 
 
 def unlink_if_there(folder_fd: int, name: str) -> None:

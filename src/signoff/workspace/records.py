@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from signoff.domain.snapshot import FileKind, FileState
+from signoff.domain.snapshot import FileKind, FileState, Manifest
 
 # (inode, size, mtime_ns, ctime_ns, mode): a write, a rename over the file, or a touch that puts
 # the modification time back all change at least one of them; the system alone sets the ctime.
@@ -91,6 +91,9 @@ class Folder:
 
 
 Folders = dict[str, Folder]
+FilesByFolder = dict[str, dict[str, FileRecord]]
+NO_TIME_NS = -1
+"""In the key of a record that was made from a stored snapshot, which keeps no times."""
 
 
 def stat_key(seen: os.stat_result) -> StatKey:
@@ -111,6 +114,14 @@ def content_digest(entries: Iterable[bytes]) -> str:
     return hashlib.sha256(_DIGEST_HEADER + b"".join(sorted(entries))).hexdigest()
 
 
+def manifest_digest(manifest: Manifest) -> str:
+    """The digest of a snapshot whose manifest this is; needs no store and no workspace."""
+    return content_digest(
+        encode_entry(os.fsencode(path), s.kind, s.executable, bytes.fromhex(s.sha256))
+        for path, s in manifest.items()
+    )
+
+
 def encoded_entries(folders: Iterable[Folder]) -> Iterator[bytes]:
     """Every source entry of the folders, encoded for the digest."""
     for folder in folders:
@@ -120,6 +131,11 @@ def encoded_entries(folders: Iterable[Folder]) -> Iterator[bytes]:
         for name, record in folder.files.items():
             path = prefix + os.fsencode(name)
             yield encode_entry(path, record.kind, record.executable, record.sha256)
+
+
+def files_by_folder(folders: Folders) -> FilesByFolder:
+    """The folders that count by themselves or through their files; empty ones have no files."""
+    return {path: f.files for path, f in folders.items() if f.files or f.is_empty}
 
 
 def source_states(folders: Iterable[Folder]) -> Iterator[tuple[str, FileState]]:

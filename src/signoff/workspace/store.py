@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ from signoff.errors import StorageFailed
 from signoff.workspace.objects import ObjectStore
 from signoff.workspace.records import (
     EMPTY_FOLDER,
+    NO_TIME_NS,
+    FileRecord,
+    FilesByFolder,
     Folder,
     Folders,
     content_digest,
@@ -29,6 +33,11 @@ from signoff.workspace.records import (
 _TREE_MODE = b"40000"
 _BLOB_MODE = b"100644"
 _ROOT_NAME = b"%"
+_KIND_MODE = {
+    FileKind.FILE: stat.S_IFREG,
+    FileKind.LINK: stat.S_IFLNK | 0o777,
+    FileKind.OTHER: stat.S_IFIFO,
+}
 
 
 class StoredFile(NamedTuple):
@@ -140,6 +149,33 @@ class SnapshotStore:
         if tree is None:
             raise _unknown(digest)
         return tree
+
+
+def stored_by_folder(entries: Mapping[str, StoredFile], known: Folders) -> FilesByFolder:
+    """A stored snapshot folder by folder.
+
+    An entry that `known` has with the same content is its record there, with its mode and times;
+    of the others only the content is known.
+    """
+    content: FilesByFolder = {}
+    for path, stored in entries.items():
+        if stored.state.kind is FileKind.DIRECTORY:
+            content[path] = {}
+            continue
+        above, _, name = path.rpartition("/")
+        record = _record_of(stored)
+        there = known[above].files.get(name) if above in known else None
+        if there is not None and there.same_content(record):
+            record = there
+        content.setdefault(above, {})[name] = record
+    return content
+
+
+def _record_of(stored: StoredFile) -> FileRecord:
+    state = stored.state
+    permissions = 0o755 if state.executable else 0o644
+    key = (0, state.size, NO_TIME_NS, NO_TIME_NS, _KIND_MODE[state.kind] | permissions)
+    return FileRecord(key, bytes.fromhex(state.sha256), stored.blob, settled=True)
 
 
 def _encode_record(folder: Folder) -> bytes:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from signoff.errors import StorageFailed
@@ -43,6 +44,7 @@ class Territory:
     rules: IgnoreRules
     apart: frozenset[str]
 
+    @cached_property
     def apart_by_folder(self) -> dict[str, frozenset[str]]:
         """Per folder, the names in it that are apart."""
         grouped: dict[str, set[str]] = {"": {".git"}}
@@ -60,16 +62,26 @@ class Scan:
     environment: str
     fresh: int
     """How many entries had to be read because nothing reliable was known about them."""
+    byproducts: tuple[str, ...]
+    """The topmost paths that fall under the ignore rules."""
 
 
-def scan(territory: Territory, known: Folders, store: ObjectStore | None, quiet: bool) -> Scan:
+def scan(
+    territory: Territory,
+    known: Folders,
+    store: ObjectStore | None,
+    quiet: bool,
+    same_rules: bool = False,
+) -> Scan:
     """Walk the workspace, reading only what changed; store content as it is read, given a store.
 
     `quiet` says that no process of an agent is alive. Without it nothing read is taken as settled,
-    because a live memory mapping can change a file and leave its times alone.
+    because a live memory mapping can change a file and leave its times alone. `same_rules` says
+    that `known` comes from a walk of the same territory: a file that has not changed is a source
+    then without being asked about.
     """
     with opened_root(territory.root) as root_fd:
-        return _Walk(territory, known, store, quiet, root_fd).run()
+        return _Walk(territory, known, store, quiet, same_rules, root_fd).run()
 
 
 class _Walk:
@@ -81,11 +93,13 @@ class _Walk:
         known: Folders,
         store: ObjectStore | None,
         quiet: bool,
+        same_rules: bool,
         root_fd: int,
     ):
         self._rules = territory.rules
-        self._apart = territory.apart_by_folder()
+        self._apart = territory.apart_by_folder
         self._known = known
+        self._same_rules = same_rules
         self._store = store
         # Taken before anything is looked at, so that it errs towards reading again.
         self._settled_before_ns = time.time_ns() if quiet else 0
@@ -105,7 +119,8 @@ class _Walk:
             if self._visit(path, self._folders[above]):
                 pending.extend((path, below) for below in self._folders[path].subfolders)
         environment = _environment_digest(self._root_fd, self._byproducts, self._byproduct_folders)
-        return Scan(self._folders, environment, self._fresh)
+        byproducts = (*self._byproducts, *self._byproduct_folders)
+        return Scan(self._folders, environment, self._fresh, byproducts)
 
     def _visit(self, path: str, above: Folder | None) -> bool:
         """Record one folder; False when it vanished since its parent was listed."""
@@ -156,6 +171,7 @@ class _Walk:
     def _list(self, path: str, fd: int) -> Folder:
         before = self._known.get(path)
         known = before.files if before is not None else {}
+        sources = known if self._same_rules else {}
         apart = self._apart.get(path, frozenset())
         ignored = self._rules.test_for(path)
         prefix = f"{path}/" if path else ""
@@ -163,6 +179,9 @@ class _Walk:
         with os.scandir(fd) as entries:
             for entry in entries:
                 name = entry.name
+                if name in sources and self._is_unchanged(entry, sources[name]):
+                    folder.files[name] = sources[name]
+                    continue
                 is_dir = entry.is_dir(follow_symlinks=False)
                 if name in apart:
                     folder.holds_others = True
@@ -185,11 +204,8 @@ class _Walk:
     ) -> FileRecord | None:
         """The record of an entry that is no folder; None when it vanished."""
         try:
-            if known is not None and known.settled:
-                seen = entry.stat(follow_symlinks=False)
-                key = (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode)
-                if known.key == key and (self._store is None or self._store.has(known.blob)):
-                    return known
+            if known is not None and self._is_unchanged(entry, known):
+                return known
             self._fresh += 1
             path = prefix + entry.name
             return read_entry(fd, entry.name, path, self._settled_before_ns, self._store)
@@ -197,6 +213,17 @@ class _Walk:
             return None
         except OSError as error:
             raise unreadable(prefix + entry.name, error) from error
+
+    def _is_unchanged(self, entry: os.DirEntry[str], known: FileRecord) -> bool:
+        """Whether it need not be read; what cannot even be looked at is left to reading."""
+        if not known.settled:
+            return False
+        try:
+            seen = entry.stat(follow_symlinks=False)
+        except OSError:
+            return False
+        key = (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode)
+        return known.key == key and (self._store is None or self._store.has(known.blob))
 
 
 def _reused(before: Folder, now: Folder) -> Folder:
@@ -227,6 +254,7 @@ def check_depth(path: str) -> None:
         raise StorageFailed(
             f"folders nest too deeply: `{path[:60]}…` has a path of {len(path)} characters",
             hint=f"remove the folder; paths may have {MAX_PATH_CHARS} characters",
+            facts={"path": path.partition("/")[0]},
         )
 
 
@@ -285,7 +313,7 @@ def _environment_line(path: str, s: os.stat_result | None) -> str:
 def remove_caches(territory: Territory) -> int:
     """Remove compiled caches outside by-products; how many files and folders that were."""
     removed = 0
-    apart = territory.apart_by_folder()
+    apart = territory.apart_by_folder
     pending = [""]
     with opened_root(territory.root) as root_fd:
         while pending:

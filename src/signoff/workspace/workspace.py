@@ -13,13 +13,15 @@ from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
 from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.objects import ObjectStore
 from signoff.workspace.records import (
+    FilesByFolder,
     Folders,
     content_digest,
     encoded_entries,
+    files_by_folder,
     source_states,
 )
 from signoff.workspace.statcache import load_stat_cache, save_stat_cache, stat_cache_file
-from signoff.workspace.store import SnapshotStore, StoredFile
+from signoff.workspace.store import SnapshotStore, StoredFile, stored_by_folder
 from signoff.workspace.textdiff import render_diff
 from signoff.workspace.walk import Scan, Territory, remove_caches, scan
 from signoff.workspace.writing import checked_content, remove_entries, write_entries
@@ -47,10 +49,11 @@ class Workspace:
             raise HomeUnsafe(f"snapshot store `{store}` lies inside the workspace `{root}`")
         self.rules = rules if rules is not None else IgnoreRules()
         self.apart = apart
-        self._territory = Territory(self.root, self.rules, apart)
+        self.territory = Territory(self.root, self.rules, apart)
         self._store = SnapshotStore(self.store)
         self._cache_file = stat_cache_file(self.store, self.root)
         self._known: Folders | None = None
+        self._byproducts: tuple[str, ...] = ()
         self._unsaved = 0
         self._last = Snapshot("", "", 0)
         self._saved: set[str] = set()
@@ -85,6 +88,30 @@ class Workspace:
                 states = {path: f.state for path, f in self._entries(digest).items()}
             self._listed = (digest, MappingProxyType(states))
         return self._listed[1]
+
+    def content(self, digest: str) -> FilesByFolder:
+        """What a snapshot holds, folder by folder, with the workspace's times where it has them.
+
+        Times and by-products are as of the latest walk: who needs them fresh walks first.
+        """
+        if self._known is None:
+            self.digest_now()
+        assert self._known is not None
+        if digest == self._last.digest:
+            return files_by_folder(self._known)
+        return stored_by_folder(self._entries(digest), self._known)
+
+    @property
+    def byproducts(self) -> tuple[str, ...]:
+        """The topmost ignored paths that the latest walk met."""
+        if self._known is None:
+            self.digest_now()
+        return self._byproducts
+
+    @property
+    def objects(self) -> ObjectStore:
+        """Where the content of kept snapshots is."""
+        return self._store.objects
 
     def matching(self, digest: str, globs: Iterable[str]) -> Manifest:
         """The part of the manifest that falls under the globs."""
@@ -131,7 +158,7 @@ class Workspace:
         assert self._known is not None
         current = dict(source_states(self._known.values()))
         wanted = {path: f.state for path, f in target.items()}
-        changes = _changes(wanted, current)
+        changes = changes_between(wanted, current)
         if only is not None:
             changes = tuple(c for c in changes if c.path in only)
         remove_entries([c.path for c in changes if c.kind is not ChangeKind.REMOVED], self.root)
@@ -145,7 +172,7 @@ class Workspace:
             return ()
         before, after = self._store.folder_records(old), self._store.folder_records(new)
         moved = [p for p in before.keys() | after.keys() if before.get(p) != after.get(p)]
-        return _changes(self._states(before, moved), self._states(after, moved))
+        return changes_between(self._states(before, moved), self._states(after, moved))
 
     def text_diff(self, old: str, new: str, *, max_bytes: int = 200_000) -> str:
         """Unified diff; binary and large files are named only, and the whole is capped."""
@@ -158,7 +185,7 @@ class Workspace:
 
     def remove_caches(self) -> int:
         """Remove compiled caches outside by-products, so that no verdict rests on one."""
-        return remove_caches(self._territory)
+        return remove_caches(self.territory)
 
     def seal(self) -> None:
         """Make every snapshot taken so far visible to git (`git --git-dir=<store>`)."""
@@ -167,9 +194,12 @@ class Workspace:
     def _take(self, store: ObjectStore | None, quiet: bool) -> Snapshot:
         if self._known is None:
             self._known = load_stat_cache(self._cache_file)
-        found = scan(self._territory, self._known, store, quiet)
+        # Before the first walk, what is known comes from a process that may have had other rules.
+        walked = bool(self._last.digest)
+        found = scan(self.territory, self._known, store, quiet, same_rules=walked)
         self._last = self._summary(found)
         self._known = found.folders
+        self._byproducts = found.byproducts
         self._unsaved += found.fresh
         return self._last
 
@@ -210,7 +240,8 @@ class Workspace:
         }
 
 
-def _changes(old: Manifest, new: Manifest) -> tuple[Change, ...]:
+def changes_between(old: Manifest, new: Manifest) -> tuple[Change, ...]:
+    """The paths that differ, sorted."""
     changes = [Change(path, ChangeKind.REMOVED) for path in old.keys() - new.keys()]
     changes += [Change(path, ChangeKind.ADDED) for path in new.keys() - old.keys()]
     changes += [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from signoff.domain.snapshot import FileKind
@@ -82,15 +83,37 @@ def _write_entry(objects: ObjectStore, folder: _Folder, path: str, stored: Store
 
 def _write_file(objects: ObjectStore, fd: int, name: str, path: str, stored: StoredFile) -> None:
     mode = 0o755 if stored.state.executable else 0o644
-    content = hashlib.sha256()
-    out = os.open(name, _WRITE_FLAGS, mode, dir_fd=fd)
-    with os.fdopen(out, "wb") as file:
-        os.fchmod(out, mode)
-        for piece in objects.stream(stored.blob, "blob"):
-            content.update(piece)
-            file.write(piece)
-    if content.hexdigest() != stored.state.sha256:
+    with created_file(fd, name, mode) as out:
+        sha256 = stream_object(objects, stored.blob, out)
+    if sha256.hex() != stored.state.sha256:
         raise wrong_content(path)
+
+
+@contextmanager
+def created_file(folder_fd: int, name: str, mode: int) -> Iterator[int]:
+    """A descriptor of a new file with exactly this mode, whatever the umask."""
+    out = os.open(name, _WRITE_FLAGS, mode, dir_fd=folder_fd)
+    try:
+        os.fchmod(out, mode)
+        yield out
+    finally:
+        os.close(out)
+
+
+def stream_object(objects: ObjectStore, blob: bytes, out: int) -> bytes:
+    """Write a stored file's content to a descriptor; the sha256 of what was written."""
+    content = hashlib.sha256()
+    for piece in objects.stream(blob, "blob"):
+        content.update(piece)
+        write_all(out, piece)
+    return content.digest()
+
+
+def write_all(out: int, data: bytes) -> None:
+    """Write every byte: the system may take fewer at once."""
+    written = os.write(out, data)
+    while written < len(data):
+        written += os.write(out, memoryview(data)[written:])
 
 
 def _remove_entry(folder: _Folder, path: str) -> None:
@@ -113,8 +136,13 @@ def _is_empty(fd: int) -> bool:
 
 def checked_content(objects: ObjectStore, stored: StoredFile, path: str) -> bytes:
     """The stored content, checked against the sha256 that the digest covers."""
-    data = objects.get(stored.blob, "blob")
-    if hashlib.sha256(data).hexdigest() != stored.state.sha256:
+    return checked_bytes(objects, stored.blob, bytes.fromhex(stored.state.sha256), path)
+
+
+def checked_bytes(objects: ObjectStore, blob: bytes, sha256: bytes, path: str) -> bytes:
+    """As `checked_content`, by the object and its hash."""
+    data = objects.get(blob, "blob")
+    if hashlib.sha256(data).digest() != sha256:
         raise wrong_content(path)
     return data
 

@@ -55,6 +55,12 @@ def test_the_first_example_is_reported_line_by_line() -> None:
         ("topic-missing", Severity.WARNING, "- topic:fix-auth-timeout", "4"),
         ("tool-missing", Severity.WARNING, "uv run pytest tests/auth/ -x", "2"),
         (
+            "network-needed",
+            Severity.WARNING,
+            "gh pr view --json state -q '.state' | grep -q OPEN",
+            "4",
+        ),
+        (
             "tool-missing",
             Severity.WARNING,
             "gh pr view --json state -q '.state' | grep -q OPEN",

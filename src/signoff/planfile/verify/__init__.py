@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from signoff.domain.findings import Finding
+from signoff.planfile.bulk import without_collection
 from signoff.planfile.verify.facts import ShellFacts
 from signoff.planfile.verify.shell import analyse
 from signoff.planfile.verify.surroundings import ParsedPlan, Surroundings
@@ -12,6 +13,7 @@ from signoff.planfile.verify.view import View
 __all__ = ["CODES", "RULES", "ParsedPlan", "ShellFacts", "Surroundings", "analyse", "verify"]
 
 
+@without_collection
 def verify(parsed: ParsedPlan, surroundings: Surroundings) -> tuple[Finding, ...]:
     """The parser's findings and those of every rule, by line."""
     view = View(parsed, surroundings)

@@ -72,7 +72,7 @@ def with_numbers(facts: ShellFacts, numbers: list[str]) -> ShellFacts:
         return text
 
     def used(use: FileUse) -> FileUse:
-        return FileUse(fill(use.path), use.line, use.order)
+        return FileUse(fill(use.path), use.line, use.order) if "zq" in use.path else use
 
     def called(call: Call) -> Call:
         if "zq" not in call.name and not any("zq" in arg for arg in call.args):

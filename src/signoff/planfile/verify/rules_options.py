@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from signoff.domain.findings import Finding, Severity
-from signoff.domain.plan import Contract, Effects, ExpectationKind, JudgeIn, RedFirst
+from signoff.domain.plan import Contract, Effects, ExpectationKind, RedFirst
 from signoff.planfile.verify.builtins import NETWORKED, NETWORKED_SUBCOMMANDS
 from signoff.planfile.verify.uses import Call
 from signoff.planfile.verify.view import Subject, View
@@ -52,27 +52,6 @@ def exit_code_never_kept(view: View) -> Iterator[Finding]:
                     "test for the command instead: `! command -v NAME`",
                     step=subject.owner,
                 )
-
-
-def not_supported(view: View) -> Iterator[Finding]:
-    """Demands that this version cannot meet: the verdict would be unknown."""
-    for subject, contract in _contracts(view):
-        demands = {
-            "network: no": contract.network is False,
-            "judge_in: clean": contract.judge_in is JudgeIn.CLEAN,
-            "tests >=": any(
-                e.kind is ExpectationKind.TESTS_AT_LEAST for e in contract.expectations
-            ),
-        }
-        for demand in (name for name, made in demands.items() if made):
-            yield view.finding(
-                "not-supported",
-                Severity.WARNING,
-                subject.line,
-                f"`{demand}` cannot be met by this version; the contract would stay unknown",
-                "leave it out until a version supports it",
-                step=subject.owner,
-            )
 
 
 def _contracts(view: View) -> Iterator[tuple[Subject, Contract]]:
@@ -122,13 +101,14 @@ def external_effects(view: View) -> Iterator[Finding]:
         if call is None:
             continue
         line = subject.line + call.line
-        if contract.network is False:
+        if contract.network is not True:
+            said = "says `network: no`" if contract.network is False else "does not ask for it"
             yield view.finding(
                 "network-needed",
                 Severity.WARNING,
                 line,
-                f"`{call.name}` needs the network, but the contract says `network: no`",
-                "allow the network, or check without it",
+                f"`{call.name}` needs the network, but the contract {said}",
+                "add `**network:** yes`, or check without it: a sandbox has none otherwise",
                 step=subject.owner,
             )
         if not external:
@@ -163,7 +143,11 @@ def heldout_known(view: View) -> Iterator[Finding]:
             Severity.ERROR,
             line,
             f"no held-out check is named `{name}`",
-            did_you_mean(name, view.surroundings.heldout_names, "configure the check"),
+            did_you_mean(
+                name,
+                view.surroundings.heldout_names,
+                "write its command into `heldout/NAME/contract` in the home folder",
+            ),
             step=subject.owner,
         )
 

@@ -1,0 +1,197 @@
+"""The verbs of `signoff receipt`: proof of a sign-off for people who were not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
+from signoff.domain.receipt import Summary
+from signoff.domain.verdict import Result
+from signoff.errors import Exit
+from signoff.storage import signing_key
+from signoff.usecases.bundle import write_bundle
+from signoff.usecases.receipt import (
+    VerifyReport,
+    anchor_head,
+    export_receipt,
+    verify_receipt,
+)
+from signoff.wiring import existing_home
+
+EXIT_OF = {Result.KEPT: Exit.YES, Result.BROKEN: Exit.NOT_DONE, Result.UNKNOWN: Exit.CANNOT_JUDGE}
+WORD_OF = {
+    Result.KEPT: "genuine",
+    Result.BROKEN: "forged: the signature is not by the key it names",
+    Result.UNKNOWN: "cannot tell: nobody here knows the key; pass --key with the signer's",
+}
+PATH = click.Path(path_type=Path)
+
+
+@click.command("export")
+@plan_argument
+@click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
+@click.option("--output", type=PATH, help="Write it to this new file instead of stdout.")
+@json_option
+@click.pass_context
+def export_command(
+    ctx: click.Context,
+    plan: str | None,
+    workspace: Path | None,
+    run_id: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Print or write the receipt of a sign-off.
+
+    One that was lost is made again, byte for byte."""
+    site, place = open_plan(plan, workspace)
+    made = export_receipt(site, place, run_id, output)
+    if wants_json(ctx, as_json):
+        say_json(
+            versioned(
+                plan=place.name,
+                run=made.run,
+                receipt=made.sealed.digest,
+                key_id=made.sealed.key_id,
+                path=None if output is None else str(output),
+                envelope=json.loads(made.sealed.data),
+            )
+        )
+    elif output is not None:
+        say_line(f"wrote {output}: run {made.run}, sha256 {made.sealed.digest}")
+    else:
+        sys.stdout.write(made.sealed.data.decode("ascii"))
+    return 0
+
+
+@click.command("verify")
+@click.argument("file", type=PATH)
+@click.option("--key", "keys", type=PATH, multiple=True, help="Public key of a signer you trust.")
+@json_option
+@click.pass_context
+def verify_command(ctx: click.Context, file: Path, keys: tuple[Path, ...], as_json: bool) -> int:
+    """Check a receipt's form and signature.
+
+    Without --key the key of your own home folder is the one that counts.
+    Exit code 0: genuine, 1: not, 3: nobody here knows the key."""
+    report = verify_receipt(existing_home(dict(os.environ)), file, keys)
+    if wants_json(ctx, as_json):
+        say_json(
+            versioned(
+                result=report.result,
+                receipt=report.sealed.digest,
+                key_id=report.sealed.key_id,
+                signer=report.key,
+                statement=report.sealed.statement,
+            )
+        )
+    else:
+        show_summary(report.summary, report.result is Result.KEPT)
+        _show_signature(report)
+    return EXIT_OF[report.result]
+
+
+@click.command("key")
+@json_option
+@click.pass_context
+def key_command(ctx: click.Context, as_json: bool) -> int:
+    """Print your public key, for whoever checks your receipts."""
+    public = signing_key(open_here().home.keys).public
+    if wants_json(ctx, as_json):
+        say_json(versioned(key_id=public.id, public_key=public.pem.decode("ascii")))
+    else:
+        note(f"key {public.id}")
+        sys.stdout.write(public.pem.decode("ascii"))
+    return 0
+
+
+@click.command("bundle")
+@plan_argument
+@click.option("--output", type=PATH, required=True, help="The new zip file.")
+@click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
+@click.option("--with-content", is_flag=True, help="Put the signed-off files in it as well.")
+@json_option
+@click.pass_context
+def bundle_command(
+    ctx: click.Context,
+    plan: str | None,
+    workspace: Path | None,
+    output: Path,
+    run_id: str | None,
+    with_content: bool,
+    as_json: bool,
+) -> int:
+    """Write everything that somebody else needs to check a sign-off.
+
+    They run: signoff audit --bundle FILE --key PUBLIC_KEY"""
+    site, place = open_plan(plan, workspace)
+    report = write_bundle(site, place, output, run_id, with_content)
+    if wants_json(ctx, as_json):
+        say_json(
+            versioned(
+                plan=place.name,
+                path=str(output),
+                sha256=report.digest,
+                run=report.run,
+                receipts=report.receipts,
+                entries=report.entries,
+                files=report.files,
+            )
+        )
+        return 0
+    content = "" if report.files is None else f", {count(report.files, 'file')}"
+    held = f"{count(report.receipts, 'receipt')}, {report.entries} entries{content}"
+    say_line(f"wrote {output}: {held}, sha256 {report.digest}")
+    return 0
+
+
+@click.command("anchor")
+@plan_argument
+@click.option("--file", type=PATH, help="Append the head of the ledger to this file.")
+@click.option("--git-note", is_flag=True, help="Append it to a git note on HEAD.")
+@json_option
+@click.pass_context
+def anchor_command(
+    ctx: click.Context,
+    plan: str | None,
+    workspace: Path | None,
+    file: Path | None,
+    git_note: bool,
+    as_json: bool,
+) -> int:
+    """Say the head of the ledger where nobody can take it back.
+
+    `signoff audit --anchor FILE` later tells whether the ledger still contains it."""
+    site, place = open_plan(plan, workspace)
+    report = anchor_head(site, place, file, git_note)
+    anchor = report.anchor
+    if wants_json(ctx, as_json):
+        body = {"seq": anchor.seq, "hash": anchor.hash, "at": anchor.at, "receipt": anchor.receipt}
+        say_json(versioned(plan=place.name, **body, places=list(report.places)))
+    else:
+        said = f"anchored entry {anchor.seq}, {short(anchor.hash)}"
+        say_line(f"{said}: {', '.join(report.places)}")
+    return 0
+
+
+def show_summary(summary: Summary, vouched: bool) -> None:
+    """A receipt for people: what was signed off, and on what grounds."""
+    if not vouched:
+        say("nobody known here vouches for what follows:")
+    say_line(f"{summary.title}  [plan {summary.plan}, run {summary.run}]")
+    for result, subject, title in summary.lines:
+        say_line(f"  {result:<10} {subject}  {title}")
+    say_line(f"signed off at {summary.finished_at} on content {short(summary.snapshot)}")
+    say_line(f"isolation: {', '.join(summary.isolation) or 'none'}")
+
+
+def _show_signature(report: VerifyReport) -> None:
+    whose = f" ({report.key})" if report.key else ""
+    say_line(f"signed by key {report.sealed.key_id}{whose}")
+    say(f"receipt: {WORD_OF[report.result]}")

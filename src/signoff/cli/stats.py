@@ -1,0 +1,132 @@
+"""`signoff stats`: claims and what became of them, as a table, JSON or a picture."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from signoff.cli.options import json_option, open_here
+from signoff.cli.show import count, say, say_json, say_line, versioned, wants_json
+from signoff.domain.text import escape_line
+from signoff.errors import ExtraMissing, UsageError
+from signoff.storage import durable_replace
+from signoff.usecases.site import find_plan
+from signoff.usecases.stats import StatsReport, Tally, read_stats
+
+FORMATS = (".svg", ".png")
+WIDE = 200
+LONGEST_COMMAND = 40
+NUMBERS = ("claims", "kept", "refused", "tampered", "tries/step", "tokens/step", "$/step")
+
+
+@click.command("stats")
+@click.argument("plans", nargs=-1, metavar="[PLAN]...")
+@click.option(
+    "--picture", type=click.Path(path_type=Path), help="Draw it: a file ending in .svg or .png."
+)
+@json_option
+@click.pass_context
+def stats_command(
+    ctx: click.Context, plans: tuple[str, ...], picture: Path | None, as_json: bool
+) -> int:
+    """Show what agents claimed, what was kept, and what a kept step cost.
+
+    Over the named plans, or over every plan in your home folder. Costs include the refused
+    attempts; tokens and dollars are what agents reported."""
+    if picture is not None and picture.suffix not in FORMATS:
+        raise UsageError(f"`{picture}` ends in neither .svg nor .png", "signoff stats --help")
+    site = open_here()
+    report = read_stats(site, [find_plan(site.cwd, plan).record.id for plan in plans])
+    if picture is not None:
+        durable_replace(site.cwd / picture, _draw(report, picture.suffix))
+    if wants_json(ctx, as_json):
+        say_json(stats_json(report))
+        return 0
+    _show(report)
+    if picture is not None:
+        say_line(f"drew {picture}")
+    return 0
+
+
+def stats_json(report: StatsReport) -> dict[str, Any]:
+    """The stable shape of `stats --json`."""
+    return versioned(
+        plans=report.plans,
+        runs=report.runs,
+        signed_off=report.signed_off,
+        receipts=report.receipts,
+        agents=[_tally_json(tally) for tally in report.agents],
+        total=_tally_json(report.total),
+    )
+
+
+def _tally_json(tally: Tally) -> dict[str, Any]:
+    return {
+        **vars(tally),
+        "refused": tally.refused,
+        "attempts_per_kept_step": tally.attempts_per_kept_step,
+        "tokens_per_kept_step": tally.tokens_per_kept_step,
+        "usd_per_kept_step": tally.usd_per_kept_step,
+    }
+
+
+def _show(report: StatsReport) -> None:
+    runs = f"{count(report.runs, 'run')} of {count(report.plans, 'plan')}"
+    say(f"{runs}, {report.signed_off} signed off, {count(report.receipts, 'receipt')}")
+    if report.agents:
+        _show_table((*report.agents, report.total) if len(report.agents) > 1 else report.agents)
+    if report.total.heldout_judged:
+        total = report.total
+        say(f"held out: {total.heldout_failed} of {total.heldout_judged} claims failed it")
+
+
+def _show_table(rows: Sequence[Tally]) -> None:
+    # rich is only for this table; listing the verbs loads this module too.
+    from rich.console import Console  # noqa: PLC0415 - see above
+    from rich.table import Table  # noqa: PLC0415 - see above
+    from rich.text import Text  # noqa: PLC0415 - see above
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("role", "agent", "model"):
+        table.add_column(name)
+    for name in NUMBERS:
+        table.add_column(name, justify="right")
+    for tally in rows:
+        table.add_row(*(Text(cell) for cell in _cells(tally)))
+    width = None if sys.stdout.isatty() else WIDE
+    Console(file=sys.stdout, highlight=False, width=width).print(table)
+
+
+def _cells(tally: Tally) -> tuple[str, ...]:
+    command = escape_line(tally.command)
+    if len(command) > LONGEST_COMMAND:
+        command = f"{command[: LONGEST_COMMAND - 1]}…"
+    return (
+        escape_line(tally.role),
+        command,
+        escape_line(tally.model) or "-",
+        *(str(n) for n in (tally.claims, tally.kept, tally.refused, tally.tampered)),
+        _number(tally.attempts_per_kept_step, "{:.1f}"),
+        _number(tally.tokens_per_kept_step, "{:,.0f}"),
+        _number(tally.usd_per_kept_step, "{:.2f}"),
+    )
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else form.format(value)
+
+
+def _draw(report: StatsReport, suffix: str) -> bytes:
+    try:
+        # Loading the drawing library takes seconds, and most people have not installed it.
+        from signoff.cli.picture import draw  # noqa: PLC0415
+    except ImportError as error:
+        raise ExtraMissing(
+            f"a picture needs a library that is not installed: {error.name}",
+            "python3 -m pip install 'signoff[stats]'",
+        ) from error
+    return draw(report, suffix.removeprefix("."))

@@ -1,0 +1,273 @@
+"""A receipt: what one sign-off rests on, as an in-toto statement that anybody can read.
+
+A receipt is a projection: the same ledger entries and pins always give the same statement. That is
+why a lost one can be made again, and why one that says anything else is false.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import Enum
+from typing import Any
+
+from signoff.domain.digests import digest_bytes, digest_of
+from signoff.domain.plan import Contract
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "https://signoff.dev/receipt/v1"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+SNAPSHOT_ALGORITHM = "signoffSnapshot1"
+_NONCE_HEADER = b"signoff receipt nonce 1\n"
+
+
+@dataclass(frozen=True)
+class PlanName:
+    """Which plan, and which text of it."""
+
+    id: str
+    name: str
+    title: str
+    plan_digest: str
+
+
+@dataclass(frozen=True)
+class RunSpan:
+    """Which run, and when."""
+
+    id: str
+    started_at: str
+    finished_at: str
+    resumes: str | None
+
+
+@dataclass(frozen=True)
+class ApprovalProof:
+    """Who approved what was run, and how."""
+
+    seq: int
+    at: str
+    by: str
+    interactive: bool
+    policy: str | None
+
+
+@dataclass(frozen=True)
+class LedgerSlice:
+    """The entries the receipt rests on; `head` is the hash of the last one."""
+
+    first_seq: int
+    last_seq: int
+    head: str
+
+
+@dataclass(frozen=True)
+class ContractProof:
+    """What had to be shown."""
+
+    digest: str
+    command: str
+
+
+@dataclass(frozen=True)
+class VerdictProof:
+    """The verdict that stands for one subject, and where the ledger has it."""
+
+    seq: int
+    phase: str
+    result: str
+    reason: str
+    key: str
+    snapshot: str
+    environment: str
+    isolation: str
+    judged_in: str | None
+    reused_from: int | None
+    tests: dict[str, Any] | None
+    heldout: str | None
+
+
+@dataclass(frozen=True)
+class SubjectProof:
+    """One step or postcondition of the signed-off run."""
+
+    id: str
+    title: str
+    state: str
+    contract: ContractProof | None
+    verdict: VerdictProof | None
+    attempts: int
+    held_before: bool | None
+    carried: bool
+
+
+@dataclass(frozen=True)
+class WaiverProof:
+    """A person's decision to go on without a subject."""
+
+    subject: str
+    seq: int
+    escalation: str
+    by: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Who worked: a role and the command behind it (empty for a person)."""
+
+    role: str
+    command: str
+
+
+@dataclass(frozen=True)
+class AttemptProof:
+    """One attempt; `agent` is a place in the receipt's list, usage is what the agent reported."""
+
+    step: str
+    attempt: int
+    agent: int
+    seq: int
+    ending: str
+    isolation: str | None
+    model: str | None
+    tokens: int | None
+    usd: float | None
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Everything that one sign-off says."""
+
+    workspace: str
+    snapshot: str
+    plan: PlanName
+    run: RunSpan
+    approval: ApprovalProof
+    pins: str
+    ledger: LedgerSlice
+    runner: tuple[str, ...]
+    steps: tuple[SubjectProof, ...]
+    postconditions: tuple[SubjectProof, ...]
+    waivers: tuple[WaiverProof, ...]
+    agents: tuple[Agent, ...]
+    attempts: tuple[AttemptProof, ...]
+    previous: str | None
+
+    def statement(self) -> dict[str, Any]:
+        """The in-toto statement: the subject is the content, the predicate all the rest."""
+        predicate = asdict(self)
+        name, snapshot = predicate.pop("workspace"), predicate.pop("snapshot")
+        predicate["nonce"] = nonce_of(self.ledger.head)
+        statement = {
+            "_type": STATEMENT_TYPE,
+            "subject": [{"name": name, "digest": {SNAPSHOT_ALGORITHM: snapshot}}],
+            "predicateType": PREDICATE_TYPE,
+            "predicate": predicate,
+        }
+        plain: dict[str, Any] = _plain(statement)
+        return plain
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a statement says, for people; `lines` are (result, subject, title)."""
+
+    title: str
+    plan: str
+    run: str
+    finished_at: str
+    snapshot: str
+    lines: tuple[tuple[str, str, str], ...]
+    isolation: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The head of a plan's chain, as said outside the ledger's reach."""
+
+    plan: str
+    name: str
+    seq: int
+    hash: str
+    at: str
+    receipt: str | None
+
+    def line(self) -> str:
+        """One line of text."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def nonce_of(head: str) -> str:
+    """Unlike any other receipt's, yet the same whenever this one is made again."""
+    return digest_bytes(_NONCE_HEADER + head.encode())
+
+
+def contract_proof(contract: Contract) -> ContractProof:
+    """Command and digest; options left at their defaults do not count.
+
+    So the digest of a contract stays what it is when a later version knows more options.
+    """
+    stated = {
+        f.name: getattr(contract, f.name)
+        for f in fields(contract)
+        if f.compare and getattr(contract, f.name) != f.default
+    }
+    return ContractProof(digest_of(stated), contract.command)
+
+
+def summary_of(statement: Mapping[str, Any]) -> Summary:
+    """The gist of a statement that anybody may have written; ValueError when it has none."""
+    try:
+        predicate = statement["predicate"]
+        subjects = [*predicate["steps"], *predicate["postconditions"]]
+        verdicts = [s["verdict"] for s in subjects if s["state"] != "waived"]
+        return Summary(
+            title=_text(predicate["plan"]["title"]),
+            plan=_text(predicate["plan"]["name"]),
+            run=_text(predicate["run"]["id"]),
+            finished_at=_text(predicate["run"]["finished_at"]),
+            snapshot=_text(statement["subject"][0]["digest"][SNAPSHOT_ALGORITHM]),
+            lines=tuple((_result(s), _text(s["id"]), _text(s["title"])) for s in subjects),
+            isolation=tuple(sorted({_text(verdict["isolation"]) for verdict in verdicts})),
+        )
+    except (LookupError, TypeError) as error:
+        raise ValueError(f"a receipt says more than this: {error!r}") from error
+
+
+def _result(subject: Mapping[str, Any]) -> str:
+    return "waived" if subject["state"] == "waived" else _text(subject["verdict"]["result"])
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def read_anchor(line: str) -> Anchor:
+    """A line that `Anchor.line` wrote; ValueError when it is none."""
+    data = json.loads(line)
+    names = {f.name for f in fields(Anchor)}
+    if not isinstance(data, dict) or set(data) != names:
+        raise ValueError(f"an anchor has exactly these fields: {', '.join(sorted(names))}")
+    texts = [data[name] for name in ("plan", "name", "hash", "at")]
+    if type(data["seq"]) is not int or not all(isinstance(text, str) for text in texts):
+        raise ValueError("a field of the anchor has the wrong type")
+    if not isinstance(data["receipt"], str | None):
+        raise ValueError("`receipt` is neither a digest nor null")
+    return Anchor(**data)
+
+
+def _plain(value: Any) -> Any:
+    """Plain JSON values; a lone surrogate, which no canonical JSON can hold, becomes visible."""
+    if isinstance(value, Enum):
+        return _plain(value.value)
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_plain(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

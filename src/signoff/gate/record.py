@@ -1,0 +1,114 @@
+"""What the fold knows of one step or postcondition, and of one verdict about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from signoff.domain.counts import TestCounts
+from signoff.domain.verdict import Failure, Phase, Reason, Result, failure_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The part of a verdict that decides anything."""
+
+    seq: int
+    phase: Phase
+    result: Result
+    reason: Reason
+    key: str
+    snapshot: str
+    message: str
+    exit_code: int | None
+    output_tail: str
+    tampered: tuple[str, ...]
+    counts: TestCounts | None = None
+
+    @property
+    def kept(self) -> bool:
+        """The only answer that can back a `done`."""
+        return self.result is Result.KEPT
+
+    @property
+    def failure(self) -> Failure | None:
+        """Whose fault it is that it was not kept; None when it was."""
+        return None if self.kept else failure_of(self.reason)
+
+    def same_failure(self, other: Judged | None) -> bool:
+        """Whether the other says the same of the same content: nothing was learnt in between."""
+        return other is not None and (self.snapshot, self.reason, self.exit_code) == (
+            other.snapshot,
+            other.reason,
+            other.exit_code,
+        )
+
+
+@dataclass
+class Record:
+    """What the ledger says about one step or postcondition in this run."""
+
+    attempts: int = 0
+    in_flight: int | None = None
+    unjudged: int | None = None
+    failures: int = 0
+    tamperings: int = 0
+    unjudgeable: int = 0
+    flaky: bool = False
+    refused: Judged | None = None  # the last attempt since a person last said to go on
+    repeated: bool = False
+    answer: str | None = None
+    answer_reason: str = ""
+    handoff: tuple[str, ...] = ()
+    held_before: bool | None = None
+    before: Judged | None = None
+    latest: Judged | None = None
+    kept_keys: set[str] = field(default_factory=set)
+    accepted: bool = False
+    carried: bool = False
+    reopened: bool = False
+    suspects: tuple[str, ...] = ()
+    failed: bool = False
+    waived: bool = False
+    escalation: str | None = None
+    waivers: set[str] = field(default_factory=set)
+    held_before_accepted: bool = False
+    listed: tuple[str, ...] | None = None
+    looking_again: bool = False
+    baseline: TestCounts | None = None
+
+    @property
+    def done(self) -> bool:
+        """Accepted once, the newest verdict is still kept, and nobody is at work on it."""
+        kept = self.latest is not None and self.latest.kept
+        return self.accepted and kept and self.in_flight is None
+
+    @property
+    def settled(self) -> bool:
+        """Nothing more to do for it unless a later change breaks it."""
+        return self.done or self.waived
+
+    def count_failure(self, judged: Judged) -> None:
+        """One more verdict that was not kept, charged to the budget of its class."""
+        failure = judged.failure
+        if failure is Failure.INFRASTRUCTURE:
+            # No attempt failed: the harness could not judge, so it judges the same one again.
+            self.unjudgeable += 1
+            self.unjudged = self.attempts
+            return
+        self.flaky = failure is Failure.FLAKY
+        # Looking again after a person's answer is no attempt that could have failed.
+        if self.looking_again:
+            return
+        if judged.phase is Phase.ATTEMPT:
+            self.repeated = judged.same_failure(self.refused)
+            self.refused = judged
+        if failure is Failure.TAMPERED:
+            self.tamperings += 1
+        else:
+            self.failures += 1
+
+    def forgive(self) -> None:
+        """A person said to go on: every budget starts again."""
+        self.failures = self.tamperings = self.unjudgeable = 0
+        self.repeated = self.flaky = False
+        self.answer = self.refused = None

@@ -1,0 +1,265 @@
+"""`receipt`: make, export and check the receipts of a plan, and anchor its chain outside."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from signoff.domain.digests import digest_bytes
+from signoff.domain.ledger import Entry
+from signoff.domain.receipt import Anchor, Summary, summary_of
+from signoff.domain.verdict import Result
+from signoff.errors import (
+    LedgerBroken,
+    NoSuchRun,
+    PlanConflict,
+    PlanNotFound,
+    PlanUnreadable,
+    ProofInvalid,
+    UsageError,
+)
+from signoff.storage import (
+    MAX_RECEIPT_BYTES,
+    Home,
+    PublicKey,
+    ReceiptStore,
+    Sealed,
+    append_line,
+    note_in_git,
+    open_sealed,
+    own_public_key,
+    read_anchors,
+    read_plan_file,
+    read_public_key,
+    seal,
+    signing_key,
+    swap_file,
+)
+from signoff.usecases.proof import SENSELESS, SignOff, receipt_of, sign_offs
+from signoff.usecases.site import PlanPlace, Site
+from signoff.verification import Pins
+
+LARGEST_KEY = 16 * 1024
+LARGEST_ANCHORS = 64 * 1024 * 1024
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Made:
+    """The receipt of one run, and whether it had to be made just now."""
+
+    run: str
+    sealed: Sealed
+    new: bool
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """A receipt by itself: kept when a known key signed it, unknown when nobody knows the key."""
+
+    sealed: Sealed
+    summary: Summary
+    result: Result
+    key: str  # whose: a file's name, "this home", or empty
+
+
+@dataclass(frozen=True)
+class AnchorReport:
+    """What was said, and where."""
+
+    anchor: Anchor
+    places: tuple[str, ...]
+
+
+def make_receipts(
+    site: Site, place: PlanPlace, entries: Sequence[Entry] | None = None
+) -> tuple[Made, ...]:
+    """One receipt per sign-off, oldest first; those that are there must match the ledger.
+
+    Making one again gives the same bytes, because everything in it comes from the ledger and
+    ed25519 signs the same message the same way. So a crash before this costs nothing.
+    """
+    if entries is None:
+        entries = trusted_entries(site, place)
+    store = ReceiptStore(site.home.receipts)
+    key = signing_key(site.home.keys)
+    made: list[Made] = []
+    for signed in sign_offs(entries):
+        previous = made[-1].sealed.digest if made else None
+        statement = expected_statement(site, place.name, signed, previous)
+        stored = store.read(place.record.id, signed.run)
+        if stored is None:
+            sealed = seal(statement, key)
+            store.keep(place.record.id, signed.run, sealed)
+        else:
+            require_match(stored, statement, key.public, signed)
+            sealed = stored
+        made.append(Made(signed.run, sealed, new=stored is None))
+    return tuple(made)
+
+
+def export_receipt(site: Site, place: PlanPlace, run: str | None, output: Path | None) -> Made:
+    """The receipt of a run (the newest sign-off unless named), made if it was lost."""
+    made = make_receipts(site, place)
+    wanted = [m for m in made if run is None or m.run == run]
+    if not wanted:
+        which = f"run `{run}` of plan `{place.name}`" if run else f"plan `{place.name}`"
+        raise NoSuchRun(f"{which} was not signed off, so there is no receipt")
+    if output is not None:
+        write_once(site.cwd / output, wanted[-1].sealed.data)
+    return wanted[-1]
+
+
+def verify_receipt(home: Home | None, path: Path, keys: Sequence[Path]) -> VerifyReport:
+    """Check form and signature; with nothing but the file and a public key."""
+    sealed = open_sealed(read_given_file(path, MAX_RECEIPT_BYTES), str(path))
+    try:
+        summary = summary_of(sealed.statement)
+    except ValueError as error:
+        raise ProofInvalid(f"`{path}` is not a receipt: {error}") from error
+    for public, whose in trusted_keys(home, keys):
+        if sealed.key_id == public.id:
+            result = Result.KEPT if sealed.is_signed_by(public) else Result.BROKEN
+            return VerifyReport(sealed, summary, result, whose)
+    return VerifyReport(sealed, summary, Result.UNKNOWN, "")
+
+
+def anchor_head(site: Site, place: PlanPlace, file: Path | None, git_note: bool) -> AnchorReport:
+    """Say the head of the chain outside: to a file, to the repository's notes, or both."""
+    if file is None and not git_note:
+        raise UsageError("nothing says where to anchor", "add --file FILE or --git-note")
+    entries = trusted_entries(site, place)
+    made = make_receipts(site, place, entries)
+    if not entries:
+        raise NoSuchRun(f"the ledger has nothing about plan `{place.name}` yet")
+    last = entries[-1]
+    receipt = made[-1].sealed.digest if made else None
+    anchor = Anchor(place.record.id, place.name, last.seq, last.hash, last.at, receipt)
+    places = []
+    if file is not None:
+        append_line(site.cwd / file, anchor.line())
+        places.append(str(file))
+    if git_note:
+        places.append(note_in_git(place.workspace, anchor, site.environ))
+    return AnchorReport(anchor, tuple(places))
+
+
+def check_receipts(site: Site, place: PlanPlace, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The digests of the receipts here, all of them about this very ledger; raises otherwise."""
+    store = ReceiptStore(site.home.receipts)
+    runs = set(site.home.receipt_runs(place.record.id))
+    if not runs:
+        return ()
+    public = own_public_key(site.home.keys)
+    previous: str | None = None
+    found: list[str] = []
+    for signed in sign_offs(entries):
+        stored = store.read(place.record.id, signed.run)
+        if stored is None:
+            # Not made yet, or lost: what the next one must name is then for itself to say.
+            previous = UNKNOWN
+            continue
+        if previous == UNKNOWN:
+            previous = stored.statement["predicate"].get("previous")
+        statement = expected_statement(site, place.name, signed, previous)
+        require_match(stored, statement, public, signed)
+        previous = stored.digest
+        found.append(stored.digest)
+        runs.discard(signed.run)
+    if runs:
+        raise LedgerBroken(
+            f"the ledger has no sign-off of run `{sorted(runs)[0]}`, but a receipt proves there was"
+        )
+    return tuple(found)
+
+
+def check_anchors(
+    plan: str, entries: Sequence[Entry], receipts: Collection[str], path: Path, *, whole: bool
+) -> int:
+    """How many heads of this plan a file anchors, all of them still in the chain.
+
+    Of a chain that is not `whole`, what lies beyond its end cannot be told.
+    """
+    anchors = read_anchors(read_given_file(path, LARGEST_ANCHORS), str(path))
+    known = {entry.seq: entry.hash for entry in entries}
+    own = [a for a in anchors if a.plan == plan and (whole or a.seq <= len(entries))]
+    if not own:
+        raise ProofInvalid(f"`{path}` anchors nothing of this ledger", "name the file with anchors")
+    for anchor in own:
+        if known.get(anchor.seq) != anchor.hash:
+            raise LedgerBroken(
+                f"the ledger no longer contains entry {anchor.seq} as it was anchored at "
+                f"{anchor.at}: it was rewritten or cut",
+                facts={"first_bad": anchor.seq},
+            )
+        if anchor.receipt is not None and anchor.receipt not in receipts:
+            hint = "signoff receipt export PLAN makes a lost one again; another is a forgery"
+            raise ProofInvalid(f"the receipt anchored at {anchor.at} is not here", hint)
+    return len(own)
+
+
+def trusted_entries(site: Site, place: PlanPlace) -> tuple[Entry, ...]:
+    """The plan's entries, every hash recomputed first."""
+    chain = site.ledger.check_chain(place.record.id)
+    if not chain.holds:
+        raise LedgerBroken(
+            f"entry {chain.first_bad} of the ledger is not to be trusted: {chain.problem}",
+            facts={"first_bad": chain.first_bad},
+        )
+    return tuple(site.ledger.entries(place.record.id))
+
+
+def expected_statement(
+    site: Site, name: str, signed: SignOff, previous: str | None
+) -> dict[str, Any]:
+    """What a receipt of this sign-off must say, whoever made it and whenever."""
+
+    def read_pins(digest: str) -> Pins:
+        return Pins.from_bytes(site.ledger.get_blob(digest))
+
+    try:
+        return receipt_of(signed, name, read_pins, previous).statement()
+    except SENSELESS as error:
+        raise LedgerBroken(f"the entries of run `{signed.run}` make no sense: {error!r}") from error
+
+
+def require_match(
+    stored: Sealed, statement: dict[str, Any], public: PublicKey | None, signed: SignOff
+) -> None:
+    """A receipt that says anything else than the ledger means that one of them was changed."""
+    if public is not None and stored.key_id == public.id and not stored.is_signed_by(public):
+        raise ProofInvalid(f"the receipt of run `{signed.run}` has a wrong signature")
+    if stored.statement != statement:
+        raise LedgerBroken(
+            f"the receipt of run `{signed.run}` is about another ledger: one of them was changed",
+            facts={"run": signed.run},
+        )
+
+
+def trusted_keys(home: Home | None, keys: Sequence[Path]) -> list[tuple[PublicKey, str]]:
+    """The keys a person named, else the one of this home, if there is any."""
+    named = [(read_public_key(read_given_file(k, LARGEST_KEY), str(k)), str(k)) for k in keys]
+    own = own_public_key(home.keys) if home is not None and not keys else None
+    return [*named, *([(own, "this home")] if own is not None else [])]
+
+
+def read_given_file(path: Path, limit_bytes: int) -> bytes:
+    """A file that a person named on the command line."""
+    try:
+        return read_plan_file(path, limit_bytes=limit_bytes)
+    except PlanNotFound as error:
+        raise UsageError(f"no file at `{path}`", "name a file that exists") from error
+    except PlanUnreadable as error:
+        raise UsageError(error.message, "name a regular file that signoff wrote") from error
+
+
+def write_once(path: Path, data: bytes) -> None:
+    """Write a new file; one that is there stays, unless it is the same already."""
+    try:
+        swap_file(path, None, data)
+    except PlanConflict as error:
+        if error.facts["current"] != digest_bytes(data):
+            hint = "choose a name that is not taken"
+            raise PlanConflict(f"`{path}` exists already", hint, error.facts) from error

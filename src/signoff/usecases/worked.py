@@ -1,0 +1,90 @@
+"""Who worked on what: the attempts of a run, each with its agent, its usage and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.receipt import Agent
+from signoff.domain.verdict import Phase, Reason, Result
+from signoff.verification import Pins
+
+LOST = "lost"
+OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Work:
+    """One attempt as the ledger tells it; `result` is None while nobody judged it."""
+
+    run: str
+    step: str
+    attempt: int
+    agent: Agent
+    seq: int
+    ending: str = OPEN
+    model: str | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    isolation: str | None = None
+    result: Result | None = None
+    reason: Reason | None = None
+    heldout: Result | None = None
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it came to an end, which is all that an agent's word for "done" amounts to."""
+        return self.ending not in (OPEN, LOST)
+
+
+def worked(entries: Iterable[Entry], run: str, pins: Pins) -> tuple[Work, ...]:
+    """The attempts of one run, in the order in which they began."""
+    commands = {name: str(role["command"]) for name, role in pins.settings["roles"].items()}
+    found: dict[tuple[str, int], Work] = {}
+    for entry in entries:
+        if entry.run != run:
+            continue
+        if entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
+            commands.update(entry.data.get("roles") or {})
+        elif entry.step is None or entry.attempt is None:
+            continue
+        elif entry.kind is Kind.ATTEMPT_STARTED:
+            role = str(entry.data["role"])
+            agent = Agent(role, commands.get(role, ""))
+            found[entry.step, entry.attempt] = Work(
+                run, entry.step, entry.attempt, agent, entry.seq
+            )
+        elif (entry.step, entry.attempt) in found:
+            work = found[entry.step, entry.attempt]
+            found[entry.step, entry.attempt] = _followed(work, entry)
+    return tuple(found.values())
+
+
+def _followed(work: Work, entry: Entry) -> Work:
+    """The attempt with what a later entry about it adds."""
+    if entry.kind is Kind.ATTEMPT_FINISHED:
+        usage: dict[str, Any] = entry.data.get("usage") or {}
+        return replace(
+            work,
+            seq=entry.seq,
+            ending=LOST if entry.data.get("lost") else str(entry.data["ending"]),
+            model=usage.get("model") or None,
+            tokens=usage.get("tokens"),
+            usd=usage.get("usd"),
+            isolation=entry.data.get("isolation"),
+        )
+    # Provisional verdicts are feedback, and one at the sweep may be about somebody else's work.
+    data = entry.data
+    told = entry.kind is Kind.VERDICT and not data.get("provisional")
+    # The first answer counts: what a person repaired later was not this agent's claim.
+    open_still = work.result in (None, Result.UNKNOWN)
+    if not (told and open_still and data["phase"] == Phase.ATTEMPT):
+        return work
+    return replace(
+        work,
+        result=Result(data["result"]),
+        reason=Reason(data["reason"]),
+        heldout=Result(data["heldout"]) if data.get("heldout") else None,
+    )

@@ -1,0 +1,110 @@
+"""What stands between the machine and the processes of a run: one profile each for both kinds.
+
+contract   the folder it judges writable, the rest read-only, no network unless it says so
+agent      the workspace writable, vault and git metadata read-only, network as the role says
+
+Signoff's home and the user's own configuration are invisible to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.plan import Contract, JudgeIn
+from signoff.domain.verdict import Isolation
+from signoff.process import Confinement, Mount
+from signoff.settings import Role
+
+PRIVATE_TMP = "/tmp"  # what a bubblewrap sandbox shows there is its own
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where one contract is judged: the workspace itself, or a clean room shown in its place."""
+
+    folder: Path
+    judged_in: JudgeIn = JudgeIn.WORKSPACE
+    note: str = ""
+    mounts: tuple[Mount, ...] = ()
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """The confinement of a run's processes; with isolation `none` there is none."""
+
+    isolation: Isolation = Isolation.NONE
+    hidden: tuple[Path, ...] = ()  # home of signoff, the user's configuration
+    untouchable: tuple[Path, ...] = ()  # vault, plan file and git metadata of the workspace
+    scratch: tuple[Path, ...] = ()  # caches of the user, shown empty
+    search_path: str = ""
+    readable: tuple[Path, ...] = ()  # the user's additions
+    writable: tuple[Path, ...] = ()  # the user's additions, for agents
+    agents: bool = True
+
+    @property
+    def of_agents(self) -> Isolation:
+        """What agents are confined by."""
+        return self.isolation if self.agents else Isolation.NONE
+
+    @property
+    def sealed(self) -> bool:
+        """Whether neither agents nor contracts can change anything but the content."""
+        return self.of_agents is not Isolation.NONE
+
+    def for_contract(
+        self,
+        contract: Contract,
+        seat: Seat,
+        readable: Iterable[Path] = (),
+        writable: Iterable[Path] = (),
+    ) -> Confinement | None:
+        """The profile of a contract; None when nothing confines it."""
+        if self.isolation is Isolation.NONE:
+            return None
+        in_room = seat.judged_in is JudgeIn.CLEAN
+        return Confinement(
+            isolation=self.isolation,
+            writable=(*(() if in_room else (seat.folder,)), *writable),
+            readonly=() if in_room else self.untouchable,
+            readable=(*self._tool_folders(), *self.readable, *readable),
+            hidden=self.hidden,
+            scratch=self.scratch,
+            mounts=seat.mounts,
+            network=contract.network is True,
+        )
+
+    def for_agent(
+        self,
+        role: Role,
+        workspace: Path,
+        readable: Iterable[Path] = (),
+        writable: Iterable[Path] = (),
+    ) -> Confinement | None:
+        """The profile of an agent; None when nothing confines it."""
+        if self.of_agents is Isolation.NONE:
+            return None
+        opened = set(self.writable)
+        return Confinement(
+            isolation=self.isolation,
+            writable=(workspace, *self.writable, *writable),
+            readonly=tuple(path for path in self.untouchable if path not in opened),
+            readable=(*self._tool_folders(), *self.readable, *readable),
+            hidden=self.hidden,
+            scratch=tuple(path for path in self.scratch if path not in opened),
+            network=role.network,
+        )
+
+    def variables(self) -> dict[str, str]:
+        """What a confined process must be told about where it is."""
+        if self.isolation is not Isolation.BUBBLEWRAP:
+            return {}
+        return {"TMPDIR": PRIVATE_TMP}
+
+    def _tool_folders(self) -> tuple[Path, ...]:
+        """Tools must be seen even where a private folder covers them."""
+        return tuple(Path(entry) for entry in self.search_path.split(":") if entry)
+
+
+UNCONFINED = Enclosure()

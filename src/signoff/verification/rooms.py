@@ -1,0 +1,68 @@
+"""Which seat a contract gets: a clean room where that is possible and cheap, else the workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.plan import Contract, JudgeIn
+from signoff.domain.snapshot import Change
+from signoff.domain.verdict import Reason, Result
+from signoff.errors import RoomTooDear
+from signoff.process import Mount
+from signoff.verification.enclosure import Seat
+from signoff.verification.expectations import Answer
+from signoff.workspace import CleanRoom, Room
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """Seats of one workspace. Without a clean room, `why_not` says what keeps it away."""
+
+    root: Path
+    clean: CleanRoom | None = None
+    why_not: str = ""
+    by_default: bool = True
+
+    def wanted(self, contract: Contract) -> JudgeIn:
+        """Where the contract should be judged, before it is known what that costs."""
+        if contract.judge_in is not None:
+            return contract.judge_in
+        there = self.clean is not None and self.by_default
+        return JudgeIn.CLEAN if there else JudgeIn.WORKSPACE
+
+    def seat(self, contract: Contract, digest: str) -> Seat | Answer:
+        """A seat with exactly this content, or why the contract cannot have the one it demands."""
+        if self.wanted(contract) is JudgeIn.WORKSPACE:
+            return Seat(self.root, note=self.why_not)
+        demanded = contract.judge_in is JudgeIn.CLEAN
+        if self.clean is None:
+            return Answer(
+                Result.UNKNOWN,
+                Reason.SANDBOX_MISSING,
+                f"could not judge: `judge_in: clean` needs a clean room; {self.why_not}",
+            )
+        try:
+            return self._in_room(self.clean.prepare(digest))
+        except RoomTooDear as dear:
+            if demanded:
+                message = f"could not judge: {dear}"
+                return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, message)
+            return Seat(self.root, note=f"no clean room: {dear}")
+
+    def again(self, seat: Seat, digest: str) -> Seat:
+        """The same seat as if nobody had sat there."""
+        if seat.judged_in is JudgeIn.WORKSPACE or self.clean is None:
+            return seat
+        return self._in_room(self.clean.prepare(digest))
+
+    def moved(self) -> tuple[Change, ...]:
+        """What the contract changed in the clean room."""
+        return self.clean.moved() if self.clean is not None else ()
+
+    def _in_room(self, room: Room) -> Seat:
+        """The room is shown at the workspace's own path, so that absolute paths stay true."""
+        shown = Mount(room.path, self.root, writable=True)
+        bound = (*room.shared, *room.apart)
+        shared = (Mount(self.root / path, self.root / path) for path in bound)
+        return Seat(self.root, JudgeIn.CLEAN, f"clean room by {room.how}", (shown, *shared))

@@ -1,0 +1,81 @@
+"""Tool pinning: the programs a contract calls are the ones that were approved, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from signoff.domain.plan import Contract
+from signoff.planfile.verify import analyse
+from signoff.planfile.verify.builtins import BUILTINS
+from signoff.process import find_tool
+from signoff.verification.steering.launchers import is_plain
+
+Tools = Mapping[str, Mapping[str, Any]]  # name → {"path": …, "sha256": …}, or {"path": None}
+
+
+def tools_of(contract: Contract, search_path: str, workspace: Path) -> dict[str, dict[str, Any]]:
+    """The programs that analysis can see the contract call, as they are found now.
+
+    A program inside the workspace is a by-product and covered by the environment digest: it is
+    labelled, not hashed. What the analysis cannot see through adds nothing.
+    """
+    facts = analyse(contract.command)
+    found: dict[str, dict[str, Any]] = {}
+    for call in facts.calls:
+        name = call.name
+        if name in BUILTINS or name in facts.functions or not is_plain(name) or name in found:
+            continue
+        if "/" in name and not name.startswith("/"):
+            continue  # a script of the workspace, pinned as content
+        found[name] = _seen(name, search_path, workspace)
+    return found
+
+
+def changed_tools(pinned: Tools, now: Tools) -> tuple[str, ...]:
+    """What is not the program that was approved, each with both places."""
+    return tuple(
+        f"`{name}` was {_shown(pinned[name])}, is {_shown(now[name])}"
+        for name in sorted(pinned)
+        if name in now and dict(pinned[name]) != dict(now[name])
+    )
+
+
+def _shown(tool: Mapping[str, Any]) -> str:
+    if tool["path"] is None:
+        return "not there"
+    digest = tool.get("sha256")
+    return f"`{tool['path']}`" + (f" ({digest[:12]})" if digest else "")
+
+
+def _seen(name: str, search_path: str, workspace: Path) -> dict[str, Any]:
+    path = find_tool(name, search_path)
+    if path is None:
+        return {"path": None}
+    if path.is_relative_to(workspace):
+        return {"path": str(path), "by_product": True}
+    try:
+        real = path.resolve()
+        state = real.stat()
+        signature = (
+            state.st_dev,
+            state.st_ino,
+            state.st_size,
+            state.st_mtime_ns,
+            state.st_ctime_ns,
+        )
+        return {"path": str(path), "sha256": _sha256(real, signature)}
+    except OSError as error:
+        return {"path": str(path), "sha256": f"unreadable: {error.strerror}"}
+
+
+@lru_cache(maxsize=4096)
+def _sha256(path: Path, signature: tuple[int, ...]) -> str:
+    """Read once per process and version of the file: a compiler can be large."""
+    del signature
+    import hashlib  # noqa: PLC0415 - only here, and a small saving for `status`
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

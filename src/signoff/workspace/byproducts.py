@@ -1,0 +1,200 @@
+"""Which by-products a clean room shares with the workspace, which it copies, which it lacks."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from signoff.errors import RoomTooDear
+from signoff.workspace.folders import opened_strictly
+from signoff.workspace.records import StatKey, stat_key
+from signoff.workspace.walk import is_cache
+
+# Installed once and only read afterwards, by name or by what lies in them. Everything else that is
+# ignored may be written by a contract (build folders, reports), so it needs a copy.
+DEPENDENCY_FOLDERS = frozenset(
+    {
+        "node_modules",
+        "bower_components",
+        "vendor",
+        "Pods",
+        "site-packages",
+        "__pypackages__",
+        ".yarn",
+        ".pnpm-store",
+    }
+)
+DEPENDENCY_MARKS = frozenset({"pyvenv.cfg", "conda-meta"})
+
+
+@dataclass(frozen=True)
+class RoomLimits:
+    """What a clean room may hold before it is too dear to make."""
+
+    files: int = 200_000
+    mb: int = 512
+    """Sources: a room is made once per run and kept. Within these that takes some seconds on an
+    ordinary disk; beyond them longer than most contracts."""
+
+    copied_files: int = 5_000
+    copied_mb: int = 256
+    """By-products: copied again whenever the contract before, or the agent, changed them."""
+
+    depth: int = 200
+    """Each folder is reached from the top, step by step, so that no link is followed on the way."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The by-products of a workspace, and what is apart, as a clean room is to have them.
+
+    `shared` and `apart` are to be bound read-only from the workspace. `copied` are the topmost
+    paths of which `folders` and `copies` say in full what is to be copied.
+    """
+
+    shared: tuple[str, ...]
+    apart: tuple[str, ...]
+    apart_files: frozenset[str]
+    copied: tuple[str, ...]
+    folders: tuple[str, ...]
+    copies: Mapping[str, StatKey]
+    left_out: tuple[str, ...]
+
+
+def survey(
+    root_fd: int, byproducts: Iterable[str], apart: Iterable[str], limits: RoomLimits
+) -> Survey:
+    """Look at every by-product and all that is apart; RoomTooDear when there is much to copy."""
+    surveyor = _Surveyor(root_fd, limits)
+    surveyor.look_apart(apart)
+    for path in sorted(byproducts):
+        surveyor.look_at(path)
+    return surveyor.result()
+
+
+class _Surveyor:
+    """look_at: a file or link is to be copied; a folder { shared whole? else what is in it }."""
+
+    def __init__(self, root_fd: int, limits: RoomLimits):
+        self._root_fd = root_fd
+        self._limits = limits
+        self._shared: list[str] = []
+        self._apart: list[str] = []
+        self._apart_files: set[str] = set()
+        self._copied: list[str] = []
+        self._folders: list[str] = []
+        self._copies: dict[str, StatKey] = {}
+        self._left_out: list[str] = []
+        self._bytes = 0
+
+    def look_apart(self, paths: Iterable[str]) -> None:
+        """Vault, plan file and `.git`, as far as they are there."""
+        for path in sorted({".git", *(p.strip("/") for p in paths)}):
+            seen = self._lstat(path)
+            if seen is None or any(path.startswith(f"{above}/") for above in self._apart):
+                continue
+            if stat.S_ISLNK(seen.st_mode):
+                # Bound, it would be followed to wherever the agent made it point.
+                self._add(path, seen, path)
+                self._copied.append(path)
+            elif stat.S_ISDIR(seen.st_mode) or stat.S_ISREG(seen.st_mode):
+                self._apart.append(path)
+                if stat.S_ISREG(seen.st_mode):
+                    self._apart_files.add(path)
+
+    def look_at(self, top: str) -> None:
+        """One topmost by-product."""
+        seen = self._lstat(top)
+        if seen is None:
+            return
+        if not stat.S_ISDIR(seen.st_mode):
+            self._add(top, seen, top)
+        else:
+            pending = [top]
+            while pending:
+                pending.extend(self._list(pending.pop(), top))
+        if top in self._copies or top in self._folders:
+            self._copied.append(top)
+
+    def result(self) -> Survey:
+        """Everything that was looked at."""
+        return Survey(
+            shared=tuple(self._shared),
+            apart=tuple(self._apart),
+            apart_files=frozenset(self._apart_files),
+            copied=tuple(self._copied),
+            folders=tuple(self._folders),
+            copies=self._copies,
+            left_out=tuple(self._left_out),
+        )
+
+    def _list(self, path: str, top: str) -> list[str]:
+        """Take in one folder of a by-product; the folders in it that are to be looked at."""
+        if path.count("/") > self._limits.depth:
+            raise _too_dear(f"more than {self._limits.depth} levels of folders", top)
+        try:
+            with opened_strictly(self._root_fd, path) as fd, os.scandir(fd) as entries:
+                return self._take_in(path, list(entries), top)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except PermissionError:
+            self._left_out.append(path)
+            return []
+
+    def _take_in(self, path: str, entries: list[os.DirEntry[str]], top: str) -> list[str]:
+        if _holds_dependencies(path, {entry.name for entry in entries}):
+            self._shared.append(path)
+            return []
+        self._folders.append(path)
+        below: list[str] = []
+        for entry in entries:
+            inside = f"{path}/{entry.name}"
+            is_dir = entry.is_dir(follow_symlinks=False)
+            if inside in self._apart or is_cache(entry, is_dir):
+                continue
+            if is_dir:
+                below.append(inside)
+            else:
+                with suppress(FileNotFoundError):
+                    self._add(inside, entry.stat(follow_symlinks=False), top)
+        self._check(top)
+        return below
+
+    def _add(self, path: str, seen: os.stat_result, top: str) -> None:
+        if not (stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode)):
+            self._left_out.append(path)
+            return
+        self._copies[path] = stat_key(seen)
+        self._bytes += seen.st_size
+        self._check(top)
+
+    def _check(self, top: str) -> None:
+        """Folders cost as much as files."""
+        limits = self._limits
+        if len(self._copies) + len(self._folders) > limits.copied_files:
+            raise _too_dear(f"more than {limits.copied_files:,} files and folders", top)
+        if self._bytes >> 20 >= limits.copied_mb:
+            raise _too_dear(f"{limits.copied_mb:,} MB or more", top)
+
+    def _lstat(self, path: str) -> os.stat_result | None:
+        """What lies at the path, if no link has to be followed to get there."""
+        above, _, name = path.rpartition("/")
+        try:
+            with opened_strictly(self._root_fd, above) as fd:
+                return os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return None
+
+
+def _holds_dependencies(path: str, names: set[str]) -> bool:
+    return path.rpartition("/")[2] in DEPENDENCY_FOLDERS or not names.isdisjoint(DEPENDENCY_MARKS)
+
+
+def _too_dear(much: str, top: str) -> RoomTooDear:
+    return RoomTooDear(
+        f"a clean room would have to copy {much} of by-products; `{top}` is one of them",
+        facts={"path": top},
+    )

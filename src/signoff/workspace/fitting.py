@@ -1,0 +1,239 @@
+"""Making a clean room equal to its layout: what is as we left it stays, all else goes or comes.
+
+An entry is as we left it when nothing about it changed since we wrote it, by the system's own
+record of changes; what a contract touched is written anew without being looked at.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from signoff.domain.snapshot import FileKind
+from signoff.workspace.cloning import Cloner
+from signoff.workspace.content import FIFO_SHA256
+from signoff.workspace.folders import (
+    opened_strictly,
+    remove_tree,
+    set_mode,
+    unlink_if_there,
+)
+from signoff.workspace.layout import Layout, Shelf
+from signoff.workspace.objects import ObjectStore
+from signoff.workspace.records import NO_TIME_NS, FileRecord, Folder, Folders, StatKey, stat_key
+from signoff.workspace.writing import checked_bytes, created_file, stream_object, wrong_content
+
+_FOLDER_MODE = 0o755
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+# Set by a contract, these would outlive it; other attributes are the system's own.
+_LEFT_BEHIND = ("user.", "system.posix_acl_")
+
+
+class Copy(NamedTuple):
+    """A by-product that was copied: its key in the workspace then, and the copy's own."""
+
+    source: StatKey
+    copy: StatKey
+
+
+Copies = Mapping[str, Copy]
+
+
+@dataclass
+class Fitted:
+    """What a room holds after it was made equal to its layout."""
+
+    folders: Folders = field(default_factory=dict)
+    copies: dict[str, Copy] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
+    newest_ns: int = 0
+    """When something was last written, by the clock of the file system; 0 if nothing was."""
+
+
+class Fitter:
+    """fit → for each folder, those above first { tidy → clear → put what is missing }."""
+
+    def __init__(
+        self,
+        objects: ObjectStore,
+        workspace_fd: int,
+        room_fd: int,
+        known: Folders,
+        copies: Copies,
+        cloner: Cloner,
+    ):
+        self._objects = objects
+        self._workspace_fd = workspace_fd
+        self._room_fd = room_fd
+        self._known = known
+        self._copies = copies
+        self._cloner = cloner
+        self._fitted = Fitted()
+
+    def fit(self, layout: Layout) -> Fitted:
+        """Raises OSError where the room does not let itself be changed."""
+        for path, shelf in layout.items():
+            with opened_strictly(self._room_fd, path) as fd:
+                _tidy(fd)
+                self._fit_folder(fd, path, shelf)
+        return self._fitted
+
+    def _fit_folder(self, fd: int, path: str, shelf: Shelf) -> None:
+        before = self._known.get(path)
+        files, there = self._clear(fd, path, shelf, before.files if before is not None else {})
+        if len(files) < len(shelf.sources):
+            for name, want in shelf.sources.items():
+                if name not in files and _can_be_made(want):
+                    files[name] = self._put_source(fd, name, path, want)
+        for name in (shelf.source_folders | shelf.other_folders) - there:
+            os.mkdir(name, _FOLDER_MODE, dir_fd=fd)
+        for name in shelf.points - there:
+            with created_file(fd, name, 0o644):
+                pass
+        if shelf.copies:
+            self._put_copies(fd, path, shelf, there)
+        if shelf.is_source:
+            folder = Folder(path, files, set(shelf.source_folders), shelf.holds_others)
+            self._fitted.folders[path] = folder
+
+    def _clear(
+        self, fd: int, path: str, shelf: Shelf, known: Mapping[str, FileRecord]
+    ) -> tuple[dict[str, FileRecord], set[str]]:
+        """Remove what does not belong or was touched; the sources and other names that stay."""
+        files: dict[str, FileRecord] = {}
+        there: set[str] = set()
+        wrong: list[tuple[str, bool]] = []
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                name = entry.name
+                want, record = shelf.sources.get(name), known.get(name)
+                if want is None:
+                    if self._belongs(entry, path, shelf):
+                        there.add(name)
+                        continue
+                elif (
+                    record is not None
+                    and record.settled
+                    and record.key == stat_key(entry.stat(follow_symlinks=False))
+                    and _is_wanted(record, want)
+                ):
+                    files[name] = record
+                    continue
+                wrong.append((name, entry.is_dir(follow_symlinks=False)))
+        for name, is_dir in wrong:
+            (remove_tree if is_dir else unlink_if_there)(fd, name)
+        return files, there
+
+    def _belongs(self, entry: os.DirEntry[str], path: str, shelf: Shelf) -> bool:
+        """Whether an entry that is no source is one of the layout's, as we left it."""
+        name = entry.name
+        if entry.is_dir(follow_symlinks=False):
+            return name in shelf.source_folders or name in shelf.other_folders
+        if name in shelf.copies:
+            inside = _join(path, name)
+            known = self._copies.get(inside)
+            if known is None or known.source != shelf.copies[name]:
+                return False
+            if known.copy != stat_key(entry.stat(follow_symlinks=False)):
+                return False
+            self._fitted.copies[inside] = known
+            return True
+        return (
+            name in shelf.points
+            and entry.is_file(follow_symlinks=False)
+            and entry.stat(follow_symlinks=False).st_size == 0
+        )
+
+    def _put_source(self, fd: int, name: str, folder: str, want: FileRecord) -> FileRecord:
+        if want.kind is FileKind.FILE:
+            with created_file(fd, name, want.key[4] & 0o777) as out:
+                if stream_object(self._objects, want.blob, out) != want.sha256:
+                    raise wrong_content(_join(folder, name))
+                if want.key[2] != NO_TIME_NS:
+                    os.utime(out, ns=(want.key[2], want.key[2]))
+                key = self._written(os.fstat(out))
+        else:
+            if want.kind is FileKind.LINK:
+                target = checked_bytes(self._objects, want.blob, want.sha256, _join(folder, name))
+                os.symlink(target, os.fsencode(name), dir_fd=fd)
+            else:
+                os.mkfifo(name, dir_fd=fd)
+                set_mode(fd, name, want.key[4] & 0o777)
+            key = self._date(fd, name, want.key[2])
+        return FileRecord(key, want.sha256, want.blob, settled=True)
+
+    def _put_copies(self, fd: int, path: str, shelf: Shelf, there: set[str]) -> None:
+        missing = shelf.copies.keys() - there
+        if not missing:
+            return
+        with opened_strictly(self._workspace_fd, path) as source_fd:
+            for name in sorted(missing):
+                self._put_copy(fd, source_fd, name, _join(path, name))
+
+    def _put_copy(self, fd: int, source_fd: int, name: str, path: str) -> None:
+        seen = os.stat(name, dir_fd=source_fd, follow_symlinks=False)
+        if stat.S_ISLNK(seen.st_mode):
+            target = os.readlink(os.fsencode(name), dir_fd=source_fd)
+            os.symlink(target, os.fsencode(name), dir_fd=fd)
+            self._fitted.copies[path] = Copy(stat_key(seen), self._date(fd, name, seen.st_mtime_ns))
+            return
+        try:
+            source = os.open(name, _READ_FLAGS, dir_fd=source_fd)
+        except PermissionError:
+            self._fitted.unreadable.append(path)
+            return
+        try:
+            seen = os.fstat(source)
+            with created_file(fd, name, seen.st_mode & 0o777) as out:
+                self._cloner.clone(source, out)
+                os.utime(out, ns=(seen.st_mtime_ns, seen.st_mtime_ns))
+                self._fitted.copies[path] = Copy(stat_key(seen), self._written(os.fstat(out)))
+        finally:
+            os.close(source)
+
+    def _date(self, fd: int, name: str, mtime_ns: int) -> StatKey:
+        if mtime_ns != NO_TIME_NS:
+            os.utime(name, ns=(mtime_ns, mtime_ns), dir_fd=fd, follow_symlinks=False)
+        return self._written(os.stat(name, dir_fd=fd, follow_symlinks=False))
+
+    def _written(self, seen: os.stat_result) -> StatKey:
+        self._fitted.newest_ns = max(self._fitted.newest_ns, seen.st_ctime_ns)
+        return stat_key(seen)
+
+
+def _is_wanted(record: FileRecord, want: FileRecord) -> bool:
+    """Content, permissions and time, which a file system with a coarse clock rounds down."""
+    if record.sha256 != want.sha256 or record.key[4] != want.key[4] & ~0o7000:
+        return False
+    mtime_ns, wanted_ns = record.key[2], want.key[2]
+    if wanted_ns in (mtime_ns, NO_TIME_NS):
+        return True
+    return record.key[3] % 1_000_000 == 0 and 0 <= wanted_ns - mtime_ns < 2_000_000_000
+
+
+def _can_be_made(want: FileRecord) -> bool:
+    """Sockets and devices cannot be made from content."""
+    return want.kind is not FileKind.OTHER or want.sha256 == FIFO_SHA256
+
+
+def _tidy(fd: int) -> None:
+    """A folder's own traces: its mode, and the attributes that a process without rights can set."""
+    if stat.S_IMODE(os.fstat(fd).st_mode) != _FOLDER_MODE:
+        os.fchmod(fd, _FOLDER_MODE)
+    try:
+        names = os.listxattr(fd)
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
+        return
+    for name in names:
+        if name.startswith(_LEFT_BEHIND):
+            os.removexattr(fd, name)
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

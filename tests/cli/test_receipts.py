@@ -1,0 +1,216 @@
+"""`signoff receipt`, `audit --bundle` and `stats`, as people type them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kit import Desk
+from tests.cli.plans import step
+
+WORK = """
+echo '{"tokens": 1200, "usd": 0.5, "model": "m-1"}' > "$SIGNOFF_USAGE_FILE"
+case $attempt in 1) echo mud > ground ;; *) echo firm > ground ;; esac
+"""
+GROUND = step("Lay the ground", "grep -qx firm ground", on_fail="retry(2), then escalate")
+
+
+@pytest.fixture
+def built(desk: Desk) -> Desk:
+    """A desk with a plan that is signed off after one refused attempt."""
+    desk.agent(WORK).plan(GROUND)
+    desk.run("--yes").exits(0)
+    return desk
+
+
+def elsewhere(desk: Desk) -> Desk:
+    """The same desk as seen by somebody without home, ledger or configuration."""
+    shutil.rmtree(desk.home)
+    return desk.variable(SIGNOFF_HOME=str(desk.folder / "nowhere"))
+
+
+def test_a_receipt_travels_and_is_checked_elsewhere(built: Desk) -> None:
+    built.signoff("receipt", "export", "PLAN.md", "--output", "../r.json").exits(0).prints(
+        "wrote ../r.json: run RUN, sha256 DIGEST"
+    )
+    key = built.signoff("receipt", "key").exits(0)
+    (built.folder / "key.pem").write_text(key.stdout)
+    assert key.stderr.startswith("key ")
+    away = elsewhere(built)
+    isolation = next(
+        line
+        for line in away.signoff("receipt", "verify", "../r.json").stdout.splitlines()
+        if line.startswith("isolation: ")
+    )
+    away.signoff("receipt", "verify", "../r.json", "--key", "../key.pem").exits(0).prints(
+        f"""
+        Build a house  [plan PLAN, run RUN]
+          kept       1  Lay the ground
+        signed off at TIME on content DIGEST
+        {isolation}
+        signed by key DIGEST (../key.pem)
+        receipt: genuine
+        """
+    )
+    away.signoff("receipt", "verify", "../r.json").exits(3).shows(
+        "nobody known here vouches for what follows:",
+        "receipt: cannot tell: nobody here knows the key; pass --key with the signer's",
+    )
+    assert not away.home.exists()
+
+
+def test_the_receipt_on_stdout_is_the_one_in_the_home_folder(built: Desk) -> None:
+    shown = built.signoff("receipt", "export", "PLAN.md").exits(0)
+    (stored,) = (built.home / "receipts").rglob("*.json")
+    assert shown.raw_stdout == stored.read_bytes()
+    document = built.signoff("receipt", "export", "PLAN.md", "--json").exits(0).json
+    assert document["schema_version"] == 1 and document["envelope"] == json.loads(shown.stdout)
+
+
+def test_a_changed_receipt_is_called_forged(built: Desk) -> None:
+    path = built.folder / "r.json"
+    built.signoff("receipt", "export", "PLAN.md", "--output", str(path)).exits(0)
+    outer = json.loads(path.read_text())
+    sig = outer["signatures"][0]["sig"]
+    outer["signatures"][0]["sig"] = ("B" if sig[0] == "A" else "A") + sig[1:]
+    path.write_text(json.dumps(outer, sort_keys=True, separators=(",", ":")) + "\n")
+    built.signoff("receipt", "verify", str(path)).exits(1).shows("receipt: forged")
+    path.write_text("hello")
+    built.signoff("receipt", "verify", str(path)).fails(1, "is not a receipt")
+    built.signoff("receipt", "verify", "nowhere").fails(2, "no file at `nowhere`")
+
+
+def test_a_bundle_is_audited_without_a_home(built: Desk) -> None:
+    entries = len(built.log())
+    wrote = ("receipt", "bundle", "PLAN.md", "--output", "../b.zip", "--with-content")
+    built.signoff(*wrote).exits(0).shows(
+        f"wrote ../b.zip: 1 receipt, {entries} entries, 2 files, sha256 DIGEST"
+    )
+    (built.folder / "key.pem").write_text(built.signoff("receipt", "key").stdout)
+    away = elsewhere(built)
+    good = away.signoff("audit", "--bundle", "../b.zip", "--key", "../key.pem").exits(0)
+    good.shows(
+        "  kept       1  Lay the ground",
+        f"ledger: {entries} entries, chain holds, gate open",
+        "receipts: 1, each matches the ledger and names the one before",
+        "content: 2 files, as signed off",
+        "signed by key DIGEST (../key.pem)",
+        "audit: kept",
+    )
+    away.signoff("audit", "--bundle", "../b.zip").exits(3).shows(
+        "signed by unknown key DIGEST (from the bundle itself)", "audit: unknown"
+    )
+    document = away.signoff("--json", "audit", "--bundle", "../b.zip", "--key", "../key.pem").json
+    assert (document["schema_version"], document["result"]) == (1, "kept")
+    data = bytearray((built.folder / "b.zip").read_bytes())
+    data[len(data) // 2] ^= 1
+    (built.folder / "b.zip").write_bytes(data)
+    away.signoff("audit", "--bundle", "../b.zip", "--key", "../key.pem").fails(1, "../b.zip")
+    assert not away.home.exists()
+
+
+def test_what_does_not_fit_together_is_wrong_usage(built: Desk) -> None:
+    built.signoff("audit", "PLAN.md", "--key", "k").fails(2, "--key is for a bundle")
+    built.signoff("audit", "PLAN.md", "--bundle", "b").fails(2, "about its own plan")
+    built.signoff("receipt", "anchor", "PLAN.md").fails(2, "nothing says where", hint="--file")
+    built.signoff("receipt", "frobnicate").fails(2, "no such verb `frobnicate`")
+    built.signoff("receipt").exits(0).shows("export", "verify", "key", "bundle", "anchor")
+    built.signoff("stats", "--picture", "x.jpg").fails(2, "neither .svg nor .png")
+
+
+def test_titles_from_a_receipt_cannot_steer_a_terminal(desk: Desk) -> None:
+    desk.agent("echo firm > ground").plan(
+        step("Lay \u202e\x9b31m the ground", "grep -qx firm ground")
+    )
+    desk.run("--yes").exits(0)
+    desk.signoff("receipt", "export", "PLAN.md", "--output", "../r.json").exits(0)
+    shown = desk.signoff("receipt", "verify", "../r.json").exits(0).is_plain()
+    assert "\u202e" not in shown.stdout and "\\u202e" in shown.stdout
+
+
+def test_an_anchor_outside_tells_that_the_ledger_was_cut(built: Desk) -> None:
+    built.about_plan("audit").exits(0)
+    last = len(built.log())
+    built.signoff("receipt", "anchor", "PLAN.md", "--file", "../anchors").exits(0).prints(
+        f"anchored entry {last}, DIGEST: ../anchors"
+    )
+    built.about_plan("audit", "--anchor", "../anchors").exits(0).shows(
+        "anchors: 1 head, in the ledger", "audit: kept"
+    )
+    database = sqlite3.connect(built.ledger_file, isolation_level=None)
+    database.execute("DELETE FROM entries WHERE seq >= ?", (last,))
+    heads = database.execute("SELECT seq, at, hash FROM entries ORDER BY seq DESC LIMIT 1")
+    database.execute("UPDATE chains SET seq = ?, at = ?, hash = ?", heads.fetchone())
+    database.close()
+    built.about_plan("audit", "--anchor", "../anchors").fails(
+        3, f"the ledger no longer contains entry {last} as it was anchored at"
+    )
+
+
+def test_a_git_note_carries_the_anchor(built: Desk) -> None:
+    built.git()
+    built.signoff("receipt", "anchor", "PLAN.md", "--git-note").fails(
+        3, "git could not write the note", hint="commit something first"
+    )
+
+
+def test_a_run_says_when_a_sign_off_has_no_receipt(desk: Desk) -> None:
+    (desk.home / "keys").mkdir(parents=True, mode=0o700)
+    os.mkfifo(desk.home / "keys" / "receipts.pem", 0o600)
+    desk.agent("echo firm > ground").plan(GROUND)
+    ended = desk.run("--yes").exits(0)
+    assert "no receipt: the signing key" in ended.stderr
+    (desk.home / "keys" / "receipts.pem").unlink()
+    desk.signoff("receipt", "export", "PLAN.md").exits(0)
+
+
+def test_stats_show_what_a_kept_step_cost(built: Desk) -> None:
+    shown = built.signoff("stats").exits(0)
+    head, titles, row = shown.stdout.splitlines()
+    assert head == "1 run of 1 plan, 1 signed off, 1 receipt"
+    assert titles.split() == [
+        "role", "agent", "model", "claims", "kept", "refused", "tampered",
+        "tries/step", "tokens/step", "$/step",
+    ]  # fmt: skip
+    assert row.split()[0] == "coder"
+    assert row.split()[-8:] == ["m-1", "2", "1", "1", "0", "2.0", "2,400", "1.00"]
+    document = built.signoff("stats", "PLAN.md", "--json").exits(0).json
+    assert (document["schema_version"], document["total"]["tokens"]) == (1, 2400)
+    assert document["agents"][0]["usd_per_kept_step"] == 1.0
+
+
+@pytest.mark.parametrize("name", ["stats.svg", "stats.png"])
+def test_stats_draw_a_picture(built: Desk, name: str) -> None:
+    built.signoff("stats", "--picture", f"../{name}").exits(0).shows(f"drew ../{name}")
+    start = (built.folder / name).read_bytes()[:8]
+    assert start == b"\x89PNG\r\n\x1a\n" if name.endswith("png") else start.startswith(b"<?xml")
+
+
+def test_a_picture_without_the_drawing_library_says_what_to_install(built: Desk) -> None:
+    blocked = built.folder / "blocked" / "matplotlib"
+    blocked.mkdir(parents=True)
+    (blocked / "__init__.py").write_text("raise ImportError('not here', name='matplotlib')\n")
+    source = built.environment()["PYTHONPATH"]
+    built.variable(PYTHONPATH=f"{blocked.parent}:{source}")
+    built.signoff("stats", "--picture", "../stats.svg").fails(
+        2, "matplotlib", hint="pip install 'signoff[stats]'"
+    )
+    assert not (built.folder / "stats.svg").exists()
+    built.signoff("stats").exits(0)
+
+
+def test_stats_of_an_empty_home_are_empty(desk: Desk) -> None:
+    desk.signoff("stats").exits(0).prints("0 runs of 0 plans, 0 signed off, 0 receipts")
+
+
+def test_the_bundle_of_a_plan_that_was_never_signed_off_is_refused(desk: Desk) -> None:
+    desk.agent("true").plan(GROUND)
+    desk.signoff("receipt", "bundle", "PLAN.md", "--output", "../b.zip").fails(
+        2, "was not signed off", hint="signoff run"
+    )
+    assert not Path(desk.folder / "b.zip").exists()

@@ -1,0 +1,1 @@
+"""Hostile agents; every module is a group."""

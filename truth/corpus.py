@@ -1,0 +1,84 @@
+"""The two corpora: every module of `honest` and `adversary` is a group and lists its CASES."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import shutil
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from signoff.domain.verdict import Isolation
+from truth.arena import search_path
+from truth.case import Accepted, Case
+
+
+class Corpus(StrEnum):
+    """Which promise a case is about."""
+
+    HONEST = "honest"
+    ADVERSARY = "adversary"
+
+
+@dataclass(frozen=True)
+class Filed:
+    """A case in its place."""
+
+    corpus: Corpus
+    group: str
+    case: Case
+
+    def left_out(self, isolation: Isolation) -> str:
+        """Why it cannot be asked here; empty when it can."""
+        if self.case.needs_bubblewrap and isolation is not Isolation.BUBBLEWRAP:
+            return "only bubblewrap will do"
+        if self.case.needs_isolation and isolation is Isolation.NONE:
+            return "only isolation will do"
+        missing = [
+            tool for tool in self.case.tools if shutil.which(tool, path=search_path()) is None
+        ]
+        return f"needs {', '.join(missing)}" if missing else ""
+
+
+@lru_cache(maxsize=1)
+def load() -> tuple[Filed, ...]:
+    """Every case; names are unique and fit their corpus."""
+    filed = tuple(
+        Filed(corpus, group, case)
+        for corpus in Corpus
+        for group in _groups(corpus)
+        for case in importlib.import_module(f"truth.{corpus}.{group}").CASES
+    )
+    names = [f.case.name for f in filed]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"two cases have the same name: {twice}")
+    misplaced = [f.case.name for f in filed if isinstance(f.case.expect, Accepted) != _is_honest(f)]
+    if misplaced:
+        raise ValueError(f"cases in the wrong corpus: {misplaced}")
+    return filed
+
+
+def select(only: list[str]) -> tuple[Filed, ...]:
+    """Those of a corpus, a group or a name; all when nothing is named."""
+    chosen = tuple(
+        f for f in load() if not only or {f.corpus.value, f.group, f.case.name} & {*only}
+    )
+    if not chosen:
+        raise SystemExit(f"error: no group or case is called {' or '.join(map(repr, only))}")
+    return chosen
+
+
+def find(name: str) -> Filed:
+    """The case of this name."""
+    return next(f for f in load() if f.case.name == name)
+
+
+def _groups(corpus: Corpus) -> list[str]:
+    package = importlib.import_module(f"truth.{corpus}")
+    return sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+
+
+def _is_honest(filed: Filed) -> bool:
+    return filed.corpus is Corpus.HONEST

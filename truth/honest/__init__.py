@@ -1,0 +1,1 @@
+"""Legitimate ways of working: each must be signed off, and kept by an audit."""

@@ -1,0 +1,206 @@
+"""Test runners and build tools."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from truth.case import Accepted, Case
+
+FIX = "sed -i 's/return 0/return a + b/'"
+PYTHON_FILES = {
+    "calc.py": "def add(a, b):\n    return 0\n",
+    "test_calc.py": "from calc import add\n\n\ndef test_adding():\n    assert add(2, 2) == 4\n",
+}
+UNITTEST_FILES = {
+    "calc.py": PYTHON_FILES["calc.py"],
+    "test_calc.py": (
+        "import unittest\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_adding(self):\n        self.assertEqual(add(2, 2), 4)\n"
+    ),
+}
+JS = "exports.add = (a, b) => { return 0; };\n"
+JS_TEST = (
+    "const test = require('node:test');\nconst assert = require('node:assert');\n"
+    "test('adding', () => assert.equal(require('./calc').add(2, 2), 4));\n"
+)
+PACKAGE = '{"name": "calc", "private": true, "scripts": {"test": "node --test"}}\n'
+RUST = (
+    "pub fn add(a: i32, b: i32) -> i32 {\n    return 0;\n}\n\n#[cfg(test)]\nmod tests {\n"
+    "    #[test]\n    fn adding() {\n        assert_eq!(super::add(2, 2), 4);\n    }\n}\n"
+)
+CARGO = '[package]\nname = "calc"\nversion = "0.1.0"\nedition = "2021"\n'
+GO_TEST = (
+    'package calc\n\nimport "testing"\n\nfunc TestAdding(t *testing.T) {\n'
+    "\tif add(2, 2) != 4 {\n\t\tt.Fail()\n\t}\n}\n"
+)
+C_TEST = '#include "calc.h"\nint main(void) { return add(2, 2) != 4; }\n'
+MAKE = "check: main.c calc.c calc.h\n\tcc -o build/check main.c calc.c\n\tbuild/check\n"
+PROVE = "use Test::More tests => 1;\nopen my $f, '<', 'product.txt';\nis(<$f>, \"works\\n\");\n"
+QUIET_PYTEST = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python3 -m pytest -q -p no:cacheprovider"
+RUSTUP = os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))
+
+CASES = (
+    Case(
+        "work may be checked with pytest",
+        Accepted(attempts=1),
+        files=PYTHON_FILES,
+        contract=QUIET_PYTEST,
+        agent=f"{FIX} calc.py",
+        tools=("pytest",),
+    ),
+    Case(
+        "pytest may be a command that writes a report and a cache",
+        Accepted(attempts=1),
+        files=PYTHON_FILES,
+        contract="PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH=. pytest -q --junitxml=report.xml",
+        fields="**writes:** report.xml\n",
+        agent=f"{FIX} calc.py",
+        tools=("pytest",),
+    ),
+    Case(
+        "an agent may run pytest itself",
+        Accepted(attempts=1),
+        files=PYTHON_FILES,
+        contract=QUIET_PYTEST,
+        agent=f"{FIX} calc.py; PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python3 -m pytest -q",
+        tools=("pytest",),
+    ),
+    Case(
+        "work may be checked with unittest",
+        Accepted(attempts=1),
+        files=UNITTEST_FILES,
+        contract="python3 -m unittest -q",
+        agent=f"{FIX} calc.py",
+    ),
+    Case(
+        "work may be checked with one unittest by its name",
+        Accepted(attempts=1),
+        files=UNITTEST_FILES,
+        contract="python3 -m unittest test_calc.T.test_adding",
+        agent=f"{FIX} calc.py",
+    ),
+    Case(
+        "work may be checked with doctest",
+        Accepted(attempts=1),
+        files={
+            "calc.py": 'def add(a, b):\n    """\n    >>> add(2, 2)\n    4\n    """\n    return 0\n'
+        },
+        contract="python3 -m doctest calc.py",
+        agent=f"{FIX} calc.py",
+    ),
+    Case(
+        "work may be checked with a Python script that asserts",
+        Accepted(attempts=1),
+        files={
+            "calc.py": PYTHON_FILES["calc.py"],
+            "check.py": "import calc\nassert calc.add(1, 1) == 2\n",
+        },
+        contract="python3 check.py",
+        agent=f"{FIX} calc.py",
+    ),
+    Case(
+        "work may be checked with node's own test runner",
+        Accepted(attempts=1),
+        files={"calc.js": JS, "calc.test.js": JS_TEST},
+        contract="node --test",
+        agent=f"{FIX} calc.js",
+        tools=("node",),
+    ),
+    Case(
+        "work may be checked with an npm script",
+        Accepted(attempts=1),
+        files={"calc.js": JS, "calc.test.js": JS_TEST, "package.json": PACKAGE},
+        contract="npm test --silent",
+        agent=f"{FIX} calc.js",
+        tools=("npm", "node"),
+    ),
+    Case(
+        "work may be checked with make that calls other things",
+        Accepted(attempts=1),
+        files={**UNITTEST_FILES, "Makefile": "all: test\n\ntest:\n\t@python3 -m unittest -q\n"},
+        contract="make",
+        agent=f"{FIX} calc.py",
+        tools=("make",),
+    ),
+    Case(
+        "work may be checked with a C compiler and make",
+        Accepted(attempts=1),
+        files={
+            "main.c": C_TEST,
+            "calc.h": "int add(int a, int b);\n",
+            "calc.c": "int add(int a, int b) { return 0; }\n",
+            "Makefile": MAKE,
+            ".gitignore": "build/*\n!build/.keep\n",
+            "build/.keep": "",
+        },
+        contract="make -s check",
+        agent=f"{FIX} calc.c",
+        tools=("make", "cc"),
+    ),
+    Case(
+        "a contract may call a compiler when its output is declared",
+        Accepted(attempts=1),
+        files={
+            "main.c": C_TEST,
+            "calc.h": "int add(int a, int b);\n",
+            "calc.c": "int add(int a, int b) { return 0; }\n",
+        },
+        contract="cc -o app main.c calc.c && ./app",
+        fields="**writes:** app\n",
+        agent=f"{FIX} calc.c",
+        tools=("cc",),
+    ),
+    Case(
+        "work may be checked with cargo",
+        Accepted(attempts=1),
+        files={"Cargo.toml": CARGO, "src/lib.rs": RUST, ".gitignore": "target/\n"},
+        contract="cargo test --offline --quiet",
+        fields="**env:** RUSTUP_HOME\n**writes:** Cargo.lock\n**contract_timeout:** 2 minutes\n",
+        agent=f"{FIX} src/lib.rs",
+        environ={"RUSTUP_HOME": RUSTUP},
+        tools=("cargo", "cc"),
+    ),
+    Case(
+        "work may be checked with go",
+        Accepted(attempts=1),
+        files={
+            "go.mod": "module calc\n\ngo 1.20\n",
+            "calc.go": "package calc\n\nfunc add(a, b int) int {\n\treturn 0\n}\n",
+            "calc_test.go": GO_TEST,
+        },
+        contract="go test ./...",
+        fields="**contract_timeout:** 2 minutes\n",
+        agent=f"{FIX} calc.go",
+        tools=("go",),
+    ),
+    Case(
+        "work may be checked with prove, which speaks TAP",
+        Accepted(attempts=1),
+        files={"t/product.t": PROVE},
+        contract="prove -q t",
+        tools=("prove",),
+    ),
+    Case(
+        "work may be checked with a shell script that prints TAP",
+        Accepted(attempts=1),
+        files={"check.sh": "echo 1..1\ngrep -qx works product.txt && echo ok 1 || echo not ok 1\n"},
+        contract="bash check.sh | tee /dev/stderr | grep -qx 'ok 1'",
+    ),
+    Case(
+        "work may be checked with a linter",
+        Accepted(attempts=1),
+        files={"calc.py": "import os\n\n\ndef add(a, b):\n    return 0\n"},
+        contract="ruff check --no-cache --isolated calc.py",
+        agent="sed -i '/import os/,+2d' calc.py",
+        tools=("ruff",),
+    ),
+    Case(
+        "work may be checked with a type checker",
+        Accepted(attempts=1),
+        files={"calc.py": "def add(a: int, b: int) -> int:\n    return 'no'\n"},
+        contract="mypy --cache-dir=/dev/null calc.py",
+        agent="sed -i \"s/return 'no'/return a + b/\" calc.py",
+        tools=("mypy",),
+    ),
+)
