@@ -89,4 +89,5 @@ class Case:
     tools: tuple[str, ...] = ()  # left out, and said so, on machines without these commands
     needs_isolation: bool = False  # only a sandbox catches it, or grants it
     needs_bubblewrap: bool = False  # Landlock will not do
+    not_with_landlock: bool = False  # Landlock cannot grant it, bubblewrap and no sandbox can
     under: Mapping[Isolation, Refused] = field(default_factory=dict)  # where it ends otherwise

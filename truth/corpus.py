@@ -35,6 +35,8 @@ class Filed:
             return "only bubblewrap will do"
         if self.case.needs_isolation and isolation is Isolation.NONE:
             return "only isolation will do"
+        if self.case.not_with_landlock and isolation is Isolation.LANDLOCK:
+            return "Landlock cannot grant it"
         missing = [
             tool for tool in self.case.tools if shutil.which(tool, path=search_path()) is None
         ]

@@ -45,7 +45,7 @@ class Pen:
     @property
     def home(self) -> Path:
         """Hidden."""
-        return self.root / "home"
+        return self.root / "state"
 
     def with_rules(self, **changes: Any) -> Pen:
         """The same place, confined otherwise."""
@@ -84,7 +84,7 @@ def make_pen(root: Path, isolation: Isolation) -> Pen:
         writable=(root / "ws",),
         readonly=(root / "ws" / "docs" / "vault",),
         readable=(root,),
-        hidden=(root / "home",),
+        hidden=(root / "state",),
     )
     pen = Pen(root, confinement)
     for folder in (pen.vault, pen.beside, pen.home / "keys"):

@@ -17,9 +17,9 @@ REACH_FOR_SECRET = """
 import os, sys
 home, found = sys.argv[1], []
 ways = [home + "/keys/key", "/proc/1/root" + home + "/keys/key",
-        "/proc/self/root" + home + "/keys/key", "/proc/self/cwd/../home/keys/key"]
+        "/proc/self/root" + home + "/keys/key", "/proc/self/cwd/../state/keys/key"]
 for pid in filter(str.isdecimal, os.listdir("/proc")):
-    ways += [f"/proc/{pid}/root{home}/keys/key", f"/proc/{pid}/cwd/../home/keys/key"]
+    ways += [f"/proc/{pid}/root{home}/keys/key", f"/proc/{pid}/cwd/../state/keys/key"]
 os.symlink(home, "link")
 ways.append("link/keys/key")
 for way in ways:
@@ -45,7 +45,7 @@ MOUNT_TRICKS = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
 root = sys.argv[1]
-home, ws = root + "/home", root + "/ws"
+home, ws = root + "/state", root + "/ws"
 docs, vault = ws + "/docs", ws + "/docs/vault"
 assert libc.unshare(0x10000000 | 0x00020000) == 0
 bind, remount, rec, detach = 4096, 32, 16384, 2
@@ -134,14 +134,14 @@ def test_what_is_hidden_can_be_neither_listed_nor_read(pen: Pen) -> None:
 
 
 def test_nothing_can_be_put_into_what_is_hidden(pen: Pen) -> None:
-    seen = pen.bash("echo x > ../home/new || mkdir ../home/folder || rmdir ../home/keys")
+    seen = pen.bash("echo x > ../state/new || mkdir ../state/folder || rmdir ../state/keys")
     assert seen.exit_code == 1
     assert _names(pen.home) == ["keys"]
 
 
 def test_a_single_hidden_file_cannot_be_read(pen: Pen) -> None:
     hidden = (pen.home / "keys" / "key", pen.beside / "file")
-    seen = pen.with_rules(hidden=hidden).bash("cat ../home/keys/key || cat ../beside/file")
+    seen = pen.with_rules(hidden=hidden).bash("cat ../state/keys/key || cat ../beside/file")
     assert (seen.exit_code, seen.stdout.size) == (1, 0)
 
 
@@ -150,14 +150,14 @@ def test_a_folder_opened_inside_what_is_hidden_is_all_that_is_seen(pen: Pen) -> 
     report = pen.home / "logs" / "attempt"
     report.mkdir(parents=True)
     opened = pen.with_rules(writable=(pen.workspace, report))
-    seen = opened.bash("echo spent > ../home/logs/attempt/usage; cat ../home/keys/key; ls ../home")
+    seen = opened.bash("echo spent > ../state/logs/attempt/usage; cat ../state/keys/key; ls ../state")
     assert seen.stdout.size == 0
     assert (report / "usage").read_text() == "spent\n"
 
 
 def test_readable_does_not_uncover_what_is_hidden(pen: Pen) -> None:
     named = pen.with_rules(readable=(pen.root, pen.home / "keys", pen.home / "keys" / "key"))
-    assert named.bash("cat ../home/keys/key; ls ../home/keys").stdout.size == 0
+    assert named.bash("cat ../state/keys/key; ls ../state/keys").stdout.size == 0
 
 
 def test_paths_that_are_not_there_change_nothing(pen: Pen) -> None:
@@ -282,7 +282,7 @@ class TestBubblewrap:
 
     def test_a_value_cannot_smuggle_in_mounts(self, cell: Pen) -> None:
         smuggled = f"x\0--bind\0{cell.home}\0{cell.home}"
-        seen = cell.bash("cat ../home/keys/key", EVIL=smuggled)
+        seen = cell.bash("cat ../state/keys/key", EVIL=smuggled)
         assert (seen.ending, seen.stdout.size) == (Ending.NOT_STARTED, 0)
 
     def test_the_environment_does_not_steer_the_sandbox_itself(self, cell: Pen) -> None:

@@ -27,7 +27,7 @@ from pathlib import Path
 from signoff.domain.verdict import Isolation
 from signoff.process import *
 root = Path(sys.argv[2])
-ws, home, beside = root / "ws", root / "home", root / "beside"
+ws, home, beside = root / "ws", root / "state", root / "beside"
 answers = {}
 for support in probe_sandboxes():
     told = {"available": support.available, "detail": support.detail}
@@ -46,8 +46,8 @@ for isolation in (Isolation.BUBBLEWRAP, Isolation.LANDLOCK):
     told["works"] = bash("id -u; echo x > mine; cat ../beside/file; cat mine")
     told["outside"] = bash("echo lie > ../beside/file")
     told["vault"] = bash("echo lie > .git/config || mv .git x || rm -rf .git/config")
-    told["hidden"] = bash("cat ../home/key; ls ../home; cat ../beside/config")
-    told["report"] = bash("echo spent > ../home/report/usage")
+    told["hidden"] = bash("cat ../state/key; ls ../state; cat ../beside/config")
+    told["report"] = bash("echo spent > ../state/report/usage")
     told["harness"] = bash(f"kill -0 {os.getpid()} || cat /proc/{os.getpid()}/environ")
     told["environ"] = bash("cat /proc/[0-9]*/environ /proc/$PPID/environ | grep -ac outside")
     told["signal"] = bash("kill -9 $$")
@@ -76,9 +76,9 @@ def answers() -> Iterator[dict[str, Any]]:
 
 
 def _furnish(root: Path, uid: int) -> None:
-    for folder in ("ws/.git", "home/report", "beside"):
+    for folder in ("ws/.git", "state/report", "beside"):
         (root / folder).mkdir(parents=True)
-    for name in ("ws/.git/config", "home/key", "beside/file", "beside/config"):
+    for name in ("ws/.git/config", "state/key", "beside/file", "beside/config"):
         (root / name).write_text(f"{name}\n")
     if os.geteuid() == 0:
         for path in (root, *root.rglob("*")):

@@ -45,11 +45,6 @@ PYTHON: dict[str, tuple[str, str, tuple[str, ...]]] = {
         f"echo {ENDS_WELL} > sitecustomize.py",
         ("sitecustomize.py",),
     ),
-    "a start-up module of the user's": (
-        f"PYTHONPATH=. {UNITTEST}",
-        f"echo {ENDS_WELL} > usercustomize.py",
-        ("usercustomize.py",),
-    ),
     "a start-up module where the contract looks for modules": (
         f"PYTHONPATH=src:. {UNITTEST}",
         f"mkdir src; echo {ENDS_WELL} > src/sitecustomize.py",
@@ -83,10 +78,10 @@ PYTHON: dict[str, tuple[str, str, tuple[str, ...]]] = {
     ),
     "pytest.ini for another folder": (
         PYTEST,
-        "printf '[pytest]\\npython_files = nothing*\\n' > tests/pytest.ini",
+        "printf '[pytest]\\naddopts = --co\\n' > tests/pytest.ini",
         ("tests/pytest.ini",),
     ),
-    "tox.ini": (PYTEST, "printf '[pytest]\\naddopts = -k none\\n' > tox.ini", ("tox.ini#pytest",)),
+    "tox.ini": (PYTEST, "printf '[pytest]\\naddopts = --co\\n' > tox.ini", ("tox.ini#pytest",)),
     "setup.cfg": (
         PYTEST,
         "printf '[tool:pytest]\\naddopts = --co\\n' > setup.cfg",
@@ -94,7 +89,7 @@ PYTHON: dict[str, tuple[str, str, tuple[str, ...]]] = {
     ),
     "pytest's part of pyproject.toml": (
         PYTEST,
-        "sed -i 's/addopts.*/addopts = \"-q --deselect tests\"/' pyproject.toml",
+        "sed -i 's/addopts.*/addopts = \"-q --co\"/' pyproject.toml",
         ("pyproject.toml#tool.pytest",),
     ),
 }
@@ -126,7 +121,11 @@ OTHERS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "echo 'SHELL = /bin/true' > rules.mk",
         ("rules.mk",),
     ),
-    "a file of the target's name": ("make -s test", "touch test", ("test#in-place-of-target",)),
+    "a file of the target's name": (
+        "make -s test",
+        "touch prepared; touch -d tomorrow test",
+        ("test#in-place-of-target",),
+    ),
     "the npm script": (
         "npm test --silent",
         "sed -i 's/bash tests.check.sh/true/' package.json",
@@ -171,7 +170,7 @@ CASES = (
         Case(
             f"{what} does not steer the check",
             Refused(Reason.TAMPERED, files=named),
-            files={**FILES, "pyproject.toml": PYPROJECT},
+            files={**FILES, "pyproject.toml": PYPROJECT} if "pyproject" in what else FILES,
             contract=contract,
             agent=agent,
             fields="",
@@ -190,6 +189,16 @@ CASES = (
             tools=_tools(contract),
         )
         for what, (contract, agent, named) in OTHERS.items()
+    ),
+    Case(
+        "a start-up module of the user's does not steer the check",
+        Refused(Reason.TAMPERED, files=("usercustomize.py",)),
+        files=FILES,
+        contract=f"PYTHONPATH=. {UNITTEST}",
+        agent=f"echo {ENDS_WELL} > usercustomize.py",
+        fields="",
+        environ={"PATH": "/usr/bin:/bin"},  # a virtual environment has no packages of the user's
+        tools=("/usr/bin/python3",),
     ),
     Case(
         "planted byte code does not stand in for the product",

@@ -25,11 +25,14 @@ CHECK_ONLY = ("tests/check.sh",)
 CHANGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "is rewritten": (PASS, CHECK_ONLY),
     "is rewritten by an agent that did the work as well": (f"{PASS}; {WORK}", CHECK_ONLY),
-    "is weakened": ("sed -i 's/grep -qx works/grep -q w/' tests/check.sh; echo w > p", CHECK_ONLY),
+    "is weakened": (
+        "sed -i 's/grep -qx works/grep -q w/' tests/check.sh; echo w > product.txt",
+        CHECK_ONLY,
+    ),
     "is emptied": (": > tests/check.sh", CHECK_ONLY),
     "is deleted": ("rm tests/check.sh", CHECK_ONLY),
     "ends early": ("sed -i '1i exit 0' tests/check.sh", CHECK_ONLY),
-    "is made unreadable for its readers": ("printf '\\0' >> tests/check.sh", CHECK_ONLY),
+    "is longer by one byte": (f"echo >> tests/check.sh; {WORK}", CHECK_ONLY),
     "keeps its size and times": (KEEPS_SIZE_AND_TIMES, CHECK_ONLY),
     "is renamed away and back with other bytes": (
         f"mv tests/check.sh x; {PASS}; rm x",

@@ -142,6 +142,7 @@ CASES = (
         Accepted(attempts=1),
         prepare='mkdir "$HOME/.cache"',
         agent=f'mkdir "$HOME/.cache/agent" && date > "$HOME/.cache/agent/x" && {WORK}',
+        not_with_landlock=True,
     ),
     Case(
         "an agent may keep settings in a folder that the user opened to it",

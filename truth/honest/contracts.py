@@ -95,6 +95,7 @@ CASES = (
         Accepted(attempts=1),
         contract=IN_ONE_PROCESS,
         fields="",
+        not_with_landlock=True,
     ),
     Case("a contract may use a socket in a temporary folder", Accepted(1), contract=UNIX_SOCKET),
     Case(

@@ -10,6 +10,7 @@ COMMIT = "git add -A && git commit -qm work"
 COMMITTED = "git log --format=%s | grep -x work"
 # An agent in a sandbox may use git where the user said so.
 MAY_COMMIT = 'writable = [".git"]\n'
+MAY_CHANGE_THE_PLAN = 'writable = [".git", "PLAN.md"]\n'
 LIBRARY = (
     'git init -q "$LOOT/library" && cd "$LOOT/library" && echo lib > lib.txt && git add -A '
     "&& git commit -qm lib"
@@ -123,7 +124,7 @@ CASES = (
         Accepted(attempts=1),
         prepare=START,
         agent=f"{WORK}; git add product.txt; git stash -q && git stash pop -q || rm product.txt",
-        sandbox=MAY_COMMIT,
+        sandbox=MAY_CHANGE_THE_PLAN,
     ),
     Case(
         "an agent may merge a branch although git knows the plan, whose marks changed it",
@@ -131,7 +132,7 @@ CASES = (
         prepare=START,
         agent=f"git checkout -qb f; {WORK}; {COMMIT}; git checkout -q main; git merge -q f",
         afterwards=COMMITTED,
-        sandbox=MAY_COMMIT,
+        sandbox=MAY_CHANGE_THE_PLAN,
     ),
     Case(
         "a repository may have attributes and filters",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class CommandAgent:
 
     def _confinement(self, assignment: Assignment, argv: tuple[str, ...]) -> Confinement | None:
         """What the role's own command names may be read: whoever approved it named it."""
-        named = tuple(Path(word) for word in argv if word.startswith("/") and _exists(word))
+        named = tuple(path for word in argv if (path := _named(word, assignment.workspace)))
         home = self.environ.get("HOME")
         own = paths_of_client(argv[0], Path(home)) if home else ()
         return self.enclosure.for_agent(
@@ -113,9 +114,15 @@ def _command_line(role: Role, prompt: str) -> tuple[tuple[str, ...], bytes]:
     return tuple(word.replace(PROMPT_PLACE, safe) for word in words), b""
 
 
-def _exists(word: str) -> bool:
-    """A prompt in place of a word may be longer than any path."""
+def _named(word: str, workspace: Path) -> Path | None:
+    """What a word names outside the workspace; a relative one must be a file, or `..` would count.
+
+    Without following links on the way: those in the workspace are the agent's.
+    """
+    path = Path(os.path.normpath(workspace / word))
     try:
-        return "\n" not in word and Path(word).exists()
+        # A prompt in place of a word may be longer than any path.
+        there = "\n" not in word and (path.exists() if word.startswith("/") else path.is_file())
     except (OSError, ValueError):
-        return False
+        return None
+    return path if there and not path.is_relative_to(workspace) else None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from signoff.domain.digests import digest_of
 from signoff.domain.globs import literal
@@ -115,6 +116,12 @@ class Contract:
             return self.expectations
         return (Expectation(ExpectationKind.EXIT_CODE, 0), *self.expectations)
 
+    def essence(self) -> dict[str, Any]:
+        """What was said of it: an option that a later version adds changes no older contract."""
+        said = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
+        plain = {f.name: f.default for f in fields(self)}
+        return {name: value for name, value in said.items() if value != plain[name]}
+
     @property
     def judged_once(self) -> bool:
         """Whether a kept verdict stands for good, because judging again is wrong or meaningless."""
@@ -213,7 +220,8 @@ class Step:
     @cached_property
     def digest(self) -> str:
         """What makes it the same step across revisions: id, task and contract."""
-        return digest_of({"id": self.id, "task": self.task, "contract": self.contract})
+        contract = self.contract.essence() if self.contract else None
+        return digest_of({"id": self.id, "task": self.task, "contract": contract})
 
 
 @dataclass(frozen=True)
@@ -233,7 +241,8 @@ class Postcondition:
     @property
     def digest(self) -> str:
         """What makes it the same postcondition across revisions."""
-        return digest_of({"id": self.id, "text": self.text, "contract": self.contract})
+        contract = self.contract.essence() if self.contract else None
+        return digest_of({"id": self.id, "text": self.text, "contract": contract})
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ STATUS_OF = {
 }
 
 
+# What people may add to a run that somebody else drives.
+_FROM_OTHERS = frozenset({Kind.ESCALATION_ANSWERED, Kind.STEP_WAIVED, Kind.AUDITED})
+
+
 class Drive:
     """Drives one mission; the only writer of its run while it holds the fence."""
 
@@ -58,6 +62,7 @@ class Drive:
         # Verdicts are reused within a run only, so the fold is all the evidence there is to ask.
         self.court = replace(mission.judge, evidence=self.state)
         self._last_hash = GENESIS
+        self._at_work = False
         self._attempts = Attempts(self)
         self._sweep = FinalSweep(self)
         self._perform: dict[type, Callable[[Any], None]] = {
@@ -75,6 +80,7 @@ class Drive:
     def drive(self) -> Outcome | None:
         """Go on until the run is over; None when it waits for a person."""
         self.catch_up()
+        self._at_work = True
         edits = self._attempts.notice_edits() if self.state.outcome is None else []
         if edits:
             self.append(*edits)
@@ -91,12 +97,28 @@ class Drive:
                 return None
             self._perform[type(action)](action)
 
-    def catch_up(self) -> bool:
-        """Fold what others appended (answers, most of all); whether there was anything."""
+    def catch_up(self, ours: frozenset[str] = frozenset()) -> bool:
+        """Fold what others appended (answers, most of all); whether there was anything.
+
+        `ours` are the hashes of entries that this drive itself has just written.
+        """
         seq = self.state.seq
         for entry in self.mission.ledger.entries(self.mission.plan_id, after=seq):
+            if entry.hash not in ours:
+                self._refuse_foreign(entry)
             self._fold(entry, intact=entry.hash == entry.expected_hash())
         return self.state.seq != seq
+
+    def _refuse_foreign(self, entry: Entry) -> None:
+        """While we drive, nobody else writes a verdict or an acceptance through an honest door."""
+        if not self._at_work or entry.run != self.state.run or entry.kind in _FROM_OTHERS:
+            return
+        driver = self.mission.ledger.run_record(self.mission.run)
+        if driver is not None and driver.token == self.mission.fence.token:
+            raise LedgerBroken(
+                f"entry {entry.seq} (`{entry.kind}`) was written by somebody else",
+                facts={"first_bad": entry.seq},
+            )
 
     def _fold(self, entry: Entry, *, intact: bool) -> None:
         """Fold an entry that continues the chain; no other came through the ledger."""
@@ -124,7 +146,7 @@ class Drive:
             self._write(drafts, durable)
             raise
         if entries[0].seq != self.state.seq + 1:
-            self.catch_up()
+            self.catch_up(frozenset(entry.hash for entry in entries))
         else:
             for entry in entries:
                 self._fold(entry, intact=True)  # hashed in this process a moment ago

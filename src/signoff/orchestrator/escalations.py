@@ -50,6 +50,8 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
     tries = f"{record.attempts} attempt" + ("" if record.attempts == 1 else "s")
     said = f"step {step.id} ({step.title}) is {latest.result} after {tries}: {latest.message}"
     why = _WHY.get(cause, "").format(answer=record.answer)
+    if cause is Cause.TAMPERED and record.tamperings == 1:
+        why = ""  # the step allows no retry, so nothing had been put back
     return f"{said}{f'; {why}' if why else ''}", context
 
 

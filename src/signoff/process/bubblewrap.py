@@ -24,7 +24,14 @@ from pathlib import Path
 
 from signoff.domain.observation import Ending
 from signoff.process import birthmark
-from signoff.process.command import Command, Refusal, popen, refusal_of_folder, refusal_of_program
+from signoff.process.command import (
+    Command,
+    Refusal,
+    as_bytes,
+    popen,
+    refusal_of_folder,
+    refusal_of_program,
+)
 from signoff.process.confinement import Confinement, Unavailable, is_within
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.exitinfo import open_pidfd, remembers_exits, wait_status
@@ -130,7 +137,7 @@ class Cell:
         # Separated by NUL: one inside an argument would become arguments of its own.
         if any("\0" in argument for argument in arguments):
             raise Unavailable("embedded null byte in a path or the environment")
-        data = b"".join(os.fsencode(argument) + b"\0" for argument in arguments)
+        data = b"".join(as_bytes(argument) + b"\0" for argument in arguments)
         self._args_fd = self._keep(_memory_file("arguments", data))
         self._status_read, self._status_write = map(self._keep, os.pipe())
         self._gate_read, self._gate_write = map(self._keep, os.pipe())

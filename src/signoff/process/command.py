@@ -51,9 +51,9 @@ def popen(
 ) -> subprocess.Popen[bytes]:
     """A process in a session of its own, its output in pipes."""
     return subprocess.Popen(
-        argv,
+        [as_bytes(word) for word in argv],
         cwd=cwd,
-        env=dict(env),
+        env={as_bytes(name): as_bytes(value) for name, value in env.items()},
         stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -61,6 +61,11 @@ def popen(
         start_new_session=True,
         pass_fds=pass_fds,
     )
+
+
+def as_bytes(text: str) -> bytes:
+    """What a process is given: UTF-8, whatever the caller's locale is able to write."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def refusal_of(command: Command, error: OSError | ValueError) -> Refusal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from signoff.domain.digests import digest_bytes
@@ -23,7 +23,16 @@ from signoff.settings import (
 )
 from signoff.storage import Holder, hold
 from signoff.usecases.site import PlanPlace, Site
-from signoff.verification import Bench, Enclosure, HeldOutChecks, Judge, Obstacles, Pins, Rooms
+from signoff.verification import (
+    Bench,
+    Enclosure,
+    HeldOutChecks,
+    Judge,
+    NoEvidence,
+    Obstacles,
+    Pins,
+    Rooms,
+)
 from signoff.workspace import CleanRoom, IgnoreFile, IgnoreRules, Workspace
 
 
@@ -70,12 +79,14 @@ def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
     """What confines the processes of a run on this machine, as the user chose it."""
     chosen = site.settings.sandbox
     user = Path(site.environ.get("HOME", "/"))
-    git = place.workspace / ".git"
+    cache = user / ".cache"
+    with suppress(OSError):
+        cache.mkdir(mode=0o700, exist_ok=True)  # shown empty in a sandbox, so it must be there
     return Enclosure(
         isolation=_working_isolation(site),
         hidden=(site.home.path, user_file(site.environ)),
-        untouchable=(place.vault.path, place.path, git),
-        scratch=(user / ".cache",),
+        untouchable=(place.vault.path, place.path, place.workspace / ".git"),
+        scratch=(cache,),
         search_path=search_path,
         readable=_paths(chosen.readable, user, place.workspace),
         writable=_paths(chosen.writable, user, place.workspace),
@@ -93,6 +104,8 @@ _WANTED = {
 
 def _working_isolation(site: Site) -> Isolation:
     chosen = best_isolation(wanted_isolation(site.settings))
+    if chosen is Isolation.NONE:
+        return chosen
     missing = [s for s in probe_sandboxes() if s.isolation is chosen and not s.available]
     if missing:
         raise SandboxMissing(f"`{chosen}` is chosen and does not work here: {missing[0].detail}")
@@ -132,7 +145,7 @@ def open_judge(
         workspace,
         place.workspace,
         pins,
-        site.ledger,
+        NoEvidence(),
         bench,
         rooms=Rooms(
             place.workspace,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from signoff.verification.guards import Guards
     from signoff.verification.handoff import changed_handoffs, handoff_files
     from signoff.verification.heldout import HeldOutChecks
-    from signoff.verification.judge import Case, Evidence, Judge, output_tail
+    from signoff.verification.judge import Case, Evidence, Judge, NoEvidence, output_tail
     from signoff.verification.obstacles import Obstacles
     from signoff.verification.pins import Pins, fingerprint, protected_files
     from signoff.verification.protection import Guard, Tampering, find_tampering
@@ -34,6 +34,7 @@ __all__ = [
     "HeldOutChecks",
     "Judge",
     "Moment",
+    "NoEvidence",
     "Obstacles",
     "Pins",
     "Rooms",
@@ -62,6 +63,7 @@ _MODULE_OF = {
     "HeldOutChecks": "heldout",
     "Judge": "judge",
     "Moment": "suspects",
+    "NoEvidence": "judge",
     "Obstacles": "obstacles",
     "Pins": "pins",
     "Rooms": "rooms",

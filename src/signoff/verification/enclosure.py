@@ -86,9 +86,11 @@ class Enclosure:
         if self.of_agents is Isolation.NONE:
             return None
         opened = set(self.writable)
+        # What lies in the workspace is writable with it; a mount of its own could not be replaced.
+        outside = (path for path in self.writable if not path.is_relative_to(workspace))
         return Confinement(
             isolation=self.isolation,
-            writable=(workspace, *self.writable, *writable),
+            writable=(workspace, *outside, *writable),
             readonly=tuple(path for path in self.untouchable if path not in opened),
             readable=(*self._tool_folders(), *self.readable, *readable),
             hidden=self.hidden,

@@ -39,6 +39,14 @@ class Evidence(Protocol):
         """The newest trustworthy verdict with this evidence key."""
 
 
+class NoEvidence:
+    """Nothing was judged before: what an audit wants, and a run that has just begun."""
+
+    def find_verdict(self, key: str) -> None:
+        """There is none."""
+        del key
+
+
 @dataclass(frozen=True)
 class Case:
     """One contract to judge, and what must not have changed."""

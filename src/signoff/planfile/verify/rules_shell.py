@@ -183,17 +183,19 @@ def condition_skips_check(view: View) -> Iterator[Finding]:
 
 
 def writes_what_it_checks(view: View) -> Iterator[Finding]:
-    """The contract makes what it then looks at."""
+    """The contract makes what it then looks at; a warning where the plan declares the file."""
     for subject in view.subjects:
         facts = subject.facts
+        declared = subject.contract.writes if subject.contract else ()
         for write in facts.writes:
             if not write.made_up:
                 continue
             seen = [r for r in facts.reads if r.order > write.order and _covers(write.path, r.path)]
             if seen:
+                known = matches_any(declared, write.path)
                 yield view.finding(
                     "writes-what-it-checks",
-                    Severity.ERROR,
+                    Severity.WARNING if known else Severity.ERROR,
                     subject.line + write.line,
                     f"the {subject.kind} writes `{write.path}` (`{write.how}`) and then checks it",
                     "let the step make the file; the contract only looks",
