@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev-installed
 WORKERS ?= auto
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test fast-test lint types imports docs check bench soak pins clean help
+.PHONY: demo test truth fast-test lint types imports docs check bench soak pins clean help
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -21,6 +21,9 @@ test: $(DEV_STAMP) ## Everything: SQLite and a real PostgreSQL, in parallel, wit
 	rm -f .coverage .coverage.*
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov=signoff --cov-branch --cov-report=
 	$(BIN)/python -m coverage report --include='src/signoff/gate/*,src/signoff/planfile/*,src/signoff/verification/*' --fail-under=95
+
+truth: $(DEV_STAMP) ## Both corpora in every sandbox that works here: liars refused, honest work signed off
+	$(BIN)/python truth/run.py --isolation all
 
 fast-test: $(DEV_STAMP) ## The same without coverage
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
@@ -43,8 +46,8 @@ check: lint types imports docs ## Everything that is not a test
 bench: $(DEV_STAMP) ## Speed as ratios to a floor measured in the same run
 	$(BIN)/python bench/bench.py
 
-soak: $(DEV_STAMP) ## Thousands of kills; takes hours
-	$(BIN)/python -m pytest tests/crash -q -n $(WORKERS) --soak
+soak: $(DEV_STAMP) ## Thousands of kills and hostile contracts; takes hours
+	$(BIN)/python -m pytest tests/crash tests/process/test_hostile_contracts.py -q -n $(WORKERS) --soak
 
 pins: $(DEV_STAMP) ## Write the constraint files again
 	$(BIN)/python scripts/pins.py

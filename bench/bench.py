@@ -13,6 +13,7 @@ from pathlib import Path
 from lines import Line, heading
 from measure_cleanroom import clean_room
 from measure_content import appends, snapshots
+from measure_judging import judging
 from measure_plans import memory, parsing
 from measure_runs import resume, start_up, steps
 from sizes import QUICK, Sizes
@@ -25,6 +26,7 @@ PARTS: dict[str, Callable[[Path, Sizes], Iterator[Line]]] = {
     "resume": resume,
     "snapshots": snapshots,
     "clean-room": clean_room,
+    "judging": judging,
     "memory": memory,
     "appends": appends,
 }

@@ -60,6 +60,9 @@ class Scene:
         for number in range(SMALL_WORKSPACE_FILES):
             (self.workspace / "src" / f"part-{number}.txt").write_text(f"{number}\n" * 20)
         (self.workspace / "PLAN.md").write_text(plan_text(steps, contract))
+        # The floor is bare spawns, so the run has no sandbox; what one costs is `judging`.
+        self._config = folder / "config.toml"
+        self._config.write_text('[sandbox]\nisolation = "none"\n')
 
     @property
     def env(self) -> dict[str, str]:
@@ -71,6 +74,7 @@ class Scene:
         package = Path(str(signoff.__file__)).resolve().parents[1]
         ours = {
             "SIGNOFF_HOME": str(self.home),
+            "SIGNOFF_CONFIG": str(self._config),
             "PYTHONPATH": str(package),
             "PYTHONPYCACHEPREFIX": str(self._bytecode),
         }

@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from signoff.process import probe_sandboxes
+
 BENCH = Path(__file__).parents[2] / "bench" / "bench.py"
 
+SANDBOXES = [str(s.isolation) for s in probe_sandboxes() if s.available]
+WAYS = (*SANDBOXES, *(("a clean room",) if "bubblewrap" in SANDBOXES else ()))
 CLAIMS = (
     "step, idle agent",
     "step, working agent",
@@ -26,6 +30,7 @@ CLAIMS = (
     "clean room of 100 files, unchanged",
     "clean room of 100 files, one file changed",
     "clean room of 100 files, asked what moved",
+    *(f"judging with {way}, 100 files" for way in WAYS),
     "peak memory: planning",
     "peak memory: 2 MB of output",
     "durable append",

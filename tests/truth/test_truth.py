@@ -146,3 +146,15 @@ def test_an_unknown_group_is_an_error() -> None:
     done = _run("--only", "no such group")
     assert done.returncode == 1
     assert "no group or case is called 'no such group'" in done.stderr
+
+
+def test_what_only_isolation_catches_is_listed_in_the_threat_model() -> None:
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "threat-model.md"
+    told = {line[2:] for line in page.read_text().splitlines() if line.startswith("- ")}
+    needing = {
+        filed.case.name
+        for filed in load()
+        if filed.corpus is Corpus.ADVERSARY
+        and (filed.case.needs_isolation or filed.case.needs_bubblewrap)
+    }
+    assert needing <= told, sorted(needing - told)

@@ -1,0 +1,92 @@
+"""What a sandbox and a clean room cost per judging, against the same contract without either."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lines import Line, Unit, compared
+from sizes import Sizes
+
+from signoff.domain.plan import Contract
+from signoff.domain.verdict import Isolation, Phase
+from signoff.process import STANDARD_PATH, probe_sandboxes
+from signoff.verification import (
+    Bench,
+    Case,
+    Enclosure,
+    HeldOutChecks,
+    Judge,
+    NoEvidence,
+    Obstacles,
+    Pins,
+    Rooms,
+)
+from signoff.workspace import CleanRoom, Workspace
+
+FILES_PER_FOLDER = 100
+JUDGINGS = 5
+
+
+def judging(folder: Path, sizes: Sizes) -> Iterator[Line]:
+    """One contract that looks at one file, judged in each way this machine offers."""
+    for count in sizes.room_files:
+        root = folder / f"work-{count}"
+        _fill(root, count)
+        judges = dict(_judges(folder / f"home-{count}", root))
+        plain = judges.pop("none")
+        _seconds(plain)
+        floor = [_seconds(plain) * 1000 for _ in range(JUDGINGS)]
+        for what, judge in judges.items():
+            _seconds(judge)
+            taken = [_seconds(judge) * 1000 for _ in range(JUDGINGS)]
+            name = f"judging with {what}, {count:,} files"
+            yield compared(name, Unit.MILLISECONDS, taken, [statistics.median(floor)] * JUDGINGS)
+
+
+def _judges(home: Path, root: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    available = [s.isolation for s in probe_sandboxes() if s.available]
+    for isolation in (Isolation.NONE, *available):
+        yield str(isolation), _judge(home / isolation, root, isolation, room=False)
+    if Isolation.BUBBLEWRAP in available:
+        yield "a clean room", _judge(home / "room", root, Isolation.BUBBLEWRAP, room=True)
+
+
+def _judge(home: Path, root: Path, isolation: Isolation, *, room: bool) -> Callable[[], None]:
+    workspace = Workspace(root, home / "store")
+    enclosure = Enclosure(isolation, search_path=STANDARD_PATH)
+    pins = Pins("", "", {}, "", STANDARD_PATH, str(root), {}, "", {}, {})
+    judge = Judge(
+        workspace,
+        root,
+        pins,
+        NoEvidence(),
+        Bench(STANDARD_PATH, os.environ, enclosure=enclosure),
+        Rooms(root, CleanRoom(workspace, home / "rooms") if room else None),
+        Obstacles(pins, root, enclosure, HeldOutChecks(home / "heldout")),
+    )
+    case = Case("1", Contract("test -s part-0/file-0.txt"), Phase.AUDIT)
+
+    def once() -> None:
+        verdict = judge.judge(case)
+        if not verdict.kept:
+            raise SystemExit(f"a judging for the benchmark was not kept: {verdict.message}")
+
+    return once
+
+
+def _seconds(judge: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    judge()
+    return time.perf_counter() - began
+
+
+def _fill(root: Path, count: int) -> None:
+    for number in range(count):
+        place = root / f"part-{number // FILES_PER_FOLDER}"
+        if number % FILES_PER_FOLDER == 0:
+            place.mkdir(parents=True)
+        (place / f"file-{number}.txt").write_text(f"{number}\n")
