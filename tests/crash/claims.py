@@ -97,7 +97,7 @@ def _attempt(entry: dict[str, Any]) -> str:
 def assert_usage_is_counted_once(scene: Scene, report: dict[str, Any]) -> None:
     """The budget knows every report that an agent managed to write, once."""
     reports = 0
-    for path in (scene.home / "logs" / "attempts").glob("*.json"):
+    for path in (scene.home / "logs" / "attempts").rglob("*.usage"):
         with suppress(ValueError):
             reports += json.loads(path.read_text())["tokens"] == TOKENS_EACH
     assert report["status"] == "done"

@@ -41,5 +41,5 @@ def test_usage_of_an_agent_killed_at_work_is_counted_once(make_scene: MakeScene)
 
 def _reports(scene: Scene) -> int:
     """Usage files with a whole report in them."""
-    paths = (scene.home / "logs" / "attempts").glob("*.json")
+    paths = (scene.home / "logs" / "attempts").rglob("*.usage")
     return sum(path.read_text().endswith("}\n") for path in paths)

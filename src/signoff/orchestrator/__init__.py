@@ -1,14 +1,19 @@
 """The durable drive of a run; the only room that knows the engine.
 
-The engine itself is imported from `signoff.orchestrator.engine`, and only by who starts a run:
-loading it takes longer than most commands.
+The engine itself is imported from `signoff.orchestrator.engine`, and only by who starts a run.
+Names are loaded when they are first asked for: `log` and `status` show events and watch the pins,
+and loading the drive with everything that it judges by takes longer than they do.
 """
 
-from signoff.orchestrator.drive import Drive
-from signoff.orchestrator.events import Appended, Doing, Event, Output, Reporter
-from signoff.orchestrator.mission import Mission
-from signoff.orchestrator.projection import PlanFileProjection
-from signoff.orchestrator.watch import PinWatch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from signoff.orchestrator.drive import Drive
+    from signoff.orchestrator.events import Appended, Doing, Event, Output, Reporter
+    from signoff.orchestrator.mission import Mission
+    from signoff.orchestrator.projection import PlanFileProjection
+    from signoff.orchestrator.watch import PinWatch
 
 __all__ = [
     "Appended",
@@ -21,3 +26,23 @@ __all__ = [
     "PlanFileProjection",
     "Reporter",
 ]
+
+_MODULE_OF = {
+    "Appended": "events",
+    "Doing": "events",
+    "Drive": "drive",
+    "Event": "events",
+    "Mission": "mission",
+    "Output": "events",
+    "PinWatch": "watch",
+    "PlanFileProjection": "projection",
+    "Reporter": "events",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = found
+    return found

@@ -18,6 +18,7 @@ from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.verify import require_valid
 from signoff.usecases.workbench import enclosure_of, held_out_checks, open_workspace
 from signoff.verification import (
+    Ignored,
     Pins,
     handoff_files,
     is_counted,
@@ -63,8 +64,12 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
         return workspace.read(content.digest, path)
 
     contracts = {s.id: s.contract for s in parsed.plan.subjects if s.contract is not None}
-    steering = {i: steering_of(contract, manifest, read) for i, contract in contracts.items()}
     search_path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
+    ignored = Ignored(place.workspace, workspace.byproducts)
+    steering = {
+        i: steering_of(contract, manifest, read, ignored, search_path)
+        for i, contract in contracts.items()
+    }
     checks = held_out_checks(site)
     pins = Pins(
         plan_digest=parsed.plan.plan_digest,
@@ -75,7 +80,7 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
         workspace=str(place.workspace),
         ignore_rules=rules.to_data(),
         snapshot=content.digest,
-        protected=protected_files(parsed.plan, manifest),
+        protected=protected_files(parsed.plan, manifest, ignored),
         steering={subject: found for subject, found in steering.items() if found},
         tools={
             name: tool

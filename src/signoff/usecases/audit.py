@@ -27,7 +27,7 @@ from signoff.usecases.workbench import (
     taken,
     workspace_lock,
 )
-from signoff.verification import Bench, Case, Guards, Judge, Pins
+from signoff.verification import Bench, Case, Guards, Judge, Pins, written_by_contracts
 
 
 class Finding(StrEnum):
@@ -139,7 +139,8 @@ def _audit(
     )
     redactor = redactor_of(site, plan, settings_from_pin(pins.settings))
     judge = open_judge(site, place, pins, workspace, bench, redactor)
-    lines = _lines(state, judge, Guards(pins, workspace), tell)
+    guards = Guards(pins, workspace, written_by_contracts(plan))
+    lines = _lines(state, judge, guards, tell)
     content = workspace.snapshot().digest
     at, on = _sign_off(history, state)
     edited = pin_watch(place, pins).edited()

@@ -48,7 +48,15 @@ from signoff.usecases.workbench import (
     taken,
     workspace_lock,
 )
-from signoff.verification import Bench, Enclosure, Guards, Pins, protected_files
+from signoff.verification import (
+    Bench,
+    Enclosure,
+    Guards,
+    Ignored,
+    Pins,
+    protected_files,
+    written_by_contracts,
+)
 
 
 class Engine(Protocol):
@@ -173,7 +181,8 @@ def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pin
     if not pins.protected:
         return
     workspace = open_pinned_workspace(site, place, pins, plan)
-    now = protected_files(plan, workspace.manifest(workspace.snapshot().digest))
+    manifest = workspace.manifest(workspace.snapshot().digest)
+    now = protected_files(plan, manifest, Ignored(place.workspace, workspace.byproducts))
     paths = sorted(now.keys() | pins.protected.keys())
     changed = [path for path in paths if now.get(path) != pins.protected.get(path)]
     if changed:
@@ -280,12 +289,12 @@ def _mission(
         pins=pins,
         settings=settings,
         root=place.workspace,
-        exchange=site.home.logs / "attempts",
+        exchange=site.home.logs / "attempts" / run,  # no agent sees the reports of another run
         ledger=site.ledger,
         fence=fence,
         workspace=workspace,
         judge=open_judge(site, place, pins, workspace, bench, redactor),
-        guards=Guards(pins, workspace),
+        guards=Guards(pins, workspace, written_by_contracts(plan)),
         agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), enclosure),
         agent_isolation=enclosure.of_agents,
         redactor=redactor,

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from signoff.verification.guards import Guards
     from signoff.verification.handoff import changed_handoffs, handoff_files
     from signoff.verification.heldout import HeldOutChecks
+    from signoff.verification.ignored import Ignored
     from signoff.verification.judge import Case, Evidence, Judge, NoEvidence, output_tail
     from signoff.verification.obstacles import Obstacles
-    from signoff.verification.pins import Pins, fingerprint, protected_files
+    from signoff.verification.pins import (
+        Pins,
+        fingerprint,
+        protected_files,
+        written_by_contracts,
+    )
     from signoff.verification.protection import Guard, Tampering, find_tampering
     from signoff.verification.rooms import Rooms
     from signoff.verification.steering import steering_of
@@ -32,6 +38,7 @@ __all__ = [
     "Guard",
     "Guards",
     "HeldOutChecks",
+    "Ignored",
     "Judge",
     "Moment",
     "NoEvidence",
@@ -50,6 +57,7 @@ __all__ = [
     "protected_files",
     "steering_of",
     "tools_of",
+    "written_by_contracts",
 ]
 
 _MODULE_OF = {
@@ -61,6 +69,7 @@ _MODULE_OF = {
     "Guard": "protection",
     "Guards": "guards",
     "HeldOutChecks": "heldout",
+    "Ignored": "ignored",
     "Judge": "judge",
     "Moment": "suspects",
     "NoEvidence": "judge",
@@ -79,6 +88,7 @@ _MODULE_OF = {
     "protected_files": "pins",
     "steering_of": "steering",
     "tools_of": "tools",
+    "written_by_contracts": "pins",
 }
 
 

@@ -21,6 +21,7 @@ class Guards:
 
     pins: Pins
     workspace: Workspace
+    writes: tuple[str, ...] = ()  # what contracts of the plan write themselves
 
     def of(self, subject: Step | Postcondition, produced: Produced) -> Guard:
         """What must not have changed when this subject's contract is judged."""
@@ -37,6 +38,9 @@ class Guards:
             pinned=self.pins.protected,
             produced=_merged(produced, without=step.id),
             steering=self._approved_steering(step, contract),
+            # Of a list's items only the content of that time is known, not what lay beside it.
+            sees_ignored=step.parent is None,
+            writes=self.writes,
         )
 
     def of_postcondition(

@@ -20,6 +20,7 @@ from signoff.verification.denominator import count, judge_counts
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
+from signoff.verification.ignored import Ignored
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, find_tampering
@@ -188,12 +189,17 @@ class Judge:
         if not (guard.protects or guard.produced or guard.steering is not None):
             return ()
         manifest = self.workspace.manifest(content.digest)
+        ignored = Ignored(self.root, self.workspace.byproducts)
         now: Mapping[str, str] = {}
         if guard.steering is not None:
             now = steering_of(
-                case.contract, manifest, lambda p: self.workspace.read(content.digest, p)
+                case.contract,
+                manifest,
+                lambda p: self.workspace.read(content.digest, p),
+                ignored if guard.sees_ignored else None,
+                self.pins.search_path,
             )
-        return find_tampering(guard, manifest, now)
+        return find_tampering(guard, manifest, now, ignored)
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
         """What the same run said of the same key; audit always judges afresh."""

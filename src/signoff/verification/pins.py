@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from signoff.domain.digests import canonical_json, digest_of
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileState, Manifest
+from signoff.verification.ignored import Ignored
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,29 @@ def fingerprint(state: FileState) -> str:
     return f"{state.kind}{'+x' if state.executable else ''}:{state.sha256}"
 
 
-def protected_files(plan: Plan, manifest: Manifest) -> dict[str, str]:
+def protected_files(
+    plan: Plan, manifest: Manifest, ignored: Ignored | None = None
+) -> dict[str, str]:
     """Every file that some step protects, as it is on the approved content."""
     globs = sorted({glob for step in plan.steps for glob in step.protects})
+    return protected_by(globs, manifest, ignored, written_by_contracts(plan))
+
+
+def protected_by(
+    globs: Collection[str],
+    manifest: Manifest,
+    ignored: Ignored | None,
+    writes: Collection[str] = (),
+) -> dict[str, str]:
+    """The files under the globs; ignored ones too, unless a contract writes them itself."""
     if not globs:
         return {}
-    return {p: fingerprint(s) for p, s in manifest.items() if matches_any(globs, p)}
+    found = {p: fingerprint(s) for p, s in manifest.items() if matches_any(globs, p)}
+    beside = ignored.matching(globs) if ignored is not None else {}
+    return found | {p: fingerprint(s) for p, s in beside.items() if not matches_any(writes, p)}
+
+
+def written_by_contracts(plan: Plan) -> tuple[str, ...]:
+    """What the contracts of a plan say they write themselves."""
+    contracts = (subject.contract for subject in plan.subjects)
+    return tuple(sorted({glob for c in contracts if c is not None for glob in c.writes}))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Manifest
-from signoff.verification.pins import fingerprint
+from signoff.verification.ignored import Ignored
+from signoff.verification.pins import fingerprint, protected_by
+from signoff.verification.steering import INSTALLED
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Guard:
     pinned: Mapping[str, str] | None = None  # approved fingerprints of protected files
     produced: Mapping[str, str] | None = None  # fingerprints of files that accepted steps produced
     steering: Mapping[str, str] | None = None  # what steers the contract's runner, as approved
+    sees_ignored: bool = True  # whether ignored files were looked at for `steering`
+    writes: tuple[str, ...] = ()  # what contracts of the plan write themselves
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,13 @@ class Tampering:
 
 
 def find_tampering(
-    guard: Guard, manifest: Manifest, steering_now: Mapping[str, str]
+    guard: Guard,
+    manifest: Manifest,
+    steering_now: Mapping[str, str],
+    ignored: Ignored | None = None,
 ) -> tuple[Tampering, ...]:
     """Every protected thing that is not as pinned, unless the step says it may change."""
-    files = [*_protected_changes(guard, manifest), *_produced_changes(guard, manifest)]
+    files = [*_protected_changes(guard, manifest, ignored), *_produced_changes(guard, manifest)]
     steering = _steering_changes(guard, steering_now)
     allowed = guard.may_change
     # Only steering names a part of a file by `#`: elsewhere it belongs to the file's own name.
@@ -43,13 +50,15 @@ def find_tampering(
     )
 
 
-def _protected_changes(guard: Guard, manifest: Manifest) -> list[Tampering]:
+def _protected_changes(
+    guard: Guard, manifest: Manifest, ignored: Ignored | None
+) -> list[Tampering]:
     if not guard.protects:
         return []
     # An accepted step that was allowed to change a protected file left the version that counts.
     approved = {**(guard.pinned or {}), **(guard.produced or {})}
     expected = {p: f for p, f in approved.items() if matches_any(guard.protects, p)}
-    actual = {p: fingerprint(s) for p, s in manifest.items() if matches_any(guard.protects, p)}
+    actual = protected_by(guard.protects, manifest, ignored, guard.writes)
     return [
         Tampering(path, f"protected file {_difference(expected, actual, path)}")
         for path in sorted(expected.keys() | actual.keys())
@@ -74,7 +83,9 @@ def _steering_changes(guard: Guard, now: Mapping[str, str]) -> list[Tampering]:
     return [
         Tampering(name, f"what steers the check {_difference(guard.steering, now, name)}")
         for name in sorted(guard.steering.keys() | now.keys())
-        if guard.steering.get(name) != now.get(name) and file_of(name) not in produced
+        if guard.steering.get(name) != now.get(name)
+        and file_of(name) not in produced
+        and not (name not in guard.steering and now[name].startswith(INSTALLED))
     ]
 
 

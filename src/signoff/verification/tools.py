@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from signoff.domain.plan import Contract
 from signoff.planfile.verify import analyse
 from signoff.planfile.verify.builtins import BUILTINS
 from signoff.process import find_tool
+from signoff.verification.ignored import digest_on_disk
 from signoff.verification.steering.launchers import is_plain
 
 Tools = Mapping[str, Mapping[str, Any]]  # name → {"path": …, "sha256": …}, or {"path": None}
@@ -58,24 +58,6 @@ def _seen(name: str, search_path: str, workspace: Path) -> dict[str, Any]:
         return {"path": str(path), "by_product": True}
     try:
         real = path.resolve()
-        state = real.stat()
-        signature = (
-            state.st_dev,
-            state.st_ino,
-            state.st_size,
-            state.st_mtime_ns,
-            state.st_ctime_ns,
-        )
-        return {"path": str(path), "sha256": _sha256(real, signature)}
+        return {"path": str(path), "sha256": digest_on_disk(real, real.stat())}
     except OSError as error:
         return {"path": str(path), "sha256": f"unreadable: {error.strerror}"}
-
-
-@lru_cache(maxsize=4096)
-def _sha256(path: Path, signature: tuple[int, ...]) -> str:
-    """Read once per process and version of the file: a compiler can be large."""
-    del signature
-    import hashlib  # noqa: PLC0415 - only here, and a small saving for `status`
-
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

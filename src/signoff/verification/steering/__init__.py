@@ -7,14 +7,16 @@ from collections.abc import Callable
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Manifest
 from signoff.planfile.verify import analyse
+from signoff.verification.ignored import Ignored
 from signoff.verification.steering.content import Content, inside
 from signoff.verification.steering.launchers import invocations_of
+from signoff.verification.steering.rule_node import pin_in_front
 from signoff.verification.steering.rule_python import steer_python_path
 from signoff.verification.steering.rule_scripts import execute, steer_executed
 from signoff.verification.steering.rules import RULES, Pin
-from signoff.verification.steering.trail import Invocation, ShellText, Trail
+from signoff.verification.steering.trail import INSTALLED, Invocation, ShellText, Trail
 
-__all__ = ["steering_of"]
+__all__ = ["INSTALLED", "steering_of"]
 
 MOST_LOOKED_AT = 400
 _PINS_BY_TOOL: dict[str, list[Pin]] = {
@@ -24,7 +26,11 @@ _PINS_BY_TOOL: dict[str, list[Pin]] = {
 
 
 def steering_of(
-    contract: Contract, manifest: Manifest, read: Callable[[str], bytes]
+    contract: Contract,
+    manifest: Manifest,
+    read: Callable[[str], bytes],
+    ignored: Ignored | None = None,
+    search_path: str = "",
 ) -> dict[str, str]:
     """Name → digest of everything in the content that steers the contract's command.
 
@@ -33,7 +39,7 @@ def steering_of(
     see through (`eval "$X"`, `$TOOL`, a program that starts others) adds nothing: `verify` says
     "cannot tell" about it, and `**protects:**` is the way to name it.
     """
-    trail = Trail(Content(manifest, read))
+    trail = Trail(Content(manifest, read, ignored))
     trail.follow(ShellText(contract.command, ""))
     seen: set[ShellText | Invocation] = set()
     while trail.ahead and len(seen) < MOST_LOOKED_AT:
@@ -41,6 +47,7 @@ def steering_of(
         if what not in seen:
             seen.add(what)
             _look_at(what, trail)
+    pin_in_front(trail, search_path)
     return dict(sorted(trail.pinned.items()))
 
 
@@ -57,7 +64,9 @@ def _look_at(what: ShellText | Invocation, trail: Trail) -> None:
         if path is not None:
             for found in trail.content.matching(path):
                 execute(found, what.folder, trail)
+    trail.note_called(*(call.name for call in facts.calls))
     for call in invocations_of(facts, what.folder):
         if call.tool not in facts.functions:
             trail.follow(call)
+            trail.note_called(call.path or call.tool)
     steer_python_path(what.text, what.folder, trail)

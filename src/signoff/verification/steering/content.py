@@ -9,32 +9,43 @@ from functools import cached_property
 
 from signoff.domain.globs import has_wildcard, matches
 from signoff.domain.snapshot import FileKind, FileState, Manifest
+from signoff.verification.ignored import LARGEST_READ_BYTES, Ignored
 
-LARGEST_READ_BYTES = 2_000_000
 _MOST_LINKS = 40
 _END = "\0"
 
 
 class Content:
-    """A manifest with the questions that rules ask of it; an index is built only when needed."""
+    """A manifest with the questions that rules ask of it; an index is built only when needed.
 
-    def __init__(self, manifest: Manifest, read: Callable[[str], bytes]):
+    Ignored files are seen where a rule asks for a path or a name: a runner obeys them as well.
+    """
+
+    def __init__(
+        self, manifest: Manifest, read: Callable[[str], bytes], ignored: Ignored | None = None
+    ):
         self.manifest = manifest
-        self._read = read
+        self._read_source = read
+        self._ignored = ignored
         self._found: dict[str, list[str]] = {}
 
     def state(self, path: str) -> FileState | None:
         """What lies at a path."""
-        return self.manifest.get(path)
+        found = self.manifest.get(path)
+        return found if found is not None or self._ignored is None else self._ignored.state(path)
+
+    def is_source(self, path: str) -> bool:
+        """Whether the path belongs to the snapshot."""
+        return path in self.manifest
 
     def has(self, path: str) -> bool:
         """Whether a file, link or other entry lies at the path."""
-        state = self.manifest.get(path)
+        state = self.state(path)
         return state is not None and state.kind is not FileKind.DIRECTORY
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a regular file of reasonable size."""
-        state = self.manifest.get(path)
+        state = self.state(path)
         if state is None or state.kind is not FileKind.FILE or state.size > LARGEST_READ_BYTES:
             return None
         return self._read(path)
@@ -49,7 +60,7 @@ class Content:
         ahead = path.split("/")
         while ahead:
             here = posixpath.join(done, ahead.pop(0))
-            state = self.manifest.get(here)
+            state = self.state(here)
             if state is None or state.kind is not FileKind.LINK:
                 done = here
                 continue
@@ -65,12 +76,19 @@ class Content:
         text = self._read(link).decode("utf-8", "surrogateescape")
         return None if text.startswith("/") else inside(posixpath.dirname(link), text)
 
+    def _read(self, path: str) -> bytes:
+        if self._ignored is None or path in self.manifest:
+            return self._read_source(path)
+        return self._ignored.read(path)
+
     def in_folder(self, folder: str, pattern: str) -> list[str]:
         """The paths directly in a folder whose name matches."""
         if not has_wildcard(pattern):
             path = posixpath.join(folder, pattern)
             return [path] if self.has(path) else []
-        return [p for p in self.anywhere(pattern) if posixpath.dirname(p) == folder]
+        found = [p for p in self.anywhere(pattern) if posixpath.dirname(p) == folder]
+        listed = self._ignored.in_folder(folder) if self._ignored is not None else ()
+        return [*found, *(p for p in listed if fnmatchcase(posixpath.basename(p), pattern))]
 
     def anywhere(self, pattern: str) -> list[str]:
         """The paths in any folder whose name matches; a pattern has at most one `*`."""
@@ -82,11 +100,17 @@ class Content:
         before, star, after = pattern.partition("*")
         needle = f"/{before}" if star and before else f"{before}{after}{_END}"
         found = self._containing(needle if star else f"/{needle}")
+        found += self._ignored.named(pattern) if self._ignored is not None else ()
         return [p for p in found if fnmatchcase(posixpath.basename(p), pattern) and self.has(p)]
 
     def below(self, start: str) -> list[str]:
         """The paths that begin with this text."""
         return self._containing(f"{_END}/{start}")
+
+    def ignored_folders(self, folder: str, pattern: str) -> list[str]:
+        """The ignored folders directly in a folder whose name matches."""
+        found = self._ignored.folders_in(folder) if self._ignored is not None else ()
+        return [path for path in found if fnmatchcase(posixpath.basename(path), pattern)]
 
     def matching(self, pattern: str) -> list[str]:
         """The paths that a shell pattern stands for."""

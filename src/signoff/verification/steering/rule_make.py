@@ -118,7 +118,8 @@ def _pin_included(makefile: Makefile, request: _Request, trail: Trail) -> list[s
         name = waiting.pop(0)
         pattern = inside(request.folder, name) if is_plain(name) else None
         for path in trail.content.matching(pattern) if pattern else ():
-            if path in found:
+            # Lists of dependencies that the compiler writes are the build's own business.
+            if path in found or (path.endswith(".d") and not trail.content.is_source(path)):
                 continue
             found[path] = None
             data = trail.content.read(trail.pin(path))

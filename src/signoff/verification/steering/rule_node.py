@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import posixpath
 
-from signoff.verification.steering.content import inside
+from signoff.process import find_tool
+from signoff.verification.steering.content import inside, upwards
 from signoff.verification.steering.sections import Section, lookup
 from signoff.verification.steering.trail import Invocation, ShellText, Trail
 
 _PACKAGE = "package.json"
+_PROGRAMS = "node_modules/.bin"
 _RUN = frozenset(("run", "run-script", "rum", "urn"))
 _BY_WORD: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("test", "t", "tst"), ("test",)),
@@ -24,6 +26,8 @@ _EVERY_PACKAGE = frozenset(
     ("-w", "--workspace", "--workspaces", "-ws", "-r", "--recursive", "--filter", "-F", "workspace")
 )
 _VALUED = frozenset(("-w", "--workspace", "--filter", "-F", "--prefix", "-C", "--cwd", "--dir"))
+# What npm itself starts for a script, and what the first line of most programs there asks for.
+_STARTED_BY_NPM = ("sh", "bash", "env", "node")
 _FOLDER_OPTIONS = ("--prefix", "-C", "--cwd", "--dir")
 
 
@@ -48,6 +52,25 @@ def steer_several_scripts(call: Invocation, trail: Trail) -> None:
     for word in call.args:
         if not word.startswith("-"):
             trail.follow(Invocation("npm", ("run", word), call.folder))
+
+
+def pin_in_front(trail: Trail, search_path: str) -> None:
+    """Programs among the node packages, which go before the machine's while a script runs.
+
+    One that an install brings may appear, unless the machine had a program of this name already:
+    then it stands in for the one that was approved.
+    """
+    for folder in trail.in_front:
+        for name in sorted({*trail.called, *_STARTED_BY_NPM}):
+            path = f"{folder}/{name}"
+            if not trail.content.has(path):
+                continue
+            if find_tool(name, search_path) is not None:
+                trail.pin(path)
+                continue
+            links, end = trail.content.trace(path)
+            for part in (*links, end):
+                trail.pin_installed(part)
 
 
 def _script_names(call: Invocation) -> tuple[str, ...]:
@@ -79,4 +102,6 @@ def _pin_script(folder: str, name: str, trail: Trail) -> None:
     except (ValueError, RecursionError):
         return
     if isinstance(text, str):
+        for above in upwards(folder):
+            trail.put_in_front(posixpath.join(above, _PROGRAMS))
         trail.follow(ShellText(text, folder))

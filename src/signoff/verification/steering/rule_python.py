@@ -36,7 +36,7 @@ def steer_python(call: Invocation, trail: Trail) -> None:
     if not is_plain(words[0]) or script is None:
         return
     for found in trail.content.matching(script):
-        end = trail.pin(found)
+        end = trail.pin_called(found)
         main = posixpath.join(end, "__main__.py")
         if trail.content.has(main):
             trail.pin(main)
@@ -113,6 +113,9 @@ def _pin_patterned(folder: str, trail: Trail) -> None:
         for path in trail.content.below(posixpath.join(folder, pattern.rstrip("*"))):
             if path.endswith("/__init__.py") and path.count("/") == depth + 1:
                 trail.pin_presence(path)
+        for package in trail.content.ignored_folders(folder, pattern):
+            if trail.content.has(f"{package}/__init__.py"):
+                trail.pin_presence(f"{package}/__init__.py")
 
 
 def _modules_named(name: str, folder: str, trail: Trail) -> list[str]:

@@ -76,7 +76,7 @@ def _pin_named(call: Invocation, word: str, spec: _Interpreter, trail: Trail) ->
         return
     for suffix in spec.suffixes:
         for found in trail.content.matching(path + suffix):
-            end = trail.pin(found)
+            end = trail.pin_called(found)
             if call.tool in SHELLS:
                 _follow_shell(end, call.folder, trail)
 
@@ -91,8 +91,8 @@ def steer_executed(call: Invocation, trail: Trail) -> None:
 
 def execute(path: str, folder: str, trail: Trail) -> None:
     """Pin an executed or sourced file and look at what it runs."""
-    end = trail.pin(path)
-    data = trail.content.read(end)
+    end = trail.pin_called(path)
+    data = trail.content.read(end) if trail.content.is_source(end) else None
     if data is None or b"\0" in data:
         return
     shebang = _SHEBANG.match(data)
@@ -112,6 +112,6 @@ def execute(path: str, folder: str, trail: Trail) -> None:
 
 
 def _follow_shell(end: str, folder: str, trail: Trail) -> None:
-    data = trail.content.read(end)
+    data = trail.content.read(end) if trail.content.is_source(end) else None
     if data is not None:
         trail.follow(ShellText(data.decode("utf-8", "replace"), folder))

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from signoff.domain.digests import digest_bytes
+from signoff.domain.snapshot import FileKind
+from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.pins import fingerprint
 from signoff.verification.steering.content import Content
 from signoff.verification.steering.sections import Section, section_digest
 
 PRESENT = "present"
+INSTALLED = "installed:"  # before what an install brings: it may appear, but not change
+_BUILT = frozenset(("build", "dist", "target", "out", "bin", "obj", "_build", "public"))
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Trail:
     content: Content
     pinned: dict[str, str] = field(default_factory=dict)
     ahead: list[ShellText | Invocation] = field(default_factory=list)
+    called: set[str] = field(default_factory=set)  # names of programs, as a shell looks for them
+    in_front: dict[str, None] = field(default_factory=dict)  # folders before the search path
     _done: set[tuple[str, ...]] = field(default_factory=set)
 
     def first_time(self, *work: str) -> bool:
@@ -65,6 +71,38 @@ class Trail:
         end = self.pin_links(path)
         self._pin_state(end)
         return end
+
+    def pin_called(self, path: str) -> str:
+        """Pin a program or script that is run; returns where its links lead.
+
+        An ignored one may come later, by an install. What a build makes of the content is not
+        pinned: it is what the contract is about.
+        """
+        links, end = self.content.trace(path)
+        for step in (*links, end):
+            if self.content.is_source(step):
+                self._pin_state(step)
+            elif not self._is_built(step):
+                self.pin_installed(step)
+        return end
+
+    def pin_installed(self, path: str) -> None:
+        """Pin a by-product that may appear, but not change."""
+        state = self.content.state(path)
+        if state is not None and self.content.has(path):
+            self.pinned.setdefault(path, f"{INSTALLED}{fingerprint(state)}")
+
+    def _is_built(self, path: str) -> bool:
+        parts = path.split("/")
+        if not ENVIRONMENTS.isdisjoint(parts):
+            return False
+        if not _BUILT.isdisjoint(parts[:-1]):
+            return True
+        state = self.content.state(path)
+        if state is None or state.kind is not FileKind.FILE:
+            return False
+        data = self.content.read(path)
+        return data is None or b"\0" in data
 
     def pin_links(self, path: str) -> str:
         """Pin only the links on the way to a file; returns where they lead."""
@@ -100,6 +138,15 @@ class Trail:
     def pin_text(self, path: str, mark: str, text: str) -> None:
         """Pin a piece of a file."""
         self.pinned[f"{path}#{mark}"] = digest_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def put_in_front(self, folder: str) -> None:
+        """From here on, programs are looked for in this folder before the search path."""
+        self.in_front[folder] = None
+
+    def note_called(self, *names: str) -> None:
+        """Remember what is looked for by name while a folder stands before the search path."""
+        if self.in_front:
+            self.called.update(name for name in names if "/" not in name)
 
     def follow(self, what: ShellText | Invocation) -> None:
         """Look at this too: it runs when the contract does."""

@@ -1,0 +1,213 @@
+"""Ignored files as they lie on disk: no content of a snapshot, but a check may still obey them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from signoff.domain.globs import has_wildcard, matches_any
+from signoff.domain.snapshot import FileKind, FileState
+
+LARGEST_READ_BYTES = 2_000_000
+MOST_WALKED = 20_000
+ENVIRONMENTS = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox"))
+_CACHES = frozenset(
+    ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".git")
+)
+_COMPILED = (".pyc", ".pyo")
+_PACKAGE_DATA = (".egg-info", ".dist-info")
+_KINDS = {
+    stat.S_IFREG: FileKind.FILE,
+    stat.S_IFLNK: FileKind.LINK,
+    stat.S_IFDIR: FileKind.DIRECTORY,
+}
+
+
+class Ignored:
+    """What the ignore rules keep out of a snapshot, by the topmost paths that a walk met.
+
+    Links are never followed, and nothing is looked at before a question needs it.
+    """
+
+    def __init__(self, root: Path, topmost: Collection[str] = ()):
+        self._root = root
+        self._topmost = frozenset(topmost)
+        self._folders: dict[str, bool] = {}
+        self._states: dict[str, FileState | None] = {}
+
+    def state(self, path: str) -> FileState | None:
+        """What lies at an ignored path; None for every other path."""
+        if not self._topmost or not self._covers(path):
+            return None
+        if path not in self._states:
+            self._states[path] = self._look(path)
+        return self._states[path]
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file, or the target of a link."""
+        place = self._place(path)
+        try:
+            return os.fsencode(place.readlink())
+        except OSError:
+            return place.read_bytes()
+
+    def named(self, pattern: str) -> list[str]:
+        """Ignored files by their name: those ignored one by one, and data of packages."""
+        if not has_wildcard(pattern):
+            return self._by_name.get(pattern, [])
+        return [
+            path
+            for name, paths in self._by_name.items()
+            if fnmatchcase(name, pattern)
+            for path in paths
+        ]
+
+    def in_folder(self, folder: str) -> list[str]:
+        """The entries of a folder that is itself ignored, or lies in one that is."""
+        if not self._topmost or not self._covers(folder) or not self._is_folder(folder):
+            return []
+        return [posixpath.join(folder, name) for name in _names(self._place(folder))]
+
+    def folders_in(self, folder: str) -> list[str]:
+        """The ignored folders directly in a folder."""
+        within = [p for p in self._topmost if posixpath.dirname(p) == folder]
+        return [path for path in (*within, *self.in_folder(folder)) if self._is_folder(path)]
+
+    def matching(self, globs: Collection[str]) -> dict[str, FileState]:
+        """The ignored files under the globs, without caches and installed environments.
+
+        An ignored folder is entered where a glob covers it or names a place above or below it.
+        """
+        found: dict[str, FileState] = {}
+        if not globs:
+            return found
+        bases = [_literal_base(glob) for glob in globs]
+        for top in sorted(self._topmost):
+            if self._is_folder(top):
+                if matches_any(globs, top) or any(_related(base, top) for base in bases):
+                    found.update(self._below(top, globs))
+            elif matches_any(globs, top) and not top.endswith(_COMPILED):
+                found.update(self._present((top,)))
+        return found
+
+    def _below(self, top: str, globs: Collection[str]) -> dict[str, FileState]:
+        paths = self._walk(top)
+        found: list[str] = []
+        for walked, path in enumerate(paths):
+            if walked == MOST_WALKED:
+                # Whoever hides a file behind thousands of others is noticed by their number.
+                more = FileState(FileKind.OTHER, executable=False, size=0, sha256="")
+                return {**self._present(found), f"{top}/#more than {MOST_WALKED} files": more}
+            if matches_any(globs, path):
+                found.append(path)
+        return self._present(found)
+
+    def _walk(self, top: str) -> Iterator[str]:
+        skipped = _CACHES | ENVIRONMENTS
+        if posixpath.basename(top) in skipped:
+            return
+        for folder, subfolders, names in os.walk(self._place(top)):
+            subfolders[:] = sorted(set(subfolders) - skipped)
+            here = Path(folder)
+            links = (name for name in subfolders if (here / name).is_symlink())
+            for name in sorted((*names, *links)):
+                if not name.endswith(_COMPILED):
+                    yield (here / name).relative_to(self._root).as_posix()
+
+    def _present(self, paths: Iterable[str]) -> dict[str, FileState]:
+        states = ((path, self.state(path)) for path in paths)
+        return {path: state for path, state in states if state is not None}
+
+    def _covers(self, path: str) -> bool:
+        while path:
+            if path in self._topmost:
+                return True
+            path = posixpath.dirname(path)
+        return False
+
+    def _look(self, path: str) -> FileState | None:
+        if not self._is_folder(posixpath.dirname(path)):
+            return None
+        place = self._place(path)
+        try:
+            seen = place.lstat()
+            kind = _KINDS.get(stat.S_IFMT(seen.st_mode), FileKind.OTHER)
+            executable = kind is FileKind.FILE and bool(seen.st_mode & 0o111)
+            return FileState(kind, executable, seen.st_size, _content_digest(place, kind, seen))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return FileState(FileKind.OTHER, False, 0, f"unreadable: {error.strerror}")
+
+    def _is_folder(self, folder: str) -> bool:
+        """Whether a path leads to a folder without passing a link."""
+        if not folder:
+            return True
+        if folder not in self._folders:
+            real = _is_real_folder(self._place(folder))
+            self._folders[folder] = real and self._is_folder(posixpath.dirname(folder))
+        return self._folders[folder]
+
+    def _place(self, path: str) -> Path:
+        return self._root / path
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for top in sorted(self._topmost):
+            in_package = self.in_folder(top) if top.endswith(_PACKAGE_DATA) else ()
+            for path in (top, *in_package):
+                found.setdefault(posixpath.basename(path), []).append(path)
+        return found
+
+
+def digest_on_disk(path: Path, seen: os.stat_result) -> str:
+    """The digest of a file, read once per process and version: it can be large."""
+    signature = (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+    return _sha256(path, signature)
+
+
+@lru_cache(maxsize=4096)
+def _sha256(path: Path, signature: tuple[int, ...]) -> str:
+    del signature
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _content_digest(place: Path, kind: FileKind, seen: os.stat_result) -> str:
+    if kind is FileKind.FILE:
+        return digest_on_disk(place, seen)
+    if kind is FileKind.LINK:
+        return hashlib.sha256(os.fsencode(place.readlink())).hexdigest()
+    return ""
+
+
+def _literal_base(glob: str) -> str:
+    """The folders that a glob spells out before its first wildcard."""
+    parts = glob.removeprefix("./").rstrip("/").split("/")
+    spelled = next((i for i, part in enumerate(parts) if has_wildcard(part)), len(parts))
+    return "/".join(parts[:spelled])
+
+
+def _related(base: str, top: str) -> bool:
+    return bool(base) and (f"{top}/".startswith(f"{base}/") or base.startswith(f"{top}/"))
+
+
+def _is_real_folder(place: Path) -> bool:
+    try:
+        return stat.S_ISDIR(place.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        return []
