@@ -54,7 +54,9 @@ def test_a_run_does_not_work_longer_than_its_wall_clock(desk: Desk) -> None:
 def test_a_report_that_is_no_honest_number_counts_as_none(desk: Desk) -> None:
     reports = ("[]", '{"tokens": -5000}', '{"usd": "Infinity"}', "not json")
     script = 'set -- "" ' + " ".join(f"'{r}'" for r in reports)
-    desk.agent(f'{script}; touch room-1; echo "${{@:attempt+1:1}}" > "$SIGNOFF_USAGE_FILE"')
+    desk.agent(
+        f'{script}; echo $attempt > room-1; echo "${{@:attempt+1:1}}" > "$SIGNOFF_USAGE_FILE"'
+    )
     desk.plan(step("Room", f"test $(ls {desk.agents}/life | wc -l) -ge 4", on_fail="retry(3)"))
     desk.run("--yes").exits(0).shows("spent: no usage reported")
     assert [e["data"]["usage"] for e in desk.entries("attempt.finished")] == [None] * 4

@@ -23,7 +23,8 @@ def test_a_step_is_tried_exactly_as_often_as_its_policy_says(
     desk: Desk, policy: str | None, tries: int, code: int
 ) -> None:
     fields = {"on_fail": policy} if policy else {}
-    desk.agent("echo 'I did it, honestly.'").plan(step("Dig", "test -e hole", **fields))
+    dig = step("Dig", "test -e hole", **fields)
+    desk.agent("echo 'I did it, honestly.'; echo $attempt > diary").plan(dig)
     desk.run("--yes").exits(code)
     assert len(desk.attempts()) == tries
     kinds = desk.kinds()
@@ -31,6 +32,17 @@ def test_a_step_is_tried_exactly_as_often_as_its_policy_says(
     assert kinds.count("escalation.opened") == (code == 6)
     assert kinds.count("step.failed") == (code == 1)
     assert "step.done" not in kinds
+
+
+@pytest.mark.parametrize(("policy", "code"), [("retry(5)", 6), ("retry(5), then abort", 1)])
+def test_an_agent_that_changes_nothing_is_asked_twice_whatever_its_policy_says(
+    desk: Desk, policy: str, code: int
+) -> None:
+    desk.agent("echo 'I did it, honestly.'").plan(step("Dig", "test -e hole", on_fail=policy))
+    desk.run("--yes").exits(code)
+    assert len(desk.attempts()) == 2
+    causes = [e["data"]["cause"] for e in desk.entries("escalation.opened")]
+    assert causes == (["repeated"] if code == 6 else [])
 
 
 def test_a_failed_plan_says_what_is_missing_and_the_same_command_resumes_it(desk: Desk) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,28 +20,42 @@ case $attempt in 1) echo mud > ground ;; *) echo firm > ground ;; esac
 GROUND = step("Lay the ground", "grep -qx firm ground", on_fail="retry(2), then escalate")
 
 
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """A plan that was signed off after one refused attempt; for tests that leave it as it is."""
+    made = _build(Desk(tmp_path_factory.mktemp("signed")))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
 @pytest.fixture
 def built(desk: Desk) -> Desk:
-    """A desk with a plan that is signed off after one refused attempt."""
+    """The same for one test alone."""
+    return _build(desk)
+
+
+def _build(desk: Desk) -> Desk:
     desk.agent(WORK).plan(GROUND)
     desk.run("--yes").exits(0)
     return desk
 
 
-def elsewhere(desk: Desk) -> Desk:
-    """The same desk as seen by somebody without home, ledger or configuration."""
-    shutil.rmtree(desk.home)
-    return desk.variable(SIGNOFF_HOME=str(desk.folder / "nowhere"))
+@pytest.fixture
+def away(desk: Desk, signed: Desk) -> Desk:
+    """Somebody else's desk, with nothing but the signer's key."""
+    key = signed.signoff("receipt", "key").exits(0)
+    assert key.stderr.startswith("key ")
+    (desk.folder / "key.pem").write_text(key.stdout)
+    return desk
 
 
-def test_a_receipt_travels_and_is_checked_elsewhere(built: Desk) -> None:
-    built.signoff("receipt", "export", "PLAN.md", "--output", "../r.json").exits(0).prints(
+def test_a_receipt_travels_and_is_checked_elsewhere(signed: Desk, away: Desk) -> None:
+    signed.signoff("receipt", "export", "PLAN.md", "--output", "../r.json").exits(0).prints(
         "wrote ../r.json: run RUN, sha256 DIGEST"
     )
-    key = built.signoff("receipt", "key").exits(0)
-    (built.folder / "key.pem").write_text(key.stdout)
-    assert key.stderr.startswith("key ")
-    away = elsewhere(built)
+    (signed.folder / "r.json").rename(away.folder / "r.json")
     isolation = next(
         line
         for line in away.signoff("receipt", "verify", "../r.json").stdout.splitlines()
@@ -64,35 +78,34 @@ def test_a_receipt_travels_and_is_checked_elsewhere(built: Desk) -> None:
     assert not away.home.exists()
 
 
-def test_the_receipt_on_stdout_is_the_one_in_the_home_folder(built: Desk) -> None:
-    shown = built.signoff("receipt", "export", "PLAN.md").exits(0)
-    (stored,) = (built.home / "receipts").rglob("*.json")
+def test_the_receipt_on_stdout_is_the_one_in_the_home_folder(signed: Desk) -> None:
+    shown = signed.signoff("receipt", "export", "PLAN.md").exits(0)
+    (stored,) = (signed.home / "receipts").rglob("*.json")
     assert shown.raw_stdout == stored.read_bytes()
-    document = built.signoff("receipt", "export", "PLAN.md", "--json").exits(0).json
+    document = signed.signoff("receipt", "export", "PLAN.md", "--json").exits(0).json
     assert document["schema_version"] == 1 and document["envelope"] == json.loads(shown.stdout)
 
 
-def test_a_changed_receipt_is_called_forged(built: Desk) -> None:
-    path = built.folder / "r.json"
-    built.signoff("receipt", "export", "PLAN.md", "--output", str(path)).exits(0)
+def test_a_changed_receipt_is_called_forged(signed: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    signed.signoff("receipt", "export", "PLAN.md", "--output", str(path)).exits(0)
     outer = json.loads(path.read_text())
     sig = outer["signatures"][0]["sig"]
     outer["signatures"][0]["sig"] = ("B" if sig[0] == "A" else "A") + sig[1:]
     path.write_text(json.dumps(outer, sort_keys=True, separators=(",", ":")) + "\n")
-    built.signoff("receipt", "verify", str(path)).exits(1).shows("receipt: forged")
+    signed.signoff("receipt", "verify", str(path)).exits(1).shows("receipt: forged")
     path.write_text("hello")
-    built.signoff("receipt", "verify", str(path)).fails(1, "is not a receipt")
-    built.signoff("receipt", "verify", "nowhere").fails(2, "no file at `nowhere`")
+    signed.signoff("receipt", "verify", str(path)).fails(1, "is not a receipt")
+    signed.signoff("receipt", "verify", "nowhere").fails(2, "no file at `nowhere`")
 
 
-def test_a_bundle_is_audited_without_a_home(built: Desk) -> None:
-    entries = len(built.log())
+def test_a_bundle_is_audited_without_a_home(signed: Desk, away: Desk) -> None:
+    entries = len(signed.log())
     wrote = ("receipt", "bundle", "PLAN.md", "--output", "../b.zip", "--with-content")
-    built.signoff(*wrote).exits(0).shows(
+    signed.signoff(*wrote).exits(0).shows(
         f"wrote ../b.zip: 1 receipt, {entries} entries, 2 files, sha256 DIGEST"
     )
-    (built.folder / "key.pem").write_text(built.signoff("receipt", "key").stdout)
-    away = elsewhere(built)
+    (signed.folder / "b.zip").rename(away.folder / "b.zip")
     good = away.signoff("audit", "--bundle", "../b.zip", "--key", "../key.pem").exits(0)
     good.shows(
         "  kept       1  Lay the ground",
@@ -107,20 +120,20 @@ def test_a_bundle_is_audited_without_a_home(built: Desk) -> None:
     )
     document = away.signoff("--json", "audit", "--bundle", "../b.zip", "--key", "../key.pem").json
     assert (document["schema_version"], document["result"]) == (1, "kept")
-    data = bytearray((built.folder / "b.zip").read_bytes())
+    data = bytearray((away.folder / "b.zip").read_bytes())
     data[len(data) // 2] ^= 1
-    (built.folder / "b.zip").write_bytes(data)
+    (away.folder / "b.zip").write_bytes(data)
     away.signoff("audit", "--bundle", "../b.zip", "--key", "../key.pem").fails(1, "../b.zip")
     assert not away.home.exists()
 
 
-def test_what_does_not_fit_together_is_wrong_usage(built: Desk) -> None:
-    built.signoff("audit", "PLAN.md", "--key", "k").fails(2, "--key is for a bundle")
-    built.signoff("audit", "PLAN.md", "--bundle", "b").fails(2, "about its own plan")
-    built.signoff("receipt", "anchor", "PLAN.md").fails(2, "nothing says where", hint="--file")
-    built.signoff("receipt", "frobnicate").fails(2, "no such verb `frobnicate`")
-    built.signoff("receipt").exits(0).shows("export", "verify", "key", "bundle", "anchor")
-    built.signoff("stats", "--picture", "x.jpg").fails(2, "neither .svg nor .png")
+def test_what_does_not_fit_together_is_wrong_usage(signed: Desk) -> None:
+    signed.signoff("audit", "PLAN.md", "--key", "k").fails(2, "--key is for a bundle")
+    signed.signoff("audit", "PLAN.md", "--bundle", "b").fails(2, "about its own plan")
+    signed.signoff("receipt", "anchor", "PLAN.md").fails(2, "nothing says where", hint="--file")
+    signed.signoff("receipt", "frobnicate").fails(2, "no such verb `frobnicate`")
+    signed.signoff("receipt").exits(0).shows("export", "verify", "key", "bundle", "anchor")
+    signed.signoff("stats", "--picture", "x.jpg").fails(2, "neither .svg nor .png")
 
 
 def test_titles_from_a_receipt_cannot_steer_a_terminal(desk: Desk) -> None:
@@ -169,8 +182,8 @@ def test_a_run_says_when_a_sign_off_has_no_receipt(desk: Desk) -> None:
     desk.signoff("receipt", "export", "PLAN.md").exits(0)
 
 
-def test_stats_show_what_a_kept_step_cost(built: Desk) -> None:
-    shown = built.signoff("stats").exits(0)
+def test_stats_show_what_a_kept_step_cost(signed: Desk) -> None:
+    shown = signed.signoff("stats").exits(0)
     head, titles, row = shown.stdout.splitlines()
     assert head == "1 run of 1 plan, 1 signed off, 1 receipt"
     assert titles.split() == [
@@ -179,29 +192,31 @@ def test_stats_show_what_a_kept_step_cost(built: Desk) -> None:
     ]  # fmt: skip
     assert row.split()[0] == "coder"
     assert row.split()[-8:] == ["m-1", "2", "1", "1", "0", "2.0", "2,400", "1.00"]
-    document = built.signoff("stats", "PLAN.md", "--json").exits(0).json
+    document = signed.signoff("stats", "PLAN.md", "--json").exits(0).json
     assert (document["schema_version"], document["total"]["tokens"]) == (1, 2400)
     assert document["agents"][0]["usd_per_kept_step"] == 1.0
 
 
 @pytest.mark.parametrize("name", ["stats.svg", "stats.png"])
-def test_stats_draw_a_picture(built: Desk, name: str) -> None:
-    built.signoff("stats", "--picture", f"../{name}").exits(0).shows(f"drew ../{name}")
-    start = (built.folder / name).read_bytes()[:8]
+def test_stats_draw_a_picture(signed: Desk, name: str) -> None:
+    signed.signoff("stats", "--picture", f"../{name}").exits(0).shows(f"drew ../{name}")
+    start = (signed.folder / name).read_bytes()[:8]
     assert start == b"\x89PNG\r\n\x1a\n" if name.endswith("png") else start.startswith(b"<?xml")
 
 
-def test_a_picture_without_the_drawing_library_says_what_to_install(built: Desk) -> None:
-    blocked = built.folder / "blocked" / "matplotlib"
+def test_a_picture_without_the_drawing_library_says_what_to_install(
+    signed: Desk, desk: Desk
+) -> None:
+    blocked = desk.folder / "blocked" / "matplotlib"
     blocked.mkdir(parents=True)
     (blocked / "__init__.py").write_text("raise ImportError('not here', name='matplotlib')\n")
-    source = built.environment()["PYTHONPATH"]
-    built.variable(PYTHONPATH=f"{blocked.parent}:{source}")
-    built.signoff("stats", "--picture", "../stats.svg").fails(
+    source = desk.environment()["PYTHONPATH"]
+    desk.variable(PYTHONPATH=f"{blocked.parent}:{source}", SIGNOFF_HOME=str(signed.home))
+    desk.signoff("stats", "--picture", "../stats.svg").fails(
         2, "matplotlib", hint="pip install 'signoff[stats]'"
     )
-    assert not (built.folder / "stats.svg").exists()
-    built.signoff("stats").exits(0)
+    assert not (desk.folder / "stats.svg").exists()
+    desk.signoff("stats").exits(0).shows("1 signed off")
 
 
 def test_stats_of_an_empty_home_are_empty(desk: Desk) -> None:

@@ -125,6 +125,8 @@ def test_status_json_has_its_stable_shape(desk: Desk) -> None:
                 "stale": False,
                 "held_before": False,
                 "carried": False,
+                "tests": None,
+                "handoff": [],
             }
         ],
     }

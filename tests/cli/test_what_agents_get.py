@@ -20,7 +20,9 @@ def test_the_prompt_says_what_to_do_and_what_will_be_checked(desk: Desk) -> None
         "## How this is judged\n\nWhen you and every process you started have ended, the harness "
         "runs this command itself in the workspace. What you say about your work does not count; "
         "only this does.\n\n```shell\ngrep -qx firm ground\n```\n\n"
-        "It must show:\n- exit_code == 0\n"
+        "It must show:\n- exit_code == 0\n\n"
+        "If you cannot finish, write `blocked: why`, `impossible: why` or `needs input: your "
+        "question` into the file named by `$SIGNOFF_ANSWER_FILE` and end. A person will read it.\n"
     )
 
 
@@ -108,6 +110,7 @@ def test_an_agent_sees_its_own_attempt_and_none_of_our_settings_or_secrets(desk:
         "SIGNOFF_STEP",
         "SIGNOFF_ATTEMPT",
         "SIGNOFF_USAGE_FILE",
+        "SIGNOFF_ANSWER_FILE",
         "SIGNOFF_WORKSPACE",
     }
     assert attempt.env["SIGNOFF_PLAN"] == str(desk.plan_path) and attempt.step == "1"

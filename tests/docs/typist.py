@@ -29,6 +29,14 @@ _NORMAL = (
     (re.compile(r"\b[0-9a-f]{8}\b"), "RUN"),
     (re.compile(r"\b\d+\.\d s\b"), "SECONDS"),
     (re.compile(r"\bprocess \d+"), "process PID"),
+    # Which sandbox there is depends on the machine, and what is said about having none with it.
+    (
+        re.compile(
+            r"\b(isolation:? )(?:none|landlock|bubblewrap)\b"
+            r"(?: \(contracts and agents [^)]*\))?"
+        ),
+        r"\1SANDBOX",
+    ),
 )
 
 

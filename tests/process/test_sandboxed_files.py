@@ -150,7 +150,9 @@ def test_a_folder_opened_inside_what_is_hidden_is_all_that_is_seen(pen: Pen) -> 
     report = pen.home / "logs" / "attempt"
     report.mkdir(parents=True)
     opened = pen.with_rules(writable=(pen.workspace, report))
-    seen = opened.bash("echo spent > ../state/logs/attempt/usage; cat ../state/keys/key; ls ../state")
+    seen = opened.bash(
+        "echo spent > ../state/logs/attempt/usage; cat ../state/keys/key; ls ../state"
+    )
     assert seen.stdout.size == 0
     assert (report / "usage").read_text() == "spent\n"
 

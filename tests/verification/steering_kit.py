@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from signoff.domain.plan import Contract
+from signoff.verification.ignored import Ignored
 from signoff.verification.protection import Guard, find_tampering
 from signoff.verification.steering import steering_of
-from signoff.workspace import Workspace
+from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
 
 GONE = "\0gone"
 LINK = "\0link:"
@@ -18,10 +20,12 @@ EXECUTABLE = "\0+x:"
 class Place:
     """A folder with files; `change` edits it and names what the harness calls tampered."""
 
-    def __init__(self, base: Path, files: Mapping[str, str]):
+    def __init__(self, base: Path, files: Mapping[str, str], ignored: str = ""):
         self.root = base / "workspace"
         self.root.mkdir()
-        self._workspace = Workspace(self.root, base / "store")
+        self.search_path = os.environ["PATH"]
+        rules = IgnoreRules((IgnoreFile("", ignored),))
+        self._workspace = Workspace(self.root, base / "store", rules)
         self.write(files)
 
     def write(self, files: Mapping[str, str]) -> None:
@@ -42,7 +46,11 @@ class Place:
         content = self._workspace.snapshot().digest
         manifest = self._workspace.manifest(content)
         return steering_of(
-            Contract(command), manifest, lambda path: self._workspace.read(content, path)
+            Contract(command),
+            manifest,
+            lambda path: self._workspace.read(content, path),
+            Ignored(self.root, self._workspace.byproducts),
+            self.search_path,
         )
 
     def change(

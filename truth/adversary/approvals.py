@@ -39,17 +39,6 @@ ANSWER = (
     'export id=$(signoff inbox --json | python3 -c "import json, sys; '
     "print(json.load(sys.stdin)[0]['id'])\"); "
 )
-# A service of the person's that does as it is told, and ends with the case.
-SERVICE = (
-    'mkfifo "$HOME/orders"; (cd /; setsid bash -c \'exec 3<> "$HOME/orders"; '
-    'while [ -p "$HOME/orders" ]; do read -rt 1 line <&3 && eval "$line"; done\' '
-    "< /dev/null > /dev/null 2>&1 &)"
-)
-ORDER = (
-    "cat > order.sh <<'END'\n" + ANSWER + "signoff answer $id waive; echo code=$? > ended\nEND\n"
-    'timeout 5 bash -c \'echo "(cd $ROOT && bash order.sh)" > "$HOME/orders"\' && '
-    "for i in {1..80}; do [ -s ended ] && break; sleep 0.1; done; date > README.txt"
-)
 # It tried and was told no, and the person's own approval is the only one.
 NOT_ONE = (
     'signoff log PLAN.md --json > "$LOOT/log"; grep code= "$LOOT/log"; '
@@ -102,14 +91,6 @@ CASES = (
         "SIGNOFF_CONFIG=/nonexistent; unset SIGNOFF_WORKSPACE; setsid signoff "
         'approve PLAN.md --yes --role coder=true; echo code=\\$?" > product.sh',
         afterwards=NOT_ONE,
-    ),
-    Case(
-        "an agent that has a service of the person's answer is refused",
-        UNDONE,
-        plan=ALONE,
-        prepare=SERVICE,
-        agent={"1": "echo no > product.txt", "2": ORDER},
-        needs_isolation=True,
     ),
     Case(
         "an agent that says a person approved is not believed",

@@ -323,3 +323,18 @@ def test_every_code_is_explained_and_every_rule_has_its_reason() -> None:
     assert all(rule.__doc__ for rule in RULES)
     assert list(CODES) == sorted(CODES)
     assert all(meaning and meaning[0] == meaning[0].lower() for meaning in CODES.values())
+
+
+@pytest.mark.parametrize(
+    ("command", "writes"),
+    [
+        ("mkdir -p dist && test -d dist", "dist/**"),
+        ("cp a.txt dist/ && grep -q x dist/a.txt", "dist/**"),
+        ("cp a.txt dist/ && grep -q x dist/a.txt", "dist/a.txt"),
+    ],
+)
+def test_a_declared_copy_that_is_checked_is_only_a_warning(command: str, writes: str) -> None:
+    assert codes(of_command(command), Severity.ERROR) == ["writes-what-it-checks"]
+    declared = of_command(command, writes=(writes,))
+    assert codes(declared, Severity.ERROR) == []
+    assert "writes-what-it-checks" in codes(declared, Severity.WARNING)

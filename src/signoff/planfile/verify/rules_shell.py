@@ -192,7 +192,9 @@ def writes_what_it_checks(view: View) -> Iterator[Finding]:
                 continue
             seen = [r for r in facts.reads if r.order > write.order and _covers(write.path, r.path)]
             if seen:
-                known = matches_any(declared, write.path)
+                known = _is_declared(declared, write.path) or all(
+                    matches_any(declared, read.path) for read in seen
+                )
                 yield view.finding(
                     "writes-what-it-checks",
                     Severity.WARNING if known else Severity.ERROR,
@@ -202,6 +204,11 @@ def writes_what_it_checks(view: View) -> Iterator[Finding]:
                     step=subject.owner,
                 )
                 break
+
+
+def _is_declared(writes: tuple[str, ...], path: str) -> bool:
+    """Whether the plan says that the contract writes this file, or inside this folder."""
+    return matches_any(writes, path) or matches_any(writes, f"{path.rstrip('/')}/file")
 
 
 def _covers(written: str, read: str) -> bool:
