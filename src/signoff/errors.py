@@ -213,7 +213,7 @@ class SandboxMissing(SignoffError):
 
     code = "sandbox-missing"
     exit_code = Exit.CANNOT_JUDGE
-    default_hint = "signoff doctor says what is missing"
+    default_hint = "signoff doctor"
 
 
 class RoomTooDear(SignoffError):

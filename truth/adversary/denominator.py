@@ -13,8 +13,8 @@ TESTS = (
     "    def test_two_and_two(self):\n        self.assertEqual(calc.add(2, 2), 4)\n"
 )
 FILES = {"calc.py": CALC, "tests/__init__.py": "", "tests/test_calc.py": TESTS}
-LESS = "1 tests ran, 2 before the work began"
-SKIPPED = "1 tests skipped, 0 before the work began"
+LESS = "1 test ran, 2 before the work began"
+SKIPPED = "1 test skipped, 0 before the work began"
 SHRINKERS: dict[str, tuple[str, str, str]] = {
     "deleted": (UNITTEST, "sed -i '/def test_two/,$d' tests/test_calc.py", LESS),
     "renamed so that it is not found": (
@@ -101,7 +101,7 @@ CASES = (
     ),
     Case(
         "a test file that is gone is missed",
-        Refused(Reason.TESTS, says="1 tests ran, 3 before the work began"),
+        Refused(Reason.TESTS, says="1 test ran, 3 before the work began"),
         files={**FILES, "tests/test_more.py": TESTS.replace("test_nothing", "nothing")},
         contract=UNITTEST,
         agent="rm tests/test_calc.py; sed -i 's/return 0/return a + b/' calc.py",
@@ -134,7 +134,7 @@ CASES = (
     ),
     Case(
         "tests that another step removes are missed by the one that counts them",
-        Refused(Reason.TESTS, says="1 tests ran, 2 before the work began", step="2"),
+        Refused(Reason.TESTS, says="1 test ran, 2 before the work began", step="2"),
         files=FILES,
         plan=plan(step("Tidy up", "test ! -e old.txt"), step("Add", UNITTEST)),
         prepare="touch old.txt",
@@ -145,7 +145,7 @@ CASES = (
     ),
     Case(
         "tests that are gone are missed at the very end",
-        Refused(Reason.TESTS, says="1 tests ran, 2 before the work began", step="postcondition:1"),
+        Refused(Reason.TESTS, says="1 test ran, 2 before the work began", step="postcondition:1"),
         files={**FILES, "calc.py": CALC.replace("0", "a + b")},
         plan=plan(step("Write", "test -s product.txt"), post=[("All tests pass", UNITTEST)]),
         agent="echo works > product.txt; sed -i '/def test_two/,$d' tests/test_calc.py",

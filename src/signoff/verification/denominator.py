@@ -52,7 +52,7 @@ def _shrinkage(then: TestCounts, now: TestCounts | None) -> str:
             return ""
         return f"no tests are reported any more; {then.executed} ran before the work began"
     changes = [
-        f"{after} tests {what}, {before} before the work began"
+        f"{after} {'test' if after == 1 else 'tests'} {what}, {before} before the work began"
         for what, before, after, worse in (
             ("ran", then.executed, now.executed, now.executed < then.executed),
             ("skipped", then.skipped, now.skipped, now.skipped > then.skipped),
