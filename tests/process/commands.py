@@ -11,6 +11,8 @@ from pathlib import Path
 from signoff.process import STANDARD_PATH, Command, Limits, clean_environment, shell_command
 
 PATIENCE_S = 30.0
+# Not the environment's own link to it: a checkout below /tmp is hidden in a sandbox.
+PYTHON = str(Path(sys.executable).resolve())
 
 # Starts a process that no longer has a parent of its own, in a session of its own.
 DAEMON = """
@@ -30,7 +32,7 @@ def bash(text: str, cwd: Path, *, wall_s: float = 60.0, stdin: bytes = b"") -> C
 
 def python(code: str, cwd: Path, *args: str, wall_s: float = 60.0) -> Command:
     """A Python process without site packages."""
-    argv = (sys.executable, "-I", "-S", "-c", code, *args)
+    argv = (PYTHON, "-I", "-S", "-c", code, *args)
     return Command(argv, cwd, environment(), Limits(wall_s=wall_s))
 
 

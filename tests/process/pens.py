@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from signoff.domain.observation import Observation
 from signoff.domain.verdict import Isolation
 from signoff.process import Command, Confinement, Limits, probe_sandboxes, run, shell_command
 
-from .commands import environment
+from .commands import PYTHON, environment
 
 SECRET = "the secret of this test"
 BOTH = (Isolation.BUBBLEWRAP, Isolation.LANDLOCK)
@@ -57,7 +56,7 @@ class Pen:
 
     def python(self, code: str, *args: str, limits: Limits | None = None) -> Observation:
         """Run a Python without site packages inside."""
-        return run(self.command((sys.executable, "-I", "-S", "-c", code, *args), limits))
+        return run(self.command((PYTHON, "-I", "-S", "-c", code, *args), limits))
 
     def command(self, argv: tuple[str, ...], limits: Limits | None = None, **env: str) -> Command:
         """The command that `bash` and `python` run."""

@@ -12,7 +12,7 @@ import pytest
 
 from signoff.domain.observation import Ending
 
-from .commands import await_true
+from .commands import PYTHON, await_true
 from .pens import SECRET, Pen
 
 REACH_FOR_PROCESS = """
@@ -188,7 +188,7 @@ def test_there_is_no_terminal_to_type_into(pen: Pen) -> None:
         "from signoff.domain.verdict import Isolation\n"
         f"isolation, here = Isolation({str(pen.confinement.isolation)!r}), Path('.').resolve()\n"
         "pen = Confinement(isolation, (here,))\n"
-        f"argv = (sys.executable, '-I', '-S', '-c', {code!r})\n"
+        f"argv = ({PYTHON!r}, '-I', '-S', '-c', {code!r})\n"
         "seen = run(Command(argv, here, {}, Limits(wall_s=60), confinement=pen))\n"
         "print(seen.stdout.kept.decode(), seen.stderr.kept.decode())\n"
     )
