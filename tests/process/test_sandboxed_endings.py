@@ -24,6 +24,8 @@ def test_an_exit_code_is_reported_as_it_is(code: int, pen: Pen) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGHUP])
 def test_a_signal_is_not_an_exit_code(number: signal.Signals, pen: Pen) -> None:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("whoever started the tests ignores this signal, and so does every child")
     seen = pen.bash(f"kill -{number.value} $$; exit 0")
     assert (seen.ending, seen.exit_code, seen.signal) == (Ending.SIGNALLED, None, number)
 
