@@ -23,7 +23,7 @@ from signoff.process import (
     run,
 )
 from signoff.settings import Role
-from signoff.verification import UNCONFINED, Enclosure
+from signoff.verification import UNCONFINED, Enclosure, tool_folder
 
 ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
 PROMPT_PLACE = "{prompt}"
@@ -74,7 +74,9 @@ class CommandAgent:
 
     def _confinement(self, assignment: Assignment, argv: tuple[str, ...]) -> Confinement | None:
         """What the role's own command names may be read: whoever approved it named it."""
-        named = tuple(path for word in argv if (path := _named(word, assignment.workspace)))
+        named = [path for word in argv if (path := _named(word, assignment.workspace))]
+        if argv[0].startswith("/"):
+            named.append(tool_folder(Path(argv[0]).parent))
         home = self.environ.get("HOME")
         own = paths_of_client(argv[0], Path(home)) if home else ()
         return self.enclosure.for_agent(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from signoff.verification.bench import Bench
     from signoff.verification.denominator import is_counted
-    from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
+    from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat, tool_folder
     from signoff.verification.guards import Guards
     from signoff.verification.handoff import changed_handoffs, handoff_files
     from signoff.verification.heldout import HeldOutChecks
@@ -56,6 +56,7 @@ __all__ = [
     "output_tail",
     "protected_files",
     "steering_of",
+    "tool_folder",
     "tools_of",
     "written_by_contracts",
 ]
@@ -87,6 +88,7 @@ _MODULE_OF = {
     "output_tail": "judge",
     "protected_files": "pins",
     "steering_of": "steering",
+    "tool_folder": "enclosure",
     "tools_of": "tools",
     "written_by_contracts": "pins",
 }

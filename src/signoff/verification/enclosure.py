@@ -106,10 +106,10 @@ class Enclosure:
 
     def _tool_folders(self) -> tuple[Path, ...]:
         """Tools must be seen even where a private folder covers them."""
-        return tuple(_tool_folder(Path(e)) for e in self.search_path.split(":") if e)
+        return tuple(tool_folder(Path(e)) for e in self.search_path.split(":") if e)
 
 
-def _tool_folder(entry: Path) -> Path:
+def tool_folder(entry: Path) -> Path:
     """A virtual environment's programs need the rest of it."""
     return entry.parent if (entry.parent / "pyvenv.cfg").exists() else entry
 
