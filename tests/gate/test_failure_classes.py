@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from signoff.domain.escalation import Cause, Choice
+from signoff.domain.ledger import Kind
 from signoff.domain.plan import Then
 from signoff.domain.verdict import Phase, Reason, Result
 from signoff.gate import Count, Dispatch, Escalate, Fail, Judge, next_action
 from signoff.settings import Policy
-from tests.gate.scribe import Scribe, plan_of, post, step
+from tests.gate.scribe import EARLIER_RUN, Scribe, plan_of, post, step
 
 
 def begun(retries: int = 3, then: Then = Then.ESCALATE) -> Scribe:
@@ -181,3 +182,25 @@ def test_items_of_a_list_are_counted_once_they_are_known() -> None:
     ledger.listed("1", "a")
     ledger.expanded("1", "a", "b")
     assert next_action(ledger.state, Policy()) == Count("1[a]")
+
+
+PYTEST = {"source": "pytest", "failed": 0, "skipped": 0, "deselected": 0}
+
+
+def test_a_run_that_failed_cannot_lower_the_count_of_the_next_one() -> None:
+    ledger = Scribe(step("1"))
+    counts = {**PYTEST, "passed": 5}
+    ledger.verdict("1", phase=Phase.BASELINE, counts=counts, run=EARLIER_RUN)
+    ledger.begun("1")
+    baseline = ledger.record("1").baseline
+    assert baseline is not None and baseline.passed == 5
+    assert next_action(ledger.state, Policy()) == Judge(ledger.plan.steps[0], Phase.BEFORE, None)
+
+
+def test_a_new_approval_starts_the_count_again() -> None:
+    ledger = Scribe(step("1"))
+    counts = {**PYTEST, "passed": 5}
+    ledger.verdict("1", phase=Phase.BASELINE, counts=counts, run=EARLIER_RUN)
+    ledger.write(Kind.PLAN_APPROVED, {}, run="none")
+    ledger.begun("1")
+    assert next_action(ledger.state, Policy()) == Count("1")

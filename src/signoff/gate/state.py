@@ -40,6 +40,7 @@ class RunState:
         self.unlisted = [step.id for step in plan.steps if step.for_each is not None]
         self.counted: frozenset[str] = frozenset()
         self.uncounted: list[str] = []
+        self.baselines: dict[str, TestCounts] = {}  # of earlier runs of the same approval
         self.handoff: dict[str, str] = {}
         self.isolations: set[Isolation] = set()
         self.seq = 0
@@ -68,8 +69,7 @@ class RunState:
             return
         self.seq = entry.seq
         if entry.run != self.run:
-            if entry.kind is Kind.STEP_DONE and entry.data.get("step_digest"):
-                self.history.add(entry.data["step_digest"])
+            _apply_other_run(self, entry)
             return
         handler = _HANDLERS.get(entry.kind)
         if handler is not None:
@@ -83,11 +83,29 @@ class RunState:
         return self.cursor
 
 
+def _apply_other_run(state: RunState, entry: Entry) -> None:
+    """What an earlier run leaves: steps it finished, and how many tests there were to begin with.
+
+    A run that failed may have removed tests, so its beginning counts until somebody approves again.
+    """
+    data = entry.data
+    if entry.kind is Kind.STEP_DONE and data.get("step_digest"):
+        state.history.add(data["step_digest"])
+    elif entry.kind is Kind.PLAN_APPROVED:
+        state.baselines.clear()
+    elif entry.kind is Kind.VERDICT and data.get("phase") == Phase.BASELINE:
+        counts = TestCounts.from_data(data.get("counts"))
+        if counts is not None and data.get("subject") == entry.step:
+            state.baselines.setdefault(entry.step or "", counts)
+
+
 def _started(state: RunState, entry: Entry) -> None:
-    """The run says whose tests are counted before anybody works."""
+    """The run says whose tests are counted before anybody works, unless they were before."""
     state.counted = frozenset(str(subject) for subject in entry.data.get("counted", ()))
     lists = {step.id for step in state.schedule.steps if step.for_each is not None}
-    state.uncounted = sorted(state.counted - lists)
+    for subject, counts in state.baselines.items():
+        state.record(subject).baseline = counts
+    state.uncounted = sorted(state.counted - lists - state.baselines.keys())
 
 
 def _finished(state: RunState, entry: Entry) -> None:
@@ -115,7 +133,8 @@ def _expanded(state: RunState, entry: Entry) -> None:
     if items and set(state.record(step_id).listed or ()) <= set(items):
         state.schedule.expand(step_id, items)
         if step_id in state.counted:
-            state.uncounted += [s.id for s in state.schedule.steps if s.parent == step_id]
+            made = [s.id for s in state.schedule.steps if s.parent == step_id]
+            state.uncounted += [i for i in made if state.record(i).baseline is None]
 
 
 def _attempt_started(state: RunState, entry: Entry) -> None:
