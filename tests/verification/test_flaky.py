@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from signoff.domain.verdict import Phase, Reason, Result
+from signoff.verification import Guard
 from tests.verification.courtroom import Courtroom
 
 # Its memory lies outside the workspace, so that the content stays the same.
@@ -48,4 +49,16 @@ def test_a_policy_can_ask_for_several_judgings_in_a_row(court: Courtroom) -> Non
 def test_a_contract_that_is_broken_is_not_run_more_often_than_once(court: Courtroom) -> None:
     court.judgings = 4
     assert court.judge("echo x >> ../n; false").result is Result.BROKEN
+    assert (court.root.parent / "n").read_text().count("x") == 1
+
+
+def test_having_been_tampered_with_is_no_answer_that_could_be_contradicted(
+    court: Courtroom,
+) -> None:
+    court.write("out.txt", "x")
+    changed = Guard(produced={"out.txt": "file:of another time"})
+    refused = court.judge("echo x >> ../n; test -s out.txt", guard=changed)
+    assert refused.reason is Reason.TAMPERED
+    court.record(refused)
+    assert court.judge("echo x >> ../n; test -s out.txt").kept
     assert (court.root.parent / "n").read_text().count("x") == 1

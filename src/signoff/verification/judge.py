@@ -33,6 +33,10 @@ NAMED_FILES = 20
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
 
 
+# Refusals that the contract itself gave; being tampered with says nothing about its answer.
+_SAID_NO = frozenset({Reason.EXPECTATION, Reason.HELD_OUT})
+
+
 class Evidence(Protocol):
     """Where earlier verdicts are looked up."""
 
@@ -102,7 +106,7 @@ class Judge:
         if isinstance(seat, Answer):
             return replace(verdict, **seat._asdict())
         verdict = replace(verdict, judged_in=seat.judged_in, room=seat.note)
-        contradicts = earlier is not None and earlier.data["result"] == Result.BROKEN
+        contradicts = earlier is not None and earlier.data["reason"] in _SAID_NO
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
         judged = self._run_once(case, verdict, before, seat)
         for _ in range(times - 1 if judged.kept else 0):
