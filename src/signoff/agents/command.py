@@ -47,7 +47,7 @@ class CommandAgent:
             path=self.search_path,
             passed=assignment.role.env,
             extra={
-                **self.enclosure.variables(),
+                **self.enclosure.variables(self.enclosure.of_agents),
                 **assignment.variables,
                 **({WORKSPACE_VARIABLE: self.mark} if self.mark else {}),
                 USAGE_VARIABLE: str(assignment.usage_file),

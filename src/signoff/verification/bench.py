@@ -109,7 +109,11 @@ class Bench:
                 self.environ,
                 path=self.search_path,
                 passed=contract.env,
-                extra={**self.enclosure.variables(), **marks, **(extra or {})},
+                extra={
+                    **self.enclosure.variables(self.enclosure.isolation),
+                    **marks,
+                    **(extra or {}),
+                },
             ),
             limits=limits,
             marked_by=WORKSPACE_VARIABLE if self.mark else None,

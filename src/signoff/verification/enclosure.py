@@ -98,11 +98,10 @@ class Enclosure:
             network=role.network,
         )
 
-    def variables(self) -> dict[str, str]:
-        """What a confined process must be told about where it is."""
-        if self.isolation is not Isolation.BUBBLEWRAP:
-            return {}
-        return {"TMPDIR": PRIVATE_TMP}
+    @staticmethod
+    def variables(isolation: Isolation) -> dict[str, str]:
+        """What a process confined like this must be told about where it is."""
+        return {"TMPDIR": PRIVATE_TMP} if isolation is Isolation.BUBBLEWRAP else {}
 
     def _tool_folders(self) -> tuple[Path, ...]:
         """Tools must be seen even where a private folder covers them."""
