@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from signoff.domain.glob_automaton import automaton
 from signoff.domain.globs import has_wildcard, matches, matches_any
 
 names = st.text(alphabet="ab.-é \n*?[]", min_size=1, max_size=6).filter(
@@ -48,6 +49,10 @@ plain_paths = st.lists(plain_names, min_size=1, max_size=4).map("/".join)
         ("**", "any/thing"),
         ("new*line", "new\nline"),
         ("[\\].txt", "\\.txt"),
+        ("[!-z].txt", "m.txt"),  # neither a dash nor a z: no range from nowhere
+        ("[a--].txt", "[a--].txt"),  # a range that runs backwards is no class
+        ("[!]x", "ax"),
+        ("[a&&b]", "&"),
     ],
 )
 def test_a_pattern_covers_the_path(pattern: str, path: str) -> None:
@@ -72,12 +77,16 @@ def test_a_pattern_covers_the_path(pattern: str, path: str) -> None:
         ("**/conftest.py", "tests/xconftest.py"),
         ("SRC", "src"),
         ("tests/**/*.py", "tests/a.txt"),
+        ("[!-z].txt", "-.txt"),
+        ("[!-z].txt", "z.txt"),
+        ("[!\0-\U0010ffff]", "a"),
     ],
 )
 def test_a_pattern_does_not_cover_the_path(pattern: str, path: str) -> None:
     assert not matches(pattern, path)
 
 
+@settings(deadline=None)
 @given(plain_paths)
 def test_a_path_without_wildcards_covers_itself_and_what_lies_below_only(path: str) -> None:
     assert matches(path, path)
@@ -86,12 +95,14 @@ def test_a_path_without_wildcards_covers_itself_and_what_lies_below_only(path: s
     assert not matches(path, "above/" + path)
 
 
+@settings(deadline=None)
 @given(paths)
 def test_two_stars_cover_every_path(path: str) -> None:
     assert matches("**", path)
     assert matches("**/*", path)
 
 
+@settings(deadline=None)
 @given(paths, plain_names)
 def test_one_star_never_crosses_a_folder(path: str, suffix: str) -> None:
     if matches("*" + suffix, path):
@@ -99,11 +110,13 @@ def test_one_star_never_crosses_a_folder(path: str, suffix: str) -> None:
         assert first.endswith(suffix)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab/.*?é\n", max_size=12), paths)
 def test_any_pattern_of_stars_and_marks_can_be_asked(pattern: str, path: str) -> None:
     assert matches(pattern, path) in (True, False)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="a/*?", min_size=1, max_size=8), st.text(alphabet="a/", max_size=8))
 def test_stars_mean_what_a_second_reading_of_them_means(pattern: str, path: str) -> None:
     assert matches(pattern, path) == _second_reading(pattern.rstrip("/"), path)
@@ -127,6 +140,29 @@ def _second_reading(pattern: str, path: str) -> bool:
         return False
     one = path[0] != "/" if pattern[0] == "?" else path[0] == pattern[0]
     return one and _second_reading(pattern[1:], path[1:])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inside", "outside"),
+    [
+        ("*a" * 40, "a" * 200, "a" * 200 + "c"),
+        ("**a" * 30, "a/" * 200 + "a", "a" * 200 + "c"),
+        ("**/*a" * 25, "aa/" * 200 + "a" * 25, "c/" * 200 + "a" * 20),
+        ("**a**a" * 5 + "/**/*b", "a" * 60 + "/a" * 60 + "/b", "a" * 60 + "/a" * 60 + "/c"),
+    ],
+)
+def test_a_pattern_of_many_stars_is_answered_at_once(
+    pattern: str, inside: str, outside: str
+) -> None:
+    """By trying every split of the path this would take longer than anybody waits."""
+    assert matches(pattern, inside)
+    assert not matches(pattern, outside)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="ab/*?[]!-^", max_size=10), st.text(alphabet="ab/-]", max_size=8))
+def test_both_ways_of_matching_say_the_same(pattern: str, path: str) -> None:
+    assert matches(pattern, path) == automaton(pattern).accepts(path)
 
 
 def test_any_of_several_patterns_is_enough() -> None:

@@ -21,6 +21,7 @@ class Cause(StrEnum):
     FLAKY = "flaky"  # the same contract on the same content gave different answers
     AGENT_ANSWER = "agent-answer"  # the agent says blocked, impossible or needs input
     HANDOFF = "handoff"  # files that make other programs act were created or changed
+    MERGE = "merge"  # the merged content conflicts, or does not hold
 
 
 class Choice(StrEnum):

@@ -35,6 +35,9 @@ class Kind(StrEnum):
     ESCALATION_OPENED = "escalation.opened"
     ESCALATION_ANSWERED = "escalation.answered"
     AUDITED = "audited"
+    PLAN_BOUND = "plan.bound"
+    PLAN_UNBOUND = "plan.unbound"
+    PLAN_MERGED = "plan.merged"
 
 
 KIND_MEANING: dict[Kind, str] = {
@@ -59,6 +62,9 @@ KIND_MEANING: dict[Kind, str] = {
     Kind.ESCALATION_OPENED: "a question for a person",
     Kind.ESCALATION_ANSWERED: "the person's answer",
     Kind.AUDITED: "somebody audited the plan",
+    Kind.PLAN_BOUND: "a worktree works on this plan from now on",
+    Kind.PLAN_UNBOUND: "a worktree does not work on this plan any more",
+    Kind.PLAN_MERGED: "the plan's branch is in the base, judged again on the merged content",
 }
 
 
