@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, ClassVar
+
+# Not `typing.TYPE_CHECKING`: what must answer at once raises these, and `typing` loads slowly.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
 
 
 class Exit(IntEnum):
@@ -48,7 +52,54 @@ class UsageError(SignoffError):
     default_hint = "signoff --help"
 
 
-class PlanNotFound(SignoffError):
+class PlanNameInvalid(UsageError, ValueError):
+    """A text that cannot be the name of a plan."""
+
+    code = "plan-name-invalid"
+    default_hint = "choose a name of letters, digits and dashes"
+
+
+class ActivePlanError(SignoffError):
+    """The worktree's binding to a plan cannot be trusted; nothing falls back to another plan."""
+
+    code = "active-plan"
+    exit_code = Exit.USAGE
+    default_hint = "signoff bind NAME, or signoff unbind"
+
+
+class NoVault(SignoffError):
+    """There is no folder of plans around here."""
+
+    code = "no-vault"
+    exit_code = Exit.INVALID
+    default_hint = "signoff init"
+
+
+class VaultClash(SignoffError):
+    """Two repositories would keep their plans in the same folder of a shared vault."""
+
+    code = "vault-clash"
+    exit_code = Exit.INVALID
+    default_hint = "set SIGNOFF_PROJECT, or a name under [projects] in your own configuration"
+
+
+class UnfinishedWork(SignoffError):
+    """Removing a worktree would lose work that is nowhere else."""
+
+    code = "unfinished-work"
+    exit_code = Exit.CONFLICT
+    default_hint = "merge or commit it first, or use --force"
+
+
+class NotSignedOff(SignoffError):
+    """What is asked for needs a plan whose content, as it is now, was signed off."""
+
+    code = "not-signed-off"
+    exit_code = Exit.NOT_DONE
+    default_hint = "signoff run PLAN"
+
+
+class PlanNotFound(SignoffError, ValueError):
     """No plan at the given path or name."""
 
     code = "plan-not-found"
@@ -110,6 +161,14 @@ class PlanConflict(SignoffError):
     code = "plan-conflict"
     exit_code = Exit.CONFLICT
     default_hint = "read the current version and apply your change again"
+
+
+class BranchConflict(SignoffError):
+    """A branch moved, or files of a checkout would be overwritten; nothing was changed."""
+
+    code = "branch-conflict"
+    exit_code = Exit.CONFLICT
+    default_hint = "look at what is there now, then run the same command again"
 
 
 class Held(SignoffError):
@@ -264,6 +323,14 @@ class ExtraMissing(SignoffError):
     default_hint = "python3 -m pip install 'signoff[all]'"
 
 
+class ScriptUnusable(SignoffError):
+    """A scripted model was asked for more than its script says, or its script cannot be used."""
+
+    code = "script-unusable"
+    exit_code = Exit.USAGE
+    default_hint = "correct the script of the scripted model"
+
+
 class InternalError(SignoffError):
     """A bug in signoff itself; what the ledger acknowledged before is safe."""
 
@@ -274,4 +341,7 @@ class InternalError(SignoffError):
 
 def all_error_types() -> list[type[SignoffError]]:
     """Every concrete error, for the reference page and the test over all of them."""
-    return [SignoffError, *SignoffError.__subclasses__()]
+    found: list[type[SignoffError]] = [SignoffError]
+    for error in found:
+        found.extend(error.__subclasses__())
+    return found

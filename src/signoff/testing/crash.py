@@ -27,11 +27,37 @@ class CrashPoint(StrEnum):
     FINISHED = "finished"
 
 
+class RepositoryPoint(StrEnum):
+    """Places where a kill leaves a git repository that the same call finishes."""
+
+    WORKTREE_FILLED = "worktree-filled"
+    WORKTREE_BRANCHED = "worktree-branched"
+    WORKTREE_REGISTERED = "worktree-registered"
+    WORKTREE_ASIDE = "worktree-aside"
+    WORKTREE_UNREGISTERED = "worktree-unregistered"
+    CONTENT_COMMITTED = "content-committed"
+    BASE_MOVED = "base-moved"
+    FILE_REMOVED = "file-removed"
+    FILE_WRITTEN = "file-written"
+    FILE_PLACED = "file-placed"
+    INDEX_LOCKED = "index-locked"
+    INDEX_PLACED = "index-placed"
+
+
+class VaultPoint(StrEnum):
+    """Places where a kill leaves a vault that the same call finishes."""
+
+    PROGRESS_KEPT = "progress-kept"
+    PROGRESS_MERGED = "progress-merged"
+    COPY_KEPT = "copy-kept"
+    PLAN_ACTIVATED = "plan-activated"
+
+
 _name, _, _count = os.environ.get(VARIABLE, "").partition(":")
 _left = int(_count or 1)
 
 
-def reach(point: CrashPoint) -> None:
+def reach(point: CrashPoint | RepositoryPoint | VaultPoint) -> None:
     """Die here, as if by kill -9, if a test asked for it."""
     global _left  # noqa: PLW0603 - one counter per process is the whole point
     if point != _name:

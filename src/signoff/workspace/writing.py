@@ -24,7 +24,7 @@ def write_entries(objects: ObjectStore, entries: Mapping[str, StoredFile], into:
 
     Sockets and devices cannot be made from content and stay out.
     """
-    with opened_root(into) as root_fd, _Folder(root_fd) as folder:
+    with opened_root(into) as root_fd, LastFolder(root_fd) as folder:
         for path, stored in sorted(entries.items()):
             try:
                 _write_entry(objects, folder, path, stored)
@@ -34,7 +34,7 @@ def write_entries(objects: ObjectStore, entries: Mapping[str, StoredFile], into:
 
 def remove_entries(paths: Iterable[str], root: Path) -> None:
     """Unlink the entries, and the folders that are left with nothing in them."""
-    with opened_root(root) as root_fd, _Folder(root_fd) as folder:
+    with opened_root(root) as root_fd, LastFolder(root_fd) as folder:
         for path in sorted(paths, reverse=True):
             try:
                 _remove_entry(folder, path)
@@ -42,7 +42,7 @@ def remove_entries(paths: Iterable[str], root: Path) -> None:
                 raise _blocked(path, error) from error
 
 
-class _Folder:
+class LastFolder:
     """The folder last worked in, kept open: entries come in order, so most share it."""
 
     def __init__(self, root_fd: int):
@@ -50,7 +50,7 @@ class _Folder:
         self._path = ""
         self._fd = os.dup(root_fd)
 
-    def __enter__(self) -> _Folder:
+    def __enter__(self) -> LastFolder:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,7 +65,7 @@ class _Folder:
         return self._fd
 
 
-def _write_entry(objects: ObjectStore, folder: _Folder, path: str, stored: StoredFile) -> None:
+def _write_entry(objects: ObjectStore, folder: LastFolder, path: str, stored: StoredFile) -> None:
     above, _, name = path.rpartition("/")
     state = stored.state
     if state.kind is FileKind.DIRECTORY:
@@ -92,12 +92,18 @@ def _write_file(objects: ObjectStore, fd: int, name: str, path: str, stored: Sto
 @contextmanager
 def created_file(folder_fd: int, name: str, mode: int) -> Iterator[int]:
     """A descriptor of a new file with exactly this mode, whatever the umask."""
-    out = os.open(name, _WRITE_FLAGS, mode, dir_fd=folder_fd)
+    out = create_file(folder_fd, name, mode)
     try:
-        os.fchmod(out, mode)
         yield out
     finally:
         os.close(out)
+
+
+def create_file(folder_fd: int, name: str, mode: int) -> int:
+    """As `created_file`, for a file that stays open after the call."""
+    out = os.open(name, _WRITE_FLAGS, mode, dir_fd=folder_fd)
+    os.fchmod(out, mode)
+    return out
 
 
 def stream_object(objects: ObjectStore, blob: bytes, out: int) -> bytes:
@@ -116,7 +122,7 @@ def write_all(out: int, data: bytes) -> None:
         written += os.write(out, memoryview(data)[written:])
 
 
-def _remove_entry(folder: _Folder, path: str) -> None:
+def _remove_entry(folder: LastFolder, path: str) -> None:
     above, _, name = path.rpartition("/")
     fd = folder.at(above)
     if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):

@@ -1,0 +1,235 @@
+"""The one way to call git: on an agent's repository, without anything configured in it.
+
+git works in a folder of our own with our own configuration, which borrows only objects and refs.
+Hooks, filters, drivers, aliases and attributes of the repository are never read, so a filter such
+as git-lfs does not run: what is committed and checked out are the bytes themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from signoff.domain.observation import Ending
+from signoff.domain.text import decode_output
+from signoff.errors import ProcessFailed
+from signoff.process import (
+    Command,
+    Limits,
+    StreamName,
+    clean_environment,
+    find_tool,
+    run,
+    safe_search_path,
+)
+from signoff.workspace.gitfolders import (
+    GitFormat,
+    ObjectFormat,
+    common_folder,
+    read_format,
+    refusals,
+)
+from signoff.workspace.repository import Repository
+
+_TIMEOUT_S = 300.0
+_BORROWED = ("objects", "refs", "packed-refs")
+# The repository's commit graph is left aside because it can claim any ancestry, and the
+# multi-pack index because it can name any content.
+_CONFIG = """[core]
+\trepositoryformatversion = {version}
+\tbare = true
+\tcommitGraph = false
+\tmultiPackIndex = false
+\tlogAllRefUpdates = false
+\tfsync = committed,reference
+\tuntrackedCache = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""
+_SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
+# Stronger than any `.gitattributes`: no conversion, no filter, no merge driver.
+_ATTRIBUTES = (
+    "* !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size\n"
+)
+_ALONE = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+}
+
+
+class Identity(NamedTuple):
+    """Who a commit is by; the repository's `user.name` is not asked."""
+
+    name: str
+    email: str
+
+
+SIGNOFF = Identity("signoff", "signoff@localhost")
+
+
+class Reply(NamedTuple):
+    """What git printed, and the exit code it ended with."""
+
+    code: int
+    stdout: bytes
+
+
+class Git:
+    """One repository. `with Git.open(…) as git:` removes its temporary folder at the end."""
+
+    def __init__(
+        self,
+        common: Path,
+        form: GitFormat,
+        program: Path,
+        env: Mapping[str, str],
+        made: tempfile.TemporaryDirectory[str],
+    ):
+        self.common = common
+        self.format: ObjectFormat = form.objects
+        self.bare = form.bare or common.name != ".git"
+        self._program = program
+        self._env = env
+        self._made = made
+        self._folder = Path(made.name)
+
+    @classmethod
+    def open(cls, repository: Repository, environ: Mapping[str, str]) -> Git:
+        """Ready to work on a repository; nothing of it was executed or changed."""
+        common = common_folder(repository)
+        form = read_format(common)
+        search_path = _search_path(environ, repository)
+        program = find_tool("git", search_path)
+        if program is None:
+            raise ProcessFailed(
+                "no `git` outside the workspace", "install git with the system's package manager"
+            )
+        with refusals(Path(tempfile.gettempdir())):
+            made = tempfile.TemporaryDirectory(prefix="signoff-git-")
+            _furnish(Path(made.name), common, form.objects)
+        return cls(common, form, program, clean_environment(environ, path=search_path), made)
+
+    def __enter__(self) -> Git:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._made.cleanup()
+
+    def scratch(self) -> Path:
+        """A new empty folder, gone when this object is closed."""
+        return Path(tempfile.mkdtemp(prefix="scratch-", dir=self._folder))
+
+    def call(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        index: Path | None = None,
+        work_tree: Path | None = None,
+        identity: Identity = SIGNOFF,
+    ) -> bytes:
+        """What git prints; ProcessFailed with git's own words when it refuses."""
+        return self.ask(
+            *arguments, stdin=stdin, index=index, work_tree=work_tree, identity=identity
+        ).stdout
+
+    def ask(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        index: Path | None = None,
+        work_tree: Path | None = None,
+        identity: Identity = SIGNOFF,
+        accept: tuple[int, ...] = (0,),
+    ) -> Reply:
+        """As `call`, for questions that git answers with its exit code."""
+        pieces: list[bytes] = []
+        env = self._environment(index, work_tree, identity)
+        code = self._run(arguments, stdin, env, work_tree, accept, pieces.append)
+        return Reply(code, b"".join(pieces))
+
+    def stream(self, *arguments: str, stdin: bytes, receive: Callable[[bytes], None]) -> None:
+        """As `call`, for output that is too large to be kept."""
+        self._run(arguments, stdin, self._environment(None, None, SIGNOFF), None, (0,), receive)
+
+    def version(self) -> tuple[int, int]:
+        """The major and minor version of the git that is called."""
+        said = decode_output(self.call("version"))
+        found = re.search(r"(\d+)\.(\d+)", said)
+        if found is None:
+            raise ProcessFailed(f"`{self._program}` does not say its version: {said.strip()}")
+        return int(found[1]), int(found[2])
+
+    def _environment(
+        self, index: Path | None, work_tree: Path | None, identity: Identity
+    ) -> dict[str, str]:
+        env = {**self._env, **_ALONE, "GIT_DIR": str(self._folder)}
+        for who in ("AUTHOR", "COMMITTER"):
+            env[f"GIT_{who}_NAME"], env[f"GIT_{who}_EMAIL"] = identity
+        if index is not None:
+            env["GIT_INDEX_FILE"] = str(index)
+        if work_tree is not None:
+            env["GIT_WORK_TREE"] = str(work_tree)
+        return env
+
+    def _run(
+        self,
+        arguments: tuple[str, ...],
+        stdin: bytes,
+        env: Mapping[str, str],
+        work_tree: Path | None,
+        accept: tuple[int, ...],
+        receive: Callable[[bytes], None],
+    ) -> int:
+        def on_output(stream: StreamName, piece: bytes) -> None:
+            if stream is StreamName.STDOUT:
+                receive(piece)
+
+        argv = (str(self._program), *arguments)
+        limits = Limits(wall_s=_TIMEOUT_S)
+        command = Command(argv, work_tree or self._folder, env, limits, stdin=stdin)
+        seen = run(command, on_output=on_output)
+        if seen.ending is Ending.EXITED and seen.exit_code in accept:
+            return int(seen.exit_code)
+        said = decode_output(seen.stderr.kept).strip() or seen.describe()
+        raise ProcessFailed(
+            f"`git {arguments[0]}` in `{self.common}`: {said}",
+            self._hint(),
+            {"arguments": list(arguments), "exit_code": seen.exit_code},
+        )
+
+    def _hint(self) -> str:
+        if (self.common / "shallow").exists():
+            return "the clone is shallow; fetch the rest of its history: git fetch --unshallow"
+        return f"look at the repository: git --git-dir='{self.common}' fsck"
+
+
+def _furnish(folder: Path, common: Path, objects: ObjectFormat) -> None:
+    """A git folder of our own around the objects and refs of the repository."""
+    is_sha256 = objects is ObjectFormat.SHA256
+    config = _CONFIG.format(version=int(is_sha256)) + (_SHA256 if is_sha256 else "")
+    (folder / "config").write_text(config)
+    (folder / "HEAD").write_text("ref: refs/heads/none\n")
+    (folder / "info").mkdir()
+    (folder / "info" / "attributes").write_text(_ATTRIBUTES)
+    for name in _BORROWED:
+        (folder / name).symlink_to(common / name)
+
+
+def _search_path(environ: Mapping[str, str], repository: Repository) -> str:
+    """A search path that leads neither into the checkout nor into the main one."""
+    return safe_search_path(
+        safe_search_path(environ.get("PATH", ""), repository.top), repository.main
+    )

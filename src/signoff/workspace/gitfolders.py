@@ -1,0 +1,249 @@
+"""Where a repository keeps its objects, refs and worktrees, and whether we may work on them.
+
+Everything here may have been arranged by an agent: files are read without following links, and a
+link where git would write is refused.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from signoff.errors import Held, StorageFailed, UsageError
+from signoff.workspace.folders import FOLDER_FLAGS
+from signoff.workspace.repository import Repository, read_small
+
+LOCK_TIMEOUT_S = 300.0
+_PAUSE_S = 0.02
+_CONFIG_BYTES = 1 << 20
+_POINTER_BYTES = 16 * 1024
+_BRANCHES = "refs/heads/"
+_SECTION = re.compile(r'\s*\[\s*([-.\w]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+_SETTING = re.compile(r"\s*([A-Za-z][-\w]*)\s*(?:=\s*(.*)|[#;].*)?$")
+_NEWEST_VERSION = 1
+# What these change is not what we do: nothing is fetched, collected or read from configuration.
+_HARMLESS = frozenset(
+    {"noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"}
+)
+
+
+class ObjectFormat(StrEnum):
+    """The hash that names a repository's objects."""
+
+    SHA1 = "sha1"
+    SHA256 = "sha256"
+
+    @property
+    def nothing(self) -> str:
+        """The id that stands for no object."""
+        return "0" * hashlib.new(self, usedforsecurity=False).digest_size * 2
+
+    def blob_hash(self, size: int) -> hashlib._Hash:
+        """The hash that names a file's content, fed with git's header."""
+        return hashlib.new(self, b"blob %d\0" % size, usedforsecurity=False)
+
+
+class GitFormat(NamedTuple):
+    """The two facts of a repository's configuration that are believed."""
+
+    objects: ObjectFormat
+    bare: bool
+
+
+class Head(NamedTuple):
+    """What a checkout stands on: a branch, or a commit without one."""
+
+    branch: str | None
+    commit: str | None
+
+
+def common_folder(repository: Repository) -> Path:
+    """The folder with objects and refs; UsageError where a write could land somewhere else."""
+    dot_git = repository.top / ".git"
+    if dot_git.is_dir():
+        common = dot_git
+    elif repository.main != repository.top:
+        shared = repository.main / ".git"
+        common = shared if shared.is_dir() else repository.main
+    else:
+        raise UsageError(
+            f"`{dot_git}` leads elsewhere; nothing is written there",
+            "work in the checkout that it belongs to, or in a worktree of it",
+        )
+    refuse_links(common, ("", "refs", "refs/heads", "packed-refs", "worktrees", "info", "config"))
+    objects = common / "objects"
+    refuse_links(objects, ("", *(entry.name for entry in _scan(objects))))
+    return common
+
+
+def own_folder(repository: Repository) -> Path:
+    """The folder with the HEAD and index of the checkout itself."""
+    dot_git = repository.top / ".git"
+    if dot_git.is_dir():
+        return dot_git
+    pointer = (read_pointer(dot_git) or "").removeprefix("gitdir:").strip()
+    return Path(os.path.realpath(repository.top / pointer))
+
+
+def current_branch(repository: Repository) -> str | None:
+    """The branch that is checked out; None for a detached HEAD. git is not asked."""
+    return read_head(own_folder(repository)).branch
+
+
+def refuse_links(folder: Path, names: tuple[str, ...]) -> None:
+    """UsageError when one of the places is a symbolic link: a write would follow it."""
+    for place in (folder / name for name in names):
+        if place.is_symlink():
+            raise UsageError(
+                f"`{place}` is a symbolic link; nothing is written there",
+                f"find out who made it, then put back what belongs there: ls -l '{place}'",
+            )
+
+
+def refuse_linked_ref(common: Path, ref: str) -> None:
+    """The same for the place of a ref and every folder on the way to it."""
+    parts = ref.split("/")
+    refuse_links(common, tuple("/".join(parts[:n]) for n in range(1, len(parts) + 1)))
+
+
+def read_format(common: Path) -> GitFormat:
+    """What the repository's own configuration says of its format; nothing else in it is read."""
+    place = common / "config"
+    data = read_small(place, _CONFIG_BYTES)
+    if data is None and place.exists():
+        raise UsageError(
+            f"`{place}` cannot be read as a small regular file", f"look at it: ls -l '{place}'"
+        )
+    settings = _settings((data or b"").decode("utf-8", "replace"))
+    _refuse_unknown_version(settings, place)
+    for name, value in settings.items():
+        section, _, key = name.partition(".")
+        known = key in _HARMLESS or (key, value) in _UNDERSTOOD
+        if section == "extensions" and not known:
+            raise _unknown(f"extension `{key}` = `{value}`", place)
+    bare = settings.get("core.bare", "false").lower() in ("true", "yes", "on", "1")
+    return GitFormat(ObjectFormat(settings.get("extensions.objectformat", "sha1")), bare)
+
+
+_UNDERSTOOD = {("refstorage", "files"), *(("objectformat", str(f)) for f in ObjectFormat)}
+
+
+def read_head(own: Path) -> Head:
+    """What a checkout's HEAD says; `own` is the folder with the HEAD."""
+    place = own / "HEAD"
+    if place.is_symlink():  # how git wrote it before 2005 and still reads it
+        text = f"ref: {place.readlink()}"
+    else:
+        text = os.fsdecode(read_small(place, _POINTER_BYTES) or b"").strip()
+    if not text.startswith("ref:"):
+        return Head(None, text if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text) else None)
+    ref = text.removeprefix("ref:").strip()
+    return Head(ref.removeprefix(_BRANCHES) if ref.startswith(_BRANCHES) else None, None)
+
+
+def read_pointer(place: Path) -> str | None:
+    """The path in a one-line file such as `gitdir`; None when there is no such file."""
+    data = read_small(place, _POINTER_BYTES)
+    return None if data is None else os.fsdecode(data).strip()
+
+
+@contextmanager
+def locked(common: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+    """One of us at a time changes worktrees and checkouts of a repository.
+
+    The lock is on the folder itself and ends with the process, however it ends.
+    """
+    with refusals(common):
+        fd = os.open(common, FOLDER_FLAGS)
+    deadline = time.monotonic() + timeout_s
+    try:
+        while not _try_lock(fd):
+            if time.monotonic() > deadline:
+                raise Held(
+                    f"`{common}` was locked by another process for {timeout_s:g} s",
+                    "find the process that keeps it open, stop it, and run the same command again",
+                )
+            time.sleep(_PAUSE_S)
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def refusals(place: Path) -> Iterator[None]:
+    """What the system refuses there is an error that says so."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageFailed(
+            f"`{error.filename or place}`: {error.strerror or error}",
+            facts={"path": str(place), "errno": error.errno},
+        ) from error
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _scan(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as error:
+        raise UsageError(
+            f"`{folder}` cannot be read: {error.strerror}", f"look at it: ls -ld '{folder}'"
+        ) from error
+
+
+def _settings(text: str) -> dict[str, str]:
+    """`section.key` to value, the last one counts; sections with a subsection are left out."""
+    found: dict[str, str] = {}
+    section = ""
+    for line in text.removeprefix("\ufeff").replace("\\\n", "").split("\n"):
+        rest = line
+        while header := _SECTION.match(rest):
+            section = header[1].lower() if header[2] is None and "." not in header[1] else ""
+            rest = rest[header.end() :]
+        setting = _SETTING.match(rest)
+        if section and setting:
+            value = "true" if setting[2] is None else _plain(setting[2])
+            found[f"{section}.{setting[1].lower()}"] = value
+    return found
+
+
+def _plain(value: str) -> str:
+    """A value without quotes and comment."""
+    out, quoted = [], False
+    for char in value:
+        if char == '"':
+            quoted = not quoted
+        elif char in "#;" and not quoted:
+            break
+        else:
+            out.append(char)
+    return "".join(out).strip()
+
+
+def _refuse_unknown_version(settings: dict[str, str], place: Path) -> None:
+    version = settings.get("core.repositoryformatversion", "0")
+    if not version.isdecimal() or int(version) > _NEWEST_VERSION:
+        raise _unknown(f"format version `{version}`", place)
+
+
+def _unknown(what: str, place: Path) -> UsageError:
+    return UsageError(
+        f"the repository has the {what} (`{place}`), which signoff cannot work with",
+        "use a clone of it without that",
+    )

@@ -1,0 +1,285 @@
+"""Trees of a repository: listed, made, and written out as files whose bytes are checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from signoff.domain.text import decode_output, storable_path
+from signoff.errors import StorageFailed
+from signoff.workspace.folders import opened_root
+from signoff.workspace.git import Git
+from signoff.workspace.gitfolders import ObjectFormat
+from signoff.workspace.writing import LastFolder, create_file, write_all
+
+_MAX_LINK_BYTES = 1 << 16
+_FILE_BITS = 0o170000
+_REGULAR = 0o100000
+
+
+class Mode(StrEnum):
+    """What an entry of a tree is."""
+
+    FILE = "100644"
+    EXECUTABLE = "100755"
+    LINK = "120000"
+    SUBMODULE = "160000"
+
+
+class TreeEntry(NamedTuple):
+    """What lies at a path of a tree."""
+
+    mode: Mode
+    id: str
+
+
+class TreeChange(NamedTuple):
+    """A path that differs between two trees; None where it is not there."""
+
+    path: str
+    old: TreeEntry | None
+    new: TreeEntry | None
+
+
+Tree = dict[str, TreeEntry]
+
+
+def list_tree(git: Git, treeish: str) -> Tree:
+    """Every file of a tree or commit by its path, in the order of the paths."""
+    listed = git.call("ls-tree", "-r", "-z", "--full-tree", treeish)
+    found: Tree = {}
+    for line in listed.split(b"\0")[:-1]:
+        facts, _, raw = line.partition(b"\t")
+        mode, _, named = facts.decode("ascii").split(" ")
+        found[_checked(os.fsdecode(raw), treeish)] = TreeEntry(read_mode(mode), named)
+    return dict(sorted(found.items()))
+
+
+def tree_changes(git: Git, old: str, new: str) -> tuple[TreeChange, ...]:
+    """The paths that differ between two commits or trees, sorted."""
+    words = git.call("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new, "--").split(b"\0")
+    changes = []
+    for facts, raw in zip(words[:-1:2], words[1::2], strict=True):
+        old_mode, new_mode, old_id, new_id, _ = facts[1:].decode("ascii").split(" ")
+        path = _checked(os.fsdecode(raw), new)
+        changes.append(TreeChange(path, _entry(old_mode, old_id), _entry(new_mode, new_id)))
+    return tuple(sorted(changes))
+
+
+def make_tree(git: Git, entries: Mapping[str, TreeEntry]) -> str:
+    """The id of a tree with exactly these entries; git refuses names that no checkout may have."""
+    index = git.scratch() / "index"
+    git.call("read-tree", "--empty", index=index)
+    git.call(
+        "update-index", "-z", "--index-info", stdin=index_lines(git.format, entries), index=index
+    )
+    return decode_output(git.call("write-tree", index=index)).strip()
+
+
+def index_lines(form: ObjectFormat, entries: Mapping[str, TreeEntry | None]) -> bytes:
+    """Input for `update-index --index-info`; None removes a path, and removals come first."""
+    nothing = form.nothing.encode()
+    gone = [b"0 %b\t%b\0" % (nothing, os.fsencode(p)) for p, e in entries.items() if e is None]
+    there = [
+        b"%b %b\t%b\0" % (entry.mode.encode(), entry.id.encode(), os.fsencode(path))
+        for path, entry in entries.items()
+        if entry is not None
+    ]
+    return b"".join(gone + there)
+
+
+def store_files(git: Git, files: Iterable[Path]) -> list[str]:
+    """Keep the content of files, byte for byte, as objects of the repository; their ids."""
+    names = b"".join(os.fsencode(path) + b"\n" for path in files)
+    if not names:
+        return []
+    said = git.call("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=names)
+    return decode_output(said).split()
+
+
+def write_tree_files(git: Git, entries: Mapping[str, TreeEntry], into: Path) -> None:
+    """Create every entry below a folder; nothing that exists is written through.
+
+    A submodule becomes an empty folder, as git leaves it. StorageFailed when an object is not
+    what its id says: what is looked at must be what the commit names.
+    """
+    with opened_root(into) as root_fd, LastFolder(root_fd) as folder:
+        for path, entry in entries.items():
+            if entry.mode is Mode.SUBMODULE:
+                folder.at(path, create=True)
+        files = {p: e for p, e in sorted(entries.items()) if e.mode is not Mode.SUBMODULE}
+        sink = _FolderSink(folder, list(files.items()))
+        try:
+            _receive_blobs(git, [entry.id for entry in files.values()], sink)
+        except OSError as error:
+            raise StorageFailed(
+                f"`{storable_path(sink.path)}` cannot be written into `{into}`: {error.strerror}"
+            ) from error
+        finally:
+            sink.close()
+
+
+def check_blobs(git: Git, ids: Iterable[str]) -> None:
+    """StorageFailed unless every one of these objects holds what its id says."""
+    _receive_blobs(git, list(ids), _NoSink())
+
+
+class _Sink(Protocol):
+    """Takes objects one after the other."""
+
+    def begin(self, size: int) -> None: ...
+    def take(self, piece: bytes) -> None: ...
+    def end(self) -> None: ...
+
+
+class _NoSink:
+    """For objects that are only checked."""
+
+    def begin(self, size: int) -> None:
+        pass
+
+    def take(self, piece: bytes) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+class _FolderSink:
+    """Each object becomes the next entry below a folder."""
+
+    def __init__(self, folder: LastFolder, entries: list[tuple[str, TreeEntry]]):
+        self._folder = folder
+        self._entries = iter(entries)
+        self._mode = Mode.FILE
+        self._target = b""
+        self._out = -1
+        self.path = ""
+
+    def begin(self, size: int) -> None:
+        self.path, entry = next(self._entries)
+        self._mode, self._target = entry.mode, b""
+        above, _, name = self.path.rpartition("/")
+        fd = self._folder.at(above, create=True)
+        if self._mode is not Mode.LINK:
+            self._out = create_file(fd, name, 0o755 if entry.mode is Mode.EXECUTABLE else 0o644)
+        elif size > _MAX_LINK_BYTES:
+            raise StorageFailed(
+                f"the symbolic link `{storable_path(self.path)}` has a target of {size} bytes",
+                "no file system takes it; remove it from the commit",
+            )
+
+    def take(self, piece: bytes) -> None:
+        if self._mode is Mode.LINK:
+            self._target += piece
+        else:
+            write_all(self._out, piece)
+
+    def end(self) -> None:
+        above, _, name = self.path.rpartition("/")
+        if self._mode is Mode.LINK:
+            os.symlink(self._target, os.fsencode(name), dir_fd=self._folder.at(above))
+        self.close()
+
+    def close(self) -> None:
+        if self._out >= 0:
+            os.close(self._out)
+            self._out = -1
+
+
+def _receive_blobs(git: Git, ids: list[str], sink: _Sink) -> None:
+    if not ids:
+        return
+    batch = _Batch(git.format, ids, sink)
+    git.stream("cat-file", "--batch", stdin="\n".join(ids).encode() + b"\n", receive=batch.feed)
+    batch.check_complete()
+
+
+class _Batch:
+    """Takes the output of `cat-file --batch` apart: a header, the content, a line break."""
+
+    def __init__(self, form: ObjectFormat, ids: list[str], sink: _Sink):
+        self._form = form
+        self._ids = ids
+        self._sink = sink
+        self._done = 0
+        self._header = b""
+        self._left = -1  # bytes of content still to come; below 0 within a header
+        self._hash = form.blob_hash(0)
+
+    def feed(self, data: bytes) -> None:
+        """The next piece of output, of any size."""
+        at = 0
+        while at < len(data):
+            if self._left < 0:
+                end = data.find(b"\n", at)
+                self._header += data[at : end if end >= 0 else len(data)]
+                at = end + 1 if end >= 0 else len(data)
+                if end >= 0:
+                    self._begin()
+            elif self._left:
+                piece = data[at : at + self._left]
+                self._hash.update(piece)
+                self._sink.take(piece)
+                self._left -= len(piece)
+                at += len(piece)
+            else:
+                at += 1
+                self._end()
+
+    def check_complete(self) -> None:
+        """StorageFailed when git ended before everything came."""
+        if self._done < len(self._ids):
+            raise self._damaged("is missing")
+
+    def _begin(self) -> None:
+        words = self._header.split(b" ")
+        self._header = b""
+        if len(words) != 3 or words[1] != b"blob":
+            raise self._damaged("is missing or no file")
+        self._left = int(words[2])
+        self._hash = self._form.blob_hash(self._left)
+        self._sink.begin(self._left)
+
+    def _end(self) -> None:
+        if self._hash.hexdigest() != self._ids[self._done]:
+            raise self._damaged("does not hold what its id says")
+        self._sink.end()
+        self._done += 1
+        self._left = -1
+
+    def _damaged(self, how: str) -> StorageFailed:
+        named = self._ids[self._done]
+        return StorageFailed(
+            f"object `{named}` of the repository {how}",
+            "find out what else is damaged: git fsck --full; restore it from another clone",
+            {"object": named},
+        )
+
+
+def read_mode(text: str) -> Mode:
+    """A mode as git prints it; ancient trees hold group-writable files, which are plain ones."""
+    bits = int(text, 8)
+    if bits & _FILE_BITS == _REGULAR:
+        return Mode.EXECUTABLE if bits & 0o100 else Mode.FILE
+    if text not in (Mode.LINK, Mode.SUBMODULE):
+        raise StorageFailed(f"a tree holds an entry of the unknown mode `{text}`", "git fsck")
+    return Mode(text)
+
+
+def _entry(mode: str, named: str) -> TreeEntry | None:
+    return None if int(mode, 8) == 0 else TreeEntry(read_mode(mode), named)
+
+
+def _checked(path: str, treeish: str) -> str:
+    """A path that stays below its root; trees can be made by hand with any name in them."""
+    if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
+        raise StorageFailed(
+            f"`{treeish}` holds the path `{storable_path(path)}`, which no checkout may have",
+            "find out who committed it: git log --all --full-history -- PATH",
+            {"path": storable_path(path)},
+        )
+    return path
