@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ConfigInvalid
+from signoff.places import LARGEST_FILE, user_file
 from signoff.settings import (
-    LARGEST_FILE,
     Policy,
     Role,
     RoleKind,
@@ -19,7 +19,6 @@ from signoff.settings import (
     load_settings,
     read_config_text,
     settings_from_pin,
-    user_file,
 )
 
 Load = Callable[..., Settings]

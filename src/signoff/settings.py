@@ -7,9 +7,6 @@ and may only make checks stricter. What could loosen a check is read from the us
 from __future__ import annotations
 
 import difflib
-import errno
-import os
-import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -18,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from signoff.errors import ConfigInvalid
+from signoff.places import DATABASE_VARIABLE, read_config_file, user_choices, user_file
 
 REPOSITORY_FILE = "signoff.toml"
-USER_FILE_VARIABLE = "SIGNOFF_CONFIG"
-DATABASE_VARIABLE = "SIGNOFF_DATABASE"
 HUMAN_ROLE = "human"
-LARGEST_FILE = 1_000_000
 MOST_JUDGINGS = 100
-_USER_KEYS = ("roles", "policy", "database", "vault", "auto_approve", "sandbox")
+_USER_KEYS = ("roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox")
 
 
 class SandboxChoice(StrEnum):
@@ -128,7 +123,7 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
     repository_file = str(repository / REPOSITORY_FILE) if repository else REPOSITORY_FILE
     _check_keys(shared, {"roles", "policy"}, repository_file)
     own_path = user_file(environ)
-    own = _read(own_path)
+    own = user_choices(environ)
     _check_keys(own, _USER_KEYS, str(own_path))
     return Settings(
         roles={**_roles(own, str(own_path)), **_roles(shared, repository_file)},
@@ -140,19 +135,10 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
     )
 
 
-def user_file(environ: Mapping[str, str]) -> Path:
-    """Where the user's own configuration lives."""
-    named = environ.get(USER_FILE_VARIABLE)
-    if named:
-        return Path(named)
-    base = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "/")) / ".config")
-    return Path(base) / "signoff" / "config.toml"
-
-
 def read_config_text(path: Path) -> str:
     """A configuration file as text, for the pin; empty when there is none."""
     try:
-        data = _read_regular(path)
+        data = read_config_file(path)
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -164,24 +150,9 @@ def read_config_text(path: Path) -> str:
         return data.hex()
 
 
-def _read_regular(path: Path) -> bytes:
-    """An agent can put a pipe or an endless device in the file's place: neither is waited for."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        if state.st_size > LARGEST_FILE:
-            raise OSError(errno.EFBIG, f"it is larger than {LARGEST_FILE} bytes")
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(LARGEST_FILE)
-    finally:
-        os.close(descriptor)
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
-        data = _read_regular(path)
+        data = read_config_file(path)
     except FileNotFoundError:
         return {}
     except OSError as error:

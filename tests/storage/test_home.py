@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import HomeUnsafe, StorageFailed
-from signoff.storage import Home, hold, open_database, resolve_home
+from signoff.places import resolve_home
+from signoff.storage import Home, hold, open_database
 from tests.storage.kit import HOLDER
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.storage import Repository, find_repository, plan_identity
+from signoff.storage import plan_identity
+from signoff.workspace import Repository, find_repository
 
 
 def git(folder: Path, *arguments: str) -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signoff.domain.names import plan_slug
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, UsageError
-from signoff.storage import Vault, plan_slug
+from signoff.storage import Vault
 
 
 @pytest.fixture
@@ -31,6 +32,30 @@ def test_a_plan_is_created_read_and_swapped(vault: Vault) -> None:
     assert Path(caught.value.facts["kept"]).read_text() == "# mine\n"
     assert vault.read_plan("auth").text == "# B\n"
     assert vault.list_plans() == ("auth",)
+
+
+def test_a_stale_writer_is_told_what_differs(vault: Vault) -> None:
+    digest = vault.swap_plan("auth", expected=None, text="# A\none\n")
+    vault.swap_plan("auth", expected=digest, text="# A\ntwo\n")
+    with pytest.raises(PlanConflict, match="your text is kept in") as caught:
+        vault.swap_plan("auth", expected=digest, text="# A\nmine\n")
+    diff = str(caught.value.facts["diff"])
+    assert diff.startswith("--- PLAN-auth.md as it is\n+++ PLAN-auth.md as you wanted it\n")
+    assert "\n-two\n+mine" in diff
+    with pytest.raises(PlanConflict) as large:
+        vault.swap_plan("auth", expected=digest, text="# A\n" + "x\n" * 100_000)
+    assert len(str(large.value.facts["diff"])) < 21_000
+    assert Path(large.value.facts["kept"]).stat().st_size > 200_000, "what is kept is not cut"
+
+
+def test_a_vault_is_named_by_a_text_too(tmp_path: Path) -> None:
+    assert Vault(str(tmp_path)).path == tmp_path
+
+
+@pytest.mark.parametrize("name", ["a (1)", "a - Copy", "a.sync-conflict-20260601-120000-ABCDEFG"])
+def test_a_name_like_a_conflict_copys_is_refused_and_says_why(vault: Vault, name: str) -> None:
+    with pytest.raises(UsageError, match=r"reads like a conflict copy of `PLAN-a\.md`"):
+        vault.swap_plan(name, expected=None, text="x")
 
 
 def test_the_empty_name_is_the_unnamed_plan(vault: Vault) -> None:
@@ -66,6 +91,7 @@ def test_only_plan_files_are_listed(vault: Vault) -> None:
     vault.path.mkdir()
     names = ["PLAN.md", "PLAN-b.md", "PLAN-a.md", "PLAN-.md", "PLAN-a.md.conflict-1", "plan-x.md"]
     names += ["progress-a.md", "PLAN-\u202ex.md", "PLAN--x.md", "notes.md", "PLAN-PLAN-c.md"]
+    names += ["PLAN-a (1).md", "PLAN (conflicted copy 2026-06-01).md", "PLAN-b - Copy.md"]
     for name in names:
         (vault.path / name).touch()
     assert vault.list_plans() == ("", "PLAN-c", "a", "b")

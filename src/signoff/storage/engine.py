@@ -51,6 +51,7 @@ class Database(ABC):
     row_lock: ClassVar[str]
     begin_write: ClassVar[str]
     begin_read: ClassVar[str]
+    now_s: ClassVar[str]  # the database's own clock, as an expression
 
     def __init__(self, label: str, *, read_only: bool, busy_timeout_s: float):
         self.label = label

@@ -6,17 +6,19 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from signoff.domain.digests import digest_bytes
+from signoff.domain.text import decode_output
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, UsageError
 from signoff.storage.failures import os_failure
 from signoff.storage.locks import wait_for
 
 MAX_PLAN_BYTES = 20 * 1024 * 1024
 LOCK_TIMEOUT_S = 30.0
+LONGEST_DIFF = 20_000
 _NEW_FILE_MODE = 0o666  # the kernel takes the umask off
 _OPEN = os.O_CLOEXEC | os.O_NOFOLLOW
 _KINDS = {
@@ -80,36 +82,63 @@ def swap_file(
     folder = Path(os.path.realpath(path.parent))
     try:
         with wait_for(folder, os.O_RDONLY | os.O_DIRECTORY, lock_timeout_s) as folder_fd:
-            current = _digest_at(folder_fd, path)
+            there = _content_at(folder_fd, path)
+            current = None if there is None else digest_bytes(there)
             if current == expected_digest:
                 _replace(folder_fd, path.name, data)
                 return digest_bytes(data)
             kept = _keep_beside(folder_fd, path, data) if keep_loser else None
     except OSError as error:
         raise os_failure(f"`{path}`", error) from error
-    raise _conflict(path, expected_digest, current, kept)
+    conflict = _conflict(path, expected_digest, current, kept)
+    if keep_loser:
+        conflict.facts["diff"] = _difference(path.name, there or b"", data)
+    raise conflict
 
 
 def append_line(path: Path, line: str, *, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
     """Append one line, whole and on disk before this returns; a torn line before it is closed."""
-    if any(c in line for c in "\n\r\0"):
-        raise UsageError(
-            f"a line for `{path}` has a line break or NUL in it", "pass one line at a time"
-        )
+    append_lines(path, (line,), lock_timeout_s=lock_timeout_s)
+
+
+def append_lines(
+    path: Path, lines: Sequence[str], *, lock_timeout_s: float = LOCK_TIMEOUT_S
+) -> None:
+    """Append several lines under one lock, all of them on disk before this returns."""
+    for line in lines:
+        if any(c in line for c in "\n\r\0"):
+            raise UsageError(
+                f"a line for `{path}` has a line break or NUL in it", "pass one line at a time"
+            )
+    if not lines:
+        return
+    text = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+    with locked_lines(path, lock_timeout_s=lock_timeout_s) as fd:
+        append_within(fd, text)
+
+
+@contextmanager
+def locked_lines(path: Path, *, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[int]:
+    """A file of lines, made if it is not there, and locked against everybody who appends."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
-    text = line.encode("utf-8", "backslashreplace") + b"\n"
     try:
         with wait_for(path, flags, lock_timeout_s, mode=_NEW_FILE_MODE) as fd:
             state = os.fstat(fd)
             _refuse_irregular(path, state.st_mode)
-            torn = state.st_size > 0 and os.pread(fd, 1, state.st_size - 1) != b"\n"
-            _append(fd, (b"\n" if torn else b"") + text, state.st_size)
             if state.st_size == 0:
                 sync_folder(path.parent)
+            yield fd
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
             raise _unreadable(path, error) from error
         raise os_failure(f"`{path}`", error) from error
+
+
+def append_within(fd: int, text: bytes) -> None:
+    """Append whole lines to a file that the caller has locked."""
+    size = os.fstat(fd).st_size
+    torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+    _append(fd, (b"\n" if torn else b"") + text, size)
 
 
 def sync_folder(folder: Path) -> None:
@@ -179,7 +208,7 @@ def _state_at(folder_fd: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _digest_at(folder_fd: int, path: Path) -> str | None:
+def _content_at(folder_fd: int, path: Path) -> bytes | None:
     state = _state_at(folder_fd, path.name)
     if state is None:
         return None
@@ -187,7 +216,19 @@ def _digest_at(folder_fd: int, path: Path) -> str | None:
     fd = os.open(path.name, os.O_RDONLY | os.O_NONBLOCK | _OPEN, dir_fd=folder_fd)
     with open(fd, "rb") as file:
         _refuse_irregular(path, os.fstat(fd).st_mode)
-        return digest_bytes(file.read())
+        return file.read()
+
+
+def _difference(name: str, there: bytes, refused: bytes) -> str:
+    """From the file as it is to the text that was refused, cut to what people read."""
+    # Only a conflict needs it, and those who write plans should not load the parser for it.
+    from signoff.planfile import unified  # noqa: PLC0415
+
+    lines = unified(decode_output(there), decode_output(refused), name).split("\n")
+    # The heads name a before and a now; here both texts are of now.
+    lines[:2] = [f"--- {name} as it is", f"+++ {name} as you wanted it"] if lines[0] else []
+    text = "\n".join(lines)
+    return text if len(text) <= LONGEST_DIFF else f"{text[:LONGEST_DIFF]}\n… cut"
 
 
 def _keep_beside(folder_fd: int, path: Path, data: bytes) -> Path:
@@ -214,7 +255,9 @@ def _conflict(
     if kept is None:
         return PlanConflict(message, facts=facts)
     facts["kept"] = str(kept)
-    return PlanConflict(message, f"diff '{path}' '{kept}'", facts)
+    return PlanConflict(
+        f"{message}; your text is kept in `{kept}`", f"diff '{path}' '{kept}'", facts
+    )
 
 
 def _refuse_irregular(path: Path, mode: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,23 +16,6 @@ FOLDERS = ("keys", "locks", "logs", "receipts", "snapshots")
 RESERVE_BYTES = 1024 * 1024
 _OPEN_TO_OTHERS = 0o077
 _WRITABLE_BY_OTHERS = 0o022
-
-
-def resolve_home(environ: Mapping[str, str]) -> Path:
-    """`$SIGNOFF_HOME`, else the user's state folder; nothing is created."""
-    chosen = environ.get("SIGNOFF_HOME")
-    if not chosen:
-        # Not needed when SIGNOFF_HOME is set, and start-up pays for every import.
-        import platformdirs  # noqa: PLC0415
-
-        return platformdirs.user_state_path("signoff", appauthor=False)
-    path = Path(chosen).expanduser()
-    if not path.is_absolute():
-        raise HomeUnsafe(
-            f"SIGNOFF_HOME is `{chosen}`, which is another folder wherever you are",
-            f"export SIGNOFF_HOME={Path.cwd() / path}",
-        )
-    return path
 
 
 class Home:

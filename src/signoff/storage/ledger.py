@@ -27,6 +27,7 @@ from signoff.storage.chain import (
 )
 from signoff.storage.engine import Database, Duplicate, Row
 from signoff.storage.failures import StorageCause, storage_failed
+from signoff.storage.glance import Glance
 from signoff.storage.records import ChainReport, Fence, Holder, PlanRecord, RunRecord, utc_now
 
 _PAGE = 500
@@ -59,6 +60,15 @@ class Ledger:
     def __init__(self, database: Database):
         self._db = database
 
+    @property
+    def database(self) -> Database:
+        """For what is written in one transaction with entries: bindings, leases, standings."""
+        return self._db
+
+    def glance(self) -> Glance:
+        """What is on record about bindings, standings and questions."""
+        return Glance(self._db.fetch)
+
     def append(
         self,
         plan: str,
@@ -72,22 +82,28 @@ class Ledger:
         The head's row lock is taken first, so writers of a plan queue, and a fence that was
         current when checked stays current until the commit.
         """
-        for draft in drafts:
-            _refuse_incomplete(plan, draft, fence)
         if not drafts:
             return ()
         with self._db.transaction(durable=durable):
-            seq, at, prev = self._lock_head(plan)
-            if fence is not None:
-                self._check_fence(plan, fence)
-            entries = []
-            for draft in drafts:
-                # A clock set back must not reorder the chain.
-                at = max(at, utc_now())
-                seq += 1
-                entries.append(self._insert(plan, seq, at, draft, prev))
-                prev = entries[-1].hash
-            self._db.execute(_MOVE_HEAD, seq, at, prev, plan)
+            return self.append_within(plan, drafts, fence=fence)
+
+    def append_within(
+        self, plan: str, drafts: Sequence[Draft], *, fence: Fence | None = None
+    ) -> tuple[Entry, ...]:
+        """The same inside the caller's transaction."""
+        for draft in drafts:
+            _refuse_incomplete(plan, draft, fence)
+        seq, at, prev = self._lock_head(plan)
+        if fence is not None:
+            self._check_fence(plan, fence)
+        entries = []
+        for draft in drafts:
+            # A clock set back must not reorder the chain.
+            at = max(at, utc_now())
+            seq += 1
+            entries.append(self._insert(plan, seq, at, draft, prev))
+            prev = entries[-1].hash
+        self._db.execute(_MOVE_HEAD, seq, at, prev, plan)
         return tuple(entries)
 
     def entries(self, plan: str, *, after: int = 0, run: str | None = None) -> Iterator[Entry]:

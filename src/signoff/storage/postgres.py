@@ -40,6 +40,7 @@ class PostgresDatabase(Database):
     row_lock = " FOR UPDATE"
     begin_write = "BEGIN ISOLATION LEVEL READ COMMITTED"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    now_s = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
     def __init__(self, url: str, *, read_only: bool, busy_timeout_s: float):
         super().__init__(_label(url), read_only=read_only, busy_timeout_s=busy_timeout_s)

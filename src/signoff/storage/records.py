@@ -22,11 +22,17 @@ class Holder:
     host: str
     plan: str
     since: str
+    worker: str = ""
+    home: str = ""  # whose locks prove that it is alive
 
     @classmethod
-    def current(cls, plan: str) -> Holder:
+    def current(cls, plan: str, worker: str = "", home: str = "") -> Holder:
         """This process, from now on."""
-        return cls(os.getpid(), socket.gethostname(), plan, utc_now())
+        return cls(os.getpid(), socket.gethostname(), plan, utc_now(), worker, home)
+
+    def shares_locks_with(self, other: Holder) -> bool:
+        """Whether both take the same locks, so that a free one proves the other dead."""
+        return bool(self.home) and (self.host, self.home) == (other.host, other.home)
 
     def facts(self) -> dict[str, Any]:
         """As plain data."""

@@ -30,7 +30,23 @@ _SECOND = (
     "UPDATE entries SET ref = NULL WHERE kind = 'verdict'",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
+# Named plans: which worktree works on which plan, who holds what until when (by the database's
+# clock), and where each plan stood when last written down, for those who only glance.
+_THIRD = (
+    """CREATE TABLE bindings (
+        worktree {bytes} PRIMARY KEY, repository {bytes} NOT NULL, plan TEXT, name TEXT,
+        since TEXT NOT NULL)""",
+    "CREATE UNIQUE INDEX one_worktree ON bindings (plan) WHERE plan IS NOT NULL",
+    """CREATE TABLE leases (
+        resource TEXT PRIMARY KEY, repository {bytes}, plan TEXT NOT NULL, run TEXT,
+        worker TEXT NOT NULL, holder TEXT NOT NULL, token BIGINT NOT NULL,
+        until_s DOUBLE PRECISION NOT NULL, touches TEXT)""",
+    """CREATE TABLE standings (
+        plan TEXT PRIMARY KEY, seq BIGINT NOT NULL, status TEXT NOT NULL, done BIGINT NOT NULL,
+        total BIGINT NOT NULL, step TEXT, title TEXT)""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 VERSION = len(MIGRATIONS)
 
 READ_VERSION = "SELECT value FROM meta WHERE key = 'schema'"

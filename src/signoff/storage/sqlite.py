@@ -40,6 +40,7 @@ class SqliteDatabase(Database):
     # Immediate, because a deferred transaction that reads first cannot wait for its turn to write.
     begin_write = "BEGIN IMMEDIATE"
     begin_read = "BEGIN"
+    now_s = "(julianday('now') - 2440587.5) * 86400.0"
 
     def __init__(self, path: Path, *, read_only: bool, busy_timeout_s: float):
         super().__init__(f"`{path}`", read_only=read_only, busy_timeout_s=busy_timeout_s)

@@ -1,0 +1,121 @@
+"""Where signoff keeps its own things on this machine: home folder and the user's own file.
+
+A leaf, and light: what must answer at once starts here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+
+from signoff.errors import ConfigInvalid, HomeUnsafe
+
+# Not `typing.TYPE_CHECKING`: loading `typing` and `pathlib` takes longer than all the rest.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
+
+HOME_VARIABLE = "SIGNOFF_HOME"
+DATABASE_VARIABLE = "SIGNOFF_DATABASE"
+USER_FILE_VARIABLE = "SIGNOFF_CONFIG"
+LARGEST_FILE = 1_000_000
+
+
+def as_path(text: str | os.PathLike[str]) -> Path:
+    """A path as an object, for who can afford it."""
+    from pathlib import Path  # noqa: PLC0415 - what must answer at once works on plain text
+
+    return Path(text)
+
+
+def resolve_home(environ: Mapping[str, str]) -> Path:
+    """`$SIGNOFF_HOME`, else the user's state folder; nothing is created."""
+    return as_path(home_folder(environ))
+
+
+def home_folder(environ: Mapping[str, str]) -> str:
+    """The same as text."""
+    chosen = environ.get(HOME_VARIABLE)
+    if not chosen:
+        return os.path.join(_state_folder(environ), "signoff")
+    path = os.path.expanduser(chosen)
+    if not os.path.isabs(path):
+        raise HomeUnsafe(
+            f"{HOME_VARIABLE} is `{chosen}`, which is another folder wherever you are",
+            f"export {HOME_VARIABLE}={os.path.join(os.getcwd(), path)}",
+        )
+    return path
+
+
+def user_file(environ: Mapping[str, str]) -> Path:
+    """Where the user's own configuration lives."""
+    return as_path(_user_file(environ))
+
+
+def user_choices(environ: Mapping[str, str]) -> dict[str, Any]:
+    """The user's own file as it is, unchecked; ConfigInvalid only when it is no TOML at all."""
+    path = _user_file(environ)
+    data = _read_user_file(path)
+    if not data:
+        return {}
+    import tomllib  # noqa: PLC0415 - most users have no such file, and start-up pays for it
+
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigInvalid(f"`{path}` is not valid TOML: {error}") from error
+
+
+def user_choice(environ: Mapping[str, str], name: str) -> Any:
+    """One value of the user's own file, or None; a file that does not name it is not parsed."""
+    data = _read_user_file(_user_file(environ))
+    # A key can also be spelt with escapes; then only parsing tells.
+    if name.encode() not in data and b"\\" not in data:
+        return None
+    return user_choices(environ).get(name)
+
+
+def read_config_file(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a configuration file.
+
+    An agent can put a pipe or an endless device in the file's place: neither is waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        if state.st_size > LARGEST_FILE:
+            raise OSError(errno.EFBIG, f"it is larger than {LARGEST_FILE} bytes")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(LARGEST_FILE)
+    finally:
+        os.close(descriptor)
+
+
+def _user_file(environ: Mapping[str, str]) -> str:
+    named = environ.get(USER_FILE_VARIABLE)
+    if named:
+        return named
+    base = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME", "/"), ".config")
+    return os.path.join(base, "signoff", "config.toml")
+
+
+def _read_user_file(path: str) -> bytes:
+    try:
+        return read_config_file(path)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise ConfigInvalid(f"cannot read `{path}`: {error.strerror}") from error
+
+
+def _state_folder(environ: Mapping[str, str]) -> str:
+    """Where programs keep state, by the custom of the system."""
+    user = os.path.expanduser("~")
+    if sys.platform == "darwin":
+        return os.path.join(user, "Library", "Application Support")
+    return environ.get("XDG_STATE_HOME", "").strip() or os.path.join(user, ".local", "state")
