@@ -18,6 +18,7 @@ STORED: dict[type[StrEnum], str] = {
         attempt.started attempt.finished verdict
         step.done step.failed step.reopened step.restored step.waived
         escalation.opened escalation.answered audited
+        plan.bound plan.unbound plan.merged
     """,
     Result: "kept broken unknown",
     Reason: """
@@ -29,7 +30,7 @@ STORED: dict[type[StrEnum], str] = {
     Choice: "retry revise abort waive",
     Cause: """
         contract held-before human budget plan-edited postcondition list tampered repeated
-        infrastructure flaky agent-answer handoff
+        infrastructure flaky agent-answer handoff merge
     """,
     Failure: "broken tampered infrastructure flaky",
     Outcome: "done failed cancelled revised",

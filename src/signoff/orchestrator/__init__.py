@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
     from signoff.orchestrator.events import Appended, Doing, Event, Output, Reporter
     from signoff.orchestrator.mission import Mission
-    from signoff.orchestrator.projection import PlanFileProjection
+    from signoff.orchestrator.progress import ProgressProjection
+    from signoff.orchestrator.projection import PlanFileProjection, standing_note
     from signoff.orchestrator.watch import PinWatch
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
     "Output",
     "PinWatch",
     "PlanFileProjection",
+    "ProgressProjection",
     "Reporter",
+    "standing_note",
 ]
 
 _MODULE_OF = {
@@ -36,7 +39,9 @@ _MODULE_OF = {
     "Output": "events",
     "PinWatch": "watch",
     "PlanFileProjection": "projection",
+    "ProgressProjection": "progress",
     "Reporter": "events",
+    "standing_note": "projection",
 }
 
 

@@ -9,9 +9,16 @@ from pathlib import Path
 
 from signoff.domain.plan import Mark, PlanStatus
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
-from signoff.gate import RunState, StepState, evaluate
+from signoff.gate import GateReport, RunState, StepState, evaluate
+from signoff.orchestrator.progress import ProgressProjection
 from signoff.planfile import decode, file_digest, mark_text
-from signoff.storage import read_plan_file, swap_file
+from signoff.storage import (
+    Ledger,
+    StandingNote,
+    read_plan_file,
+    swap_file,
+    write_standing,
+)
 
 MARK_OF = {
     StepState.PENDING: Mark.NONE,
@@ -31,6 +38,9 @@ class PlanFileProjection:
     """Rewrites only the lines whose mark changed, and not more often than people can read."""
 
     path: Path
+    ledger: Ledger | None = None
+    plan_id: str = ""
+    progress: ProgressProjection | None = None
     _next: float = field(default=0.0, init=False)
 
     def show(self, state: RunState, status: PlanStatus, *, now: bool) -> None:
@@ -38,15 +48,29 @@ class PlanFileProjection:
         began = time.monotonic()
         if not now and began < self._next:
             return
+        report = evaluate(state, state.snapshot)
         with suppress(SignoffError):
-            write_marks(self.path, marks_of(state), status)
+            write_marks(self.path, marks_of(state, report), status)
+        if self.ledger is not None:
+            write_standing(self.ledger, self.plan_id, standing_note(report, status, state.seq))
+        if self.progress is not None:
+            self.progress.bring_up_to_date()
         ended = time.monotonic()
         self._next = ended + max(SECONDS_BETWEEN, (ended - began) / MOST_OF_THE_TIME)
 
 
-def marks_of(state: RunState) -> dict[str, Mark]:
+def standing_note(report: GateReport, status: PlanStatus, seq: int) -> StandingNote:
+    """Where the plan stands after entry `seq`, in one line; a waived step is settled too."""
+    settled = (StepState.DONE, StepState.WAIVED)
+    left = [standing for standing in report.steps if standing.state not in settled]
+    step, title = (left[0].id, left[0].title) if left else (None, None)
+    total = len(report.steps)
+    return StandingNote(seq, status, total - len(left), total, step, title)
+
+
+def marks_of(state: RunState, report: GateReport) -> dict[str, Mark]:
     """A mark per step as written in the file; a list's heading shows the worst of its items."""
-    marks = {s.id: MARK_OF[s.state] for s in evaluate(state, state.snapshot).steps}
+    marks = {s.id: MARK_OF[s.state] for s in report.steps}
     for parent, children in state.schedule.parents().items():
         found = {marks[child] for child in children}
         marks[parent] = next(mark for mark in _WORST_FIRST if mark in found)

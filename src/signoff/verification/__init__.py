@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from signoff.verification.bench import Bench
     from signoff.verification.denominator import is_counted
+    from signoff.verification.elsewhere import differences
     from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat, tool_folder
-    from signoff.verification.guards import Guards
+    from signoff.verification.guards import Guards, Produced
     from signoff.verification.handoff import changed_handoffs, handoff_files
     from signoff.verification.heldout import HeldOutChecks
     from signoff.verification.ignored import Ignored
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
         written_by_contracts,
     )
     from signoff.verification.protection import Guard, Tampering, find_tampering
-    from signoff.verification.rooms import Rooms
+    from signoff.verification.rooms import Rooms, ScratchRooms
     from signoff.verification.steering import steering_of
     from signoff.verification.suspects import Moment, find_suspects
-    from signoff.verification.tools import tools_of
+    from signoff.verification.tools import changed_tools, tools_of
 
 __all__ = [
     "UNCONFINED",
@@ -44,10 +45,14 @@ __all__ = [
     "NoEvidence",
     "Obstacles",
     "Pins",
+    "Produced",
     "Rooms",
+    "ScratchRooms",
     "Seat",
     "Tampering",
     "changed_handoffs",
+    "changed_tools",
+    "differences",
     "find_suspects",
     "find_tampering",
     "fingerprint",
@@ -62,6 +67,9 @@ __all__ = [
 ]
 
 _MODULE_OF = {
+    "Produced": "guards",
+    "differences": "elsewhere",
+    "ScratchRooms": "rooms",
     "UNCONFINED": "enclosure",
     "Bench": "bench",
     "Case": "judge",
@@ -89,6 +97,7 @@ _MODULE_OF = {
     "protected_files": "pins",
     "steering_of": "steering",
     "tool_folder": "enclosure",
+    "changed_tools": "tools",
     "tools_of": "tools",
     "written_by_contracts": "pins",
 }

@@ -66,3 +66,29 @@ class Rooms:
         bound = (*room.shared, *room.apart)
         shared = (Mount(self.root / path, self.root / path) for path in bound)
         return Seat(self.root, JudgeIn.CLEAN, f"clean room by {room.how}", (shown, *shared))
+
+
+@dataclass(frozen=True)
+class ScratchRooms(Rooms):
+    """Seats in a scratch folder, shown where the plan was worked on when the sandbox can do that.
+
+    Tools of that place, such as a virtual environment, then find the content under judgement where
+    they expect it.
+    """
+
+    shown_at: Path | None = None
+    shared: tuple[str, ...] = ()
+
+    def wanted(self, contract: Contract) -> JudgeIn:
+        """A scratch folder is as clean as a room."""
+        del contract
+        return JudgeIn.WORKSPACE
+
+    def seat(self, contract: Contract, digest: str) -> Seat | Answer:
+        """The folder itself, or the folder in the place of the worktree."""
+        del contract, digest
+        if self.shown_at is None:
+            return Seat(self.root, note=self.why_not)
+        shown = Mount(self.root, self.shown_at, writable=True)
+        shared = (Mount(self.shown_at / path, self.shown_at / path) for path in self.shared)
+        return Seat(self.shown_at, note=self.why_not, mounts=(shown, *shared))
