@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from signoff.places import resolve_home
 from signoff.settings import load_settings
-from signoff.storage import Home, Ledger, find_repository, open_database, resolve_home
+from signoff.storage import Home, Ledger, open_database
 from signoff.usecases.site import Site
+from signoff.workspace import find_repository
 
 
 def existing_home(environ: Mapping[str, str]) -> Home | None:

@@ -11,6 +11,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import Held, PlanConflict
 from signoff.planfile import parse
 from signoff.process import safe_search_path
+from signoff.storage import remember_plan
 from signoff.usecases.history import read_history
 from signoff.usecases.marks import write_status
 from signoff.usecases.person import require_person, user_name
@@ -54,16 +55,24 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
     text = place.read()
     parsed = parse(text)
     findings = require_valid(site, place, parsed)
+    pins = take_pins(site, place, parsed.plan, text)
+    notable = tuple(f for f in findings if f.severity is not Severity.NOTE)
+    isolation = enclosure_of(site, place, pins.search_path).isolation
+    return Proposal(place, parsed.plan, pins, notable, isolation)
+
+
+def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
+    """Everything that a run of this plan obeys, as it is in the workspace now."""
     site.home.keep_apart(place.workspace)
     rules = read_ignore_rules(place.workspace)
-    workspace = open_workspace(site, place, rules, parsed.plan)
+    workspace = open_workspace(site, place, rules, plan)
     content = workspace.snapshot(durable=True)
     manifest = workspace.manifest(content.digest)
 
     def read(path: str) -> bytes:
         return workspace.read(content.digest, path)
 
-    contracts = {s.id: s.contract for s in parsed.plan.subjects if s.contract is not None}
+    contracts = {s.id: s.contract for s in plan.subjects if s.contract is not None}
     search_path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
     ignored = Ignored(place.workspace, workspace.byproducts)
     steering = {
@@ -71,8 +80,8 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
         for i, contract in contracts.items()
     }
     checks = held_out_checks(site)
-    pins = Pins(
-        plan_digest=parsed.plan.plan_digest,
+    return Pins(
+        plan_digest=plan.plan_digest,
         plan_text=text,
         settings=site.settings.pinned(),
         config_text=site.config_text(place.workspace),
@@ -80,7 +89,7 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
         workspace=str(place.workspace),
         ignore_rules=rules.to_data(),
         snapshot=content.digest,
-        protected=protected_files(parsed.plan, manifest, ignored),
+        protected=protected_files(plan, manifest, ignored),
         steering={subject: found for subject, found in steering.items() if found},
         tools={
             name: tool
@@ -91,9 +100,6 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
         handoff=handoff_files(place.workspace),
         heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )
-    notable = tuple(f for f in findings if f.severity is not Severity.NOTE)
-    isolation = enclosure_of(site, place, search_path).isolation
-    return Proposal(place, parsed.plan, pins, notable, isolation)
 
 
 def approve(
@@ -119,9 +125,9 @@ def approve(
         "interactive": interactive,
         "policy": policy,
     }
-    site.ledger.register_plan(place.record)
+    remember_plan(site.ledger, place.record)
     (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_APPROVED, data)])
-    write_status(place, PlanStatus.APPROVED)
+    write_status(site, place, PlanStatus.APPROVED)
     return Approval(place, entry, PlanStatus.APPROVED)
 
 
@@ -134,8 +140,8 @@ def reject(site: Site, place: PlanPlace, note: str) -> Approval:
             f"run `{history.run_id}` of this plan is not over",
             f"signoff cancel {place.path}",
         )
-    site.ledger.register_plan(place.record)
+    remember_plan(site.ledger, place.record)
     data = {"note": note, "by": user_name()}
     (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_REJECTED, data)])
-    write_status(place, PlanStatus.DRAFT)
+    write_status(site, place, PlanStatus.DRAFT)
     return Approval(place, entry, PlanStatus.DRAFT)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.plan import Contract, Postcondition, Step
 from signoff.domain.snapshot import Change
-from signoff.domain.verdict import Isolation, Phase, Result
+from signoff.domain.verdict import Isolation, Result
 from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
-from signoff.gate import Gate, RunState, Standing, StepState, evaluate
+from signoff.gate import Gate, RunState, evaluate
 from signoff.settings import settings_from_pin
 from signoff.storage import ChainReport, Holder
 from signoff.usecases.history import PlanHistory, fold_run, pinned_plan, read_history, read_pins
+from signoff.usecases.rejudging import Finding, Line, judge_again
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.workbench import (
     enclosure_of,
@@ -27,28 +26,7 @@ from signoff.usecases.workbench import (
     taken,
     workspace_lock,
 )
-from signoff.verification import Bench, Case, Guards, Judge, Pins, written_by_contracts
-
-
-class Finding(StrEnum):
-    """How one subject of the audit came out."""
-
-    KEPT = "kept"
-    BROKEN = "broken"
-    UNKNOWN = "unknown"
-    NOT_RERUN = "not re-run"
-    WAIVED = "waived"
-    UNPROVED = "unproved"
-
-
-@dataclass(frozen=True)
-class Line:
-    """One step or postcondition in the audit."""
-
-    subject: str
-    title: str
-    finding: Finding
-    message: str
+from signoff.verification import Bench, Guards, Pins, written_by_contracts
 
 
 @dataclass(frozen=True)
@@ -140,7 +118,7 @@ def _audit(
     redactor = redactor_of(site, plan, settings_from_pin(pins.settings))
     judge = open_judge(site, place, pins, workspace, bench, redactor)
     guards = Guards(pins, workspace, written_by_contracts(plan))
-    lines = _lines(state, judge, guards, tell)
+    lines = judge_again(state, judge, guards, state.produced, tell)
     content = workspace.snapshot().digest
     at, on = _sign_off(history, state)
     edited = pin_watch(place, pins).edited()
@@ -164,53 +142,6 @@ def _sign_off(history: PlanHistory, state: RunState) -> tuple[str | None, str | 
         return None, None
     on: str = finished.data["snapshot"]
     return (None, None) if evaluate(state, on).gate is Gate.SHUT else (finished.at, on)
-
-
-def _lines(
-    state: RunState, judge: Judge, guards: Guards, tell: Callable[[str], None]
-) -> tuple[Line, ...]:
-    gate = evaluate(state, state.snapshot)
-    lines: list[Line] = []
-    for step, standing in zip(state.schedule.steps, gate.steps, strict=True):
-        lines.append(_line(step, standing, _case(step, state, guards), judge, tell))
-    posts = state.schedule.plan.postconditions
-    for post, standing in zip(posts, gate.postconditions, strict=True):
-        lines.append(_line(post, standing, _case(post, state, guards), judge, tell))
-    return tuple(lines)
-
-
-def _case(subject: Step | Postcondition, state: RunState, guards: Guards) -> Case | None:
-    if subject.contract is None:
-        return None
-    guard = guards.of(subject, state.produced)
-    baseline = state.record(subject.id).baseline
-    return Case(subject.id, subject.contract, Phase.AUDIT, guard, baseline=baseline)
-
-
-def _line(
-    subject: Step | Postcondition,
-    standing: Standing,
-    case: Case | None,
-    judge: Judge,
-    tell: Callable[[str], None],
-) -> Line:
-    """A waived or unproved subject is never called kept, whatever its contract says now."""
-    title = standing.title
-    if standing.state is StepState.WAIVED:
-        return Line(subject.id, title, Finding.WAIVED, "a person went on without it")
-    if case is None:
-        return Line(subject.id, title, Finding.UNPROVED, "it has no contract")
-    if standing.state is not StepState.DONE:
-        return Line(subject.id, title, Finding.UNPROVED, f"it is {standing.state} in the ledger")
-    if case.contract.judged_once:
-        return Line(subject.id, title, Finding.NOT_RERUN, _why_not_rerun(case.contract))
-    tell(subject.id)
-    verdict = judge.judge(case)
-    return Line(subject.id, title, Finding(verdict.result.value), verdict.message)
-
-
-def _why_not_rerun(contract: Contract) -> str:
-    return f"judged once (effects: {contract.effects}, holds: {contract.holds})"
 
 
 def _record(site: Site, report: AuditReport) -> None:

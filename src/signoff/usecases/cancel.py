@@ -41,7 +41,7 @@ def cancel_run(site: Site, place: PlanPlace, note: str) -> CancelReport:
     data: dict[str, Any] = {"outcome": Outcome.CANCELLED, "by": by, "note": note}
     data |= {"snapshot": None, "waived": []}
     site.ledger.append(place.record.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
-    write_status(place, PlanStatus.FAILED)
+    write_status(site, place, PlanStatus.FAILED)
     return CancelReport(place, run, _stop(site, place, record.holder) if record else None)
 
 

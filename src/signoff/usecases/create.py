@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.errors import PlanConflict
 from signoff.settings import REPOSITORY_FILE
-from signoff.storage import Vault, durable_replace, find_repository
-from signoff.usecases.site import Site, slug_of, vault_folder
+from signoff.storage import Vault, checked_slug, durable_replace, find_vault
+from signoff.usecases.site import Site
+from signoff.usecases.staging import staged_vault
 
 PLAN_TEMPLATE = """\
 ---
@@ -59,9 +61,8 @@ class CreateReport:
 
 def init(site: Site) -> CreateReport:
     """A vault, a configuration and a first plan in the repository around here."""
-    repository = find_repository(site.cwd)
-    top = repository.top if repository else site.cwd
-    folder = vault_folder(site.cwd)
+    place = find_vault(site.cwd, site.environ)
+    top, folder = place.worktree, place.folder
     created, kept = [], []
     config = top / REPOSITORY_FILE
     if config.exists():
@@ -79,14 +80,19 @@ def init(site: Site) -> CreateReport:
     return CreateReport(tuple(created), tuple(kept))
 
 
-def new_plan(site: Site, name: str) -> CreateReport:
-    """A named plan in the vault, from the template."""
-    slug = slug_of(name)
-    vault = Vault(vault_folder(site.cwd))
-    path = vault.plan_path(slug)
+def new_plan(site: Site, name: str, *, staged: bool = False) -> CreateReport:
+    """A named plan from the template, in the vault or among those that wait to be activated."""
+    slug = checked_slug(name)
+    vault = Vault(find_vault(site.cwd, site.environ).folder)
+    queue = staged_vault(vault)
     # Looked for first: a refused swap keeps the text it was given, and a template is not worth it.
-    if slug in vault.list_plans():
-        raise PlanConflict(f"plan `{slug}` exists already: `{path}`", f"edit `{path}`")
+    for path, hint in (
+        (vault.plan_path(slug), f"edit `{vault.plan_path(slug)}`"),
+        (queue.plan_path(slug), f"signoff activate {slug}"),
+    ):
+        if os.path.lexists(path):
+            raise PlanConflict(f"plan `{slug}` exists already: `{path}`", hint)
     text = PLAN_TEMPLATE.format(title=slug.replace("-", " ").capitalize())
-    vault.swap_plan(slug, expected=None, text=text)
-    return CreateReport((path,), ())
+    chosen = queue if staged else vault
+    chosen.swap_plan(slug, expected=None, text=text)
+    return CreateReport((chosen.plan_path(slug),), ())

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from signoff.domain.verdict import Isolation
 from signoff.errors import SignoffError
-from signoff.process import STANDARD_PATH, best_isolation, find_tool, full_control, probe_sandboxes
+from signoff.places import resolve_home
+from signoff.process import (
+    STANDARD_PATH,
+    best_isolation,
+    find_tool,
+    full_control,
+    probe_sandboxes,
+    safe_search_path,
+)
 from signoff.settings import Settings, load_settings
-from signoff.storage import Home, Ledger, find_repository, open_database, resolve_home
+from signoff.storage import Home, Ledger, open_database
+from signoff.usecases.health import Check, Health
+from signoff.usecases.vault_health import vault_checks
 from signoff.usecases.workbench import wanted_isolation
-
-
-class Health(StrEnum):
-    """How one thing is."""
-
-    GOOD = "good"
-    LESS = "less"  # works, with less than there could be
-    BAD = "bad"  # signoff cannot work like this
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at, and what to do about it."""
-
-    name: str
-    health: Health
-    detail: str
-    next: str = ""
+from signoff.workspace import find_repository
 
 
 @dataclass(frozen=True)
@@ -43,28 +36,35 @@ class DoctorReport:
     @property
     def healthy(self) -> bool:
         """Whether signoff can work here."""
-        return all(check.health is not Health.BAD for check in self.checks)
+        return all(check.health is not Health.FAIL for check in self.checks)
 
 
 def examine(environ: Mapping[str, str], cwd: Path) -> DoctorReport:
     """Look at everything; one thing that is broken hides no other."""
-    return DoctorReport((*_machine(), *_sandboxes(), *_configuration(environ, cwd)))
+    checks = (
+        *_machine(),
+        *_sandboxes(),
+        *_configuration(environ, cwd),
+        *vault_checks(environ, cwd),
+        Check("hooks", Health.OK, "none installed"),
+    )
+    return DoctorReport(checks)
 
 
 def _machine() -> Iterator[Check]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield Check("python", Health.GOOD, version)
-    for tool, needed in (("bash", Health.BAD), ("git", Health.LESS)):
+    yield Check("python", Health.OK, version)
+    for tool, needed in (("bash", Health.FAIL), ("git", Health.WARN)):
         path = find_tool(tool, STANDARD_PATH)
         if path is None:
             yield Check(tool, needed, "not found", f"install {tool} with the package manager")
         else:
-            yield Check(tool, Health.GOOD, str(path))
+            yield Check(tool, Health.OK, str(path))
     if full_control():
-        yield Check("processes", Health.GOOD, "everything an attempt starts can be ended")
+        yield Check("processes", Health.OK, "everything an attempt starts can be ended")
     else:
         detail = "a process that detaches itself may outlive its attempt"
-        yield Check("processes", Health.LESS, detail, "use Linux for the full promise")
+        yield Check("processes", Health.WARN, detail, "use Linux for the full promise")
 
 
 def _sandboxes() -> Iterator[Check]:
@@ -75,9 +75,9 @@ def _sandboxes() -> Iterator[Check]:
     for support in probe_sandboxes():
         name = f"sandbox {support.isolation}"
         if support.available:
-            yield Check(name, Health.GOOD, support.detail)
+            yield Check(name, Health.OK, support.detail)
         else:
-            yield Check(name, Health.LESS, support.detail, hints[support.isolation])
+            yield Check(name, Health.WARN, support.detail, hints[support.isolation])
 
 
 def _configuration(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
@@ -85,11 +85,12 @@ def _configuration(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
     try:
         settings = load_settings(repository.top if repository else cwd, environ)
     except SignoffError as error:
-        yield Check("configuration", Health.BAD, error.message, error.hint)
+        yield Check("configuration", Health.FAIL, error.message, error.hint)
         settings = Settings()
     else:
-        yield Check("configuration", Health.GOOD, f"roles: {', '.join(settings.roles) or 'none'}")
+        yield Check("configuration", Health.OK, f"roles: {', '.join(settings.roles) or 'none'}")
         yield _isolation(settings)
+        yield from _roles(settings, environ, repository.top if repository else cwd)
     yield from _home(environ, settings)
 
 
@@ -98,21 +99,40 @@ def _isolation(settings: Settings) -> Check:
     working = {s.isolation for s in probe_sandboxes() if s.available} | {Isolation.NONE}
     if chosen not in working:
         hint = "change `isolation` under [sandbox] in your own configuration, or install it"
-        return Check("isolation", Health.BAD, f"`{chosen}` is chosen and does not work here", hint)
+        return Check("isolation", Health.FAIL, f"`{chosen}` is chosen and does not work here", hint)
     if chosen is Isolation.NONE:
         required = settings.policy.require_sandbox
         detail = "none: contracts and agents run without a sandbox"
-        return Check("isolation", Health.BAD if required else Health.LESS, detail)
-    return Check("isolation", Health.GOOD, str(chosen))
+        return Check("isolation", Health.FAIL if required else Health.WARN, detail)
+    return Check("isolation", Health.OK, str(chosen))
+
+
+def _roles(settings: Settings, environ: Mapping[str, str], workspace: Path) -> Iterator[Check]:
+    """Whether the programs that would do the work are there; a role nobody uses stops nothing."""
+    path = safe_search_path(environ.get("PATH", ""), workspace)
+    for role in settings.roles.values():
+        name = f"role {role.name}"
+        try:
+            program = shlex.split(role.command)[0]
+        except (ValueError, IndexError):
+            yield Check(name, Health.WARN, "its command cannot be read", "mend its quotes")
+            continue
+        if "{" in program:
+            yield Check(name, Health.OK, "its program is known when it runs")
+        elif find_tool(program, path) is not None:
+            yield Check(name, Health.OK, program)
+        else:
+            hint = f"install `{program}`, or change `command` under [roles.{role.name}]"
+            yield Check(name, Health.WARN, f"`{program}` is not found", hint)
 
 
 def _home(environ: Mapping[str, str], settings: Settings) -> Iterator[Check]:
     try:
         home = Home(resolve_home(environ))
-        yield Check("home", Health.GOOD, str(home.path))
+        yield Check("home", Health.OK, str(home.path))
         ledger = Ledger(open_database(settings.database_url or home.database_url))
         plans = len(ledger.plans())
         kind = "PostgreSQL" if settings.database_url else "embedded SQLite"
-        yield Check("database", Health.GOOD, f"{kind}, plans known: {plans}")
+        yield Check("database", Health.OK, f"{kind}, plans known: {plans}")
     except SignoffError as error:
-        yield Check("home and database", Health.BAD, error.message, error.hint)
+        yield Check("home and database", Health.FAIL, error.message, error.hint)

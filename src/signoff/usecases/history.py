@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
-from signoff.gate import RunState
+from signoff.gate import RunState, Wait, next_action
 from signoff.planfile import parse
+from signoff.settings import settings_from_pin
 from signoff.storage import Ledger
 from signoff.verification import Pins
 
@@ -82,3 +83,9 @@ def pinned_plan(pins: Pins) -> Plan:
 def fold_run(history: PlanHistory, plan: Plan) -> RunState:
     """Where the newest run stands; an empty state when there is none."""
     return RunState(plan, history.run_id or "").apply_all(history.entries)
+
+
+def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
+    """Whether driving the newest run would do nothing before a person has answered."""
+    policy = settings_from_pin(pins.settings).policy
+    return isinstance(next_action(fold_run(history, plan), policy), Wait)

@@ -25,7 +25,7 @@ from signoff.errors import LedgerBroken
 from signoff.gate import Gate, RunState, Standing, evaluate
 from signoff.planfile import parse
 from signoff.usecases.worked import Work, worked
-from signoff.verification import Pins
+from signoff.verification import Pins, differences
 
 ReadPins = Callable[[str], Pins]
 # What entries that were made up, not written by us, can raise when they are read.
@@ -67,7 +67,7 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
     """
     run, entries, finished = signed.run, signed.entries, signed.finished
     started = _one(entries, Kind.RUN_STARTED, run)
-    approval = _approval(entries, started)
+    approval = _approval(entries, started, read_pins)
     pins = read_pins(started.data["pins"])
     plan = parse(pins.plan_text).plan
     if not plan.plan_digest == pins.plan_digest == started.data["plan_digest"]:
@@ -175,14 +175,21 @@ def _runners(entries: Sequence[Entry], run: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(runner) for runner in said if runner))
 
 
-def _approval(entries: Sequence[Entry], started: Entry) -> ApprovalProof:
-    """The newest approval before the run began; it must be the one the run obeys."""
+def _approval(entries: Sequence[Entry], started: Entry, read_pins: ReadPins) -> ApprovalProof:
+    """The newest approval before the run began; it must be the one the run obeys.
+
+    In another worktree a run obeys pins taken there, which say the same of everything approved.
+    """
     before = [e for e in entries if e.seq < started.seq and e.kind is Kind.PLAN_APPROVED]
-    if not before or before[-1].data["pins"] != started.data["pins"]:
+    if not before or not _same_pins(before[-1].data["pins"], started.data["pins"], read_pins):
         raise LedgerBroken(f"run `{started.run}` obeys pins that nobody approved")
     entry = before[-1]
     data = entry.data
     return ApprovalProof(entry.seq, entry.at, data["by"], data["interactive"], data["policy"])
+
+
+def _same_pins(approved: str, obeyed: str, read_pins: ReadPins) -> bool:
+    return approved == obeyed or not differences(read_pins(approved), read_pins(obeyed))
 
 
 def _one(entries: Sequence[Entry], kind: Kind, run: str) -> Entry:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,18 +13,16 @@ from signoff.agents import CommandAgent, check_role
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
-from signoff.errors import NotApproved, SandboxMissing, SignoffError, UnknownRole, UsageError
-from signoff.gate import Wait, next_action
+from signoff.errors import NotApproved, SandboxMissing, SignoffError, UnknownRole
 from signoff.orchestrator import (
     Appended,
     Drive,
     Mission,
     Output,
-    PlanFileProjection,
     Reporter,
 )
 from signoff.settings import HUMAN_ROLE, Settings, settings_from_pin
-from signoff.storage import Fence, Holder, hold
+from signoff.storage import Fence, Holder, Lease
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.history import (
@@ -34,20 +31,23 @@ from signoff.usecases.history import (
     pinned_plan,
     read_history,
     read_pins,
+    waits_for_person,
 )
 from signoff.usecases.inbox import Item, open_items
+from signoff.usecases.marks import projection_of
+from signoff.usecases.rehoming import pins_for, refuse_foreign_worktree
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
 from signoff.usecases.workbench import (
+    driven,
     enclosure_of,
     open_judge,
     open_pinned_workspace,
     pin_watch,
-    plan_lock,
     redactor_of,
-    taken,
     workspace_lock,
 )
+from signoff.usecases.worker import find_worker
 from signoff.verification import (
     Bench,
     Enclosure,
@@ -73,6 +73,7 @@ class RunOptions:
     yes: bool = False
     roles: Mapping[str, str] | None = None
     cancelled: Callable[[], bool] = lambda: False
+    worker: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,12 @@ def run_plan(
 ) -> RunReport:
     """Take the plan and its workspace, then drive; whoever else holds them is named."""
     site.home.keep_apart(place.workspace)
+    refuse_foreign_worktree(site, place)
     site.home.keep_reserve()
-    holder = Holder.current(str(place.path))
-    with _held(site, place, holder):
+    worker = find_worker(site.environ, options.worker)
+    holder = worker.driver(site, str(place.path))
+    with driven(site, place, holder, worker) as lease:
+        options = replace(options, cancelled=_stopped(options.cancelled, lease))
         history = read_history(site.ledger, place.record.id)
         if not history.running:
             settled = _already_over(site, place, history)
@@ -109,16 +113,18 @@ def run_plan(
             entry = history.run
         pins = read_pins(site.ledger, entry)
         plan = pinned_plan(pins)
-        _same_workspace(place, pins)
-        if history.running and _waits(history, plan, pins):
-            _mark(place, history, plan, PlanStatus.IN_PROGRESS)
+        pins = pins_for(site, place, pins, running=history.running)
+        if history.running and waits_for_person(history, plan, pins):
+            _mark(site, place, history, plan, PlanStatus.IN_PROGRESS)
             return _report(site, place, None)
         if not history.running:
             _require_protected_as_approved(site, place, plan, pins)
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
         _check_roles(plan, settings, pins.search_path)
         enclosure = _required_enclosure(site, place, pins, settings)
-        run, fence = _begin(site, place, history, entry, holder, options, reporter, pins.counted)
+        run, fence = _begin(
+            site, place, history, entry, holder, options, reporter, pins, plan, lease
+        )
         mission = _mission(
             site, place, pins, plan, settings, options, reporter, enclosure, run, fence
         )
@@ -127,11 +133,9 @@ def run_plan(
     return _report(site, place, outcome)
 
 
-@contextmanager
-def _held(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
-    """One driver per plan and one plan per workspace; both locks die with the process."""
-    with hold(site.home.locks, plan_lock(place), holder), taken(site, place, holder):
-        yield
+def _stopped(cancelled: Callable[[], bool], lease: Lease) -> Callable[[], bool]:
+    """A driver that lost its lease stops like one that a person stopped."""
+    return lambda: cancelled() or lease.lost()
 
 
 def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunReport | None:
@@ -142,13 +146,15 @@ def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunRepo
         return None
     assert history.run is not None
     plan = pinned_plan(read_pins(site.ledger, history.run))
-    _mark(place, history, plan, PlanStatus.DONE)
+    _mark(site, place, history, plan, PlanStatus.DONE)
     return replace(_report(site, place, Outcome.DONE), nothing_to_do=True)
 
 
-def _mark(place: PlanPlace, history: PlanHistory, plan: Plan, status: PlanStatus) -> None:
+def _mark(
+    site: Site, place: PlanPlace, history: PlanHistory, plan: Plan, status: PlanStatus
+) -> None:
     """The last driver may have died between an entry and its mark in the plan file."""
-    PlanFileProjection(place.path).show(fold_run(history, plan), status, now=True)
+    projection_of(site, place).show(fold_run(history, plan), status, now=True)
 
 
 def _require_approval(
@@ -170,12 +176,6 @@ def _require_approval(
     raise NotApproved(f"plan `{place.name}` {why}", f"signoff approve {place.path}{given_roles}")
 
 
-def _waits(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
-    """Whether driving would do nothing before a person has answered."""
-    policy = settings_from_pin(pins.settings).policy
-    return isinstance(next_action(fold_run(history, plan), policy), Wait)
-
-
 def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pins: Pins) -> None:
     """Protected files a person edited after approving must not be blamed on the agent."""
     if not pins.protected:
@@ -189,14 +189,6 @@ def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pin
         raise NotApproved(
             f"protected files changed since the approval: {', '.join(changed[:10])}",
             f"signoff approve {place.path}",
-        )
-
-
-def _same_workspace(place: PlanPlace, pins: Pins) -> None:
-    if pins.workspace != str(place.workspace):
-        raise UsageError(
-            f"the plan was approved for `{pins.workspace}`, not for `{place.workspace}`",
-            f"signoff run {place.path} --workspace {pins.workspace}, or approve it again",
         )
 
 
@@ -228,7 +220,9 @@ def _begin(
     holder: Holder,
     options: RunOptions,
     reporter: Reporter,
-    counted: tuple[str, ...],
+    pins: Pins,
+    plan: Plan,
+    lease: Lease,
 ) -> tuple[str, Fence]:
     """A new run, or the unfinished one taken over with a higher fence."""
     plan_id = place.record.id
@@ -236,7 +230,7 @@ def _begin(
     said = {
         "roles": dict(options.roles or {}),
         "runner": f"signoff {__version__}",
-        **holder.facts(),
+        **{name: fact for name, fact in holder.facts().items() if name != "home"},
     }
     if history.running and history.run_id is not None:
         run = history.run_id
@@ -246,15 +240,18 @@ def _begin(
         run = secrets.token_hex(4)
         fence = site.ledger.begin_run(plan_id, run, holder)
         data = {
-            "pins": entry.data["pins"],
+            "pins": site.ledger.put_blob(pins.to_bytes()),
             "plan_digest": entry.data["plan_digest"],
             "workspace": str(place.workspace),
             "resumes": history.run_id,
-            "counted": counted,
+            "counted": pins.counted,
             **said,
         }
         draft = Draft(Kind.RUN_STARTED, data, run=run)
-    for appended in site.ledger.append(plan_id, [draft], fence=fence):
+    with site.ledger.database.transaction():
+        lease.begin_run(run, plan.touches)
+        entries = site.ledger.append_within(plan_id, [draft], fence=fence)
+    for appended in entries:
         reporter.tell(Appended(appended))
     return run, fence
 
@@ -298,7 +295,7 @@ def _mission(
         agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), enclosure),
         agent_isolation=enclosure.of_agents,
         redactor=redactor,
-        projection=PlanFileProjection(place.path),
+        projection=projection_of(site, place),
         watch=pin_watch(place, pins),
         reporter=reporter,
         read_topic=place.vault.read_topic,

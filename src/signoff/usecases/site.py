@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.errors import PlanNotFound, UsageError, WorkspaceMissing
+from signoff.domain.names import name_of_file, shown_name
+from signoff.errors import (
+    PlanNameInvalid,
+    PlanNotFound,
+    SignoffError,
+    UsageError,
+    WorkspaceMissing,
+)
 from signoff.planfile import Parsed, decode, parse
 from signoff.settings import REPOSITORY_FILE, Settings, read_config_text
 from signoff.storage import (
@@ -16,11 +23,14 @@ from signoff.storage import (
     Ledger,
     PlanRecord,
     Vault,
-    find_repository,
+    VaultPlace,
+    find_vault,
+    open_glance,
     plan_identity,
-    plan_slug,
     read_plan_file,
+    resolve_active_plan,
 )
+from signoff.workspace import find_repository
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class PlanPlace:
     def apart(self) -> frozenset[str]:
         """Paths of the workspace that are no work content: the vault and the plan file."""
         root = self.workspace
-        places = (self.path, root / VAULT_FOLDER)
+        places = (self.path, root / VAULT_FOLDER, self.vault.path)
         return frozenset(str(p.relative_to(root)) for p in places if p.is_relative_to(root))
 
     def read(self) -> str:
@@ -67,43 +77,89 @@ class PlanPlace:
         return parse(self.read())
 
 
-def find_plan(cwd: Path, named: str | None, workspace: Path | None = None) -> PlanPlace:
-    """PLAN is a path, a name, or nothing (the plan of the vault around here)."""
-    path = _plan_path(cwd, named)
+def find_plan(
+    cwd: Path,
+    named: str | None,
+    workspace: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> PlanPlace:
+    """PLAN is a path, a name, or nothing (the plan this worktree is bound to, or the unnamed)."""
+    environ = os.environ if environ is None else environ
+    place = find_vault(cwd, environ)
+    path = _plan_path(cwd, named, place, environ)
     if not path.exists() and not path.is_symlink():
         raise PlanNotFound(f"no plan at `{path}`", f"signoff init, or write `{path}`")
     # Not Path.resolve(): that raises on a circle of links, which reading the file then names.
     path = Path(os.path.realpath(path))
-    repository = find_repository(path.parent)
-    chosen = workspace or (repository.top if repository else cwd)
-    root = Path(os.path.realpath(cwd / chosen))
+    record = plan_identity(path, place)
+    root = _workspace(cwd, path, record, workspace, place, environ)
     if not root.is_dir():
         raise WorkspaceMissing(f"the workspace `{root}` is not a folder")
-    vault = path.parent if path.parent.name == VAULT_FOLDER else root / VAULT_FOLDER
-    return PlanPlace(path, plan_identity(path), root, Vault(vault))
+    in_vault = record.repository is not None or path.parent.name == VAULT_FOLDER
+    return PlanPlace(path, record, root, Vault(path.parent if in_vault else root / VAULT_FOLDER))
 
 
-def vault_folder(cwd: Path) -> Path:
-    """The vault around here: the main checkout's, else the current folder's."""
-    repository = find_repository(cwd)
-    return (repository.main if repository else cwd) / VAULT_FOLDER
-
-
-def _plan_path(cwd: Path, named: str | None) -> Path:
-    folder = vault_folder(cwd)
+def _plan_path(cwd: Path, named: str | None, place: VaultPlace, environ: Mapping[str, str]) -> Path:
     if named is None:
-        return folder / "PLAN.md"
+        return resolve_active_plan(cwd=cwd, environ=environ, creating=True).plan_path
     if not named:
         raise UsageError("the plan's name is empty", "name a plan file, or a plan of the vault")
+    if "/" in named:
+        return _not_a_copy(cwd / named, place)
     direct = cwd / named
-    if "/" in named or named.endswith(".md") or direct.exists():
-        return direct
-    return folder / f"PLAN-{slug_of(named)}.md"
-
-
-def slug_of(named: str) -> str:
-    """A plan's name as a file name part; UsageError when it cannot be one."""
     try:
-        return plan_slug(named)
-    except ValueError as error:
-        raise UsageError(str(error), "choose a short name without slashes") from error
+        in_vault = resolve_active_plan(named, cwd=cwd, environ=environ).plan_path
+    except (SignoffError, ValueError) as error:
+        if direct.is_file() or direct.is_symlink() or _looks_like_a_file(named, error):
+            return _not_a_copy(direct, place)
+        raise
+    if direct.is_file() and not direct.samefile(in_vault):
+        raise UsageError(
+            f"`{named}` is a file here and a plan of the vault",
+            f"say ./{named} for the file, or {in_vault} for the plan",
+        )
+    return in_vault
+
+
+def _looks_like_a_file(named: str, error: Exception) -> bool:
+    """`notes.md` that is nowhere is missed as a file; a name is missed as a plan."""
+    return named.endswith(".md") and not isinstance(error, PlanNameInvalid)
+
+
+def _not_a_copy(path: Path, place: VaultPlace) -> Path:
+    """The main checkout's vault serves all worktrees; a plan that git brought along is a copy."""
+    real = Path(os.path.realpath(path))
+    name = name_of_file(real.name)
+    repository = find_repository(real.parent) if name is not None else None
+    if repository is None or name is None or repository.top == repository.main:
+        return path
+    if real.parent != repository.top / VAULT_FOLDER:
+        return path
+    home = place.folder if place.repository == repository.main else repository.main / VAULT_FOLDER
+    raise UsageError(
+        f"`{path}` is a copy in a worktree; plans are kept in `{home}`",
+        f"name the plan: {shown_name(name)}",
+    )
+
+
+def _workspace(
+    cwd: Path,
+    path: Path,
+    record: PlanRecord,
+    chosen: Path | None,
+    place: VaultPlace,
+    environ: Mapping[str, str],
+) -> Path:
+    """What was chosen, else the plan's own worktree, else the checkout we are in or it lies in."""
+    if chosen is not None:
+        return Path(os.path.realpath(cwd / chosen))
+    if record.repository is None:
+        repository = find_repository(path.parent)
+        return Path(os.path.realpath(repository.top if repository else cwd))
+    if (Path(record.repository) / ".git" / "worktrees").is_dir() or place.shared:
+        with open_glance(environ) as ledger:
+            bound = ledger.worktree_of(record.id)
+        if bound is not None and bound.is_dir():
+            return bound
+    inside = place.repository is not None and str(place.repository) == record.repository
+    return place.worktree if inside else Path(record.repository)

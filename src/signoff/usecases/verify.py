@@ -11,6 +11,7 @@ from signoff.errors import PlanInvalid
 from signoff.planfile import Parsed, parse
 from signoff.planfile.verify import verify
 from signoff.process import safe_search_path
+from signoff.storage import remember_plan
 from signoff.usecases.history import read_history
 from signoff.usecases.marks import write_status
 from signoff.usecases.site import PlanPlace, Site
@@ -42,10 +43,10 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     digest = parsed.plan.plan_digest
     status = history.status(digest)
     if report.ok and status is PlanStatus.DRAFT:
-        site.ledger.register_plan(place.record)
+        remember_plan(site.ledger, place.record)
         site.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
         status = PlanStatus.VERIFIED
-        write_status(place, status)
+        write_status(site, place, status)
     return VerifyReport(place, parsed.plan, findings, status)
 
 

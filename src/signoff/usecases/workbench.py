@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,19 +11,14 @@ from signoff.domain.digests import digest_bytes
 from signoff.domain.plan import Plan
 from signoff.domain.redaction import Redactor, secret_variables
 from signoff.domain.verdict import Isolation
-from signoff.errors import SandboxMissing
+from signoff.errors import SandboxMissing, SignoffError
 from signoff.orchestrator import PinWatch
+from signoff.places import DATABASE_VARIABLE, user_file
 from signoff.process import WORKSPACE_VARIABLE, best_isolation, kill_marked, probe_sandboxes
-from signoff.settings import (
-    DATABASE_VARIABLE,
-    REPOSITORY_FILE,
-    SandboxChoice,
-    Settings,
-    settings_from_pin,
-    user_file,
-)
-from signoff.storage import Holder, hold
+from signoff.settings import REPOSITORY_FILE, SandboxChoice, Settings, settings_from_pin
+from signoff.storage import VAULT_FOLDER, Holder, Lease, LeaseRequest, hold, leased
 from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.worker import Worker
 from signoff.verification import (
     Bench,
     Enclosure,
@@ -75,6 +71,47 @@ def taken(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def driven(site: Site, place: PlanPlace, holder: Holder, worker: Worker) -> Iterator[Lease]:
+    """One driver per plan and one plan per workspace: here by locks, everywhere by a lease.
+
+    The locks die with their process; the lease is asked for under them, so that a driver of this
+    home whose lock is free counts as dead at once.
+    """
+    request = LeaseRequest(
+        plan=place.record.id,
+        name=place.name,
+        workspace=place.workspace,
+        workspace_key=_short(place),
+        repository=scope_of(place),
+        touches=_written_touches(place),
+        holder=holder,
+    )
+    locks = site.home.locks
+    with (
+        hold(locks, plan_lock(place), holder),
+        hold(locks, workspace_lock(place), holder),
+        leased(site.ledger, request, worker.owns) as lease,
+    ):
+        kill_marked(WORKSPACE_VARIABLE, workspace_lock(place))
+        yield lease
+
+
+def scope_of(place: PlanPlace) -> str | None:
+    """Among which plans this one is handed out: a repository's, or those of a vault without."""
+    if place.record.repository is not None:
+        return place.record.repository
+    return str(place.path.parent) if place.path.parent.name == VAULT_FOLDER else None
+
+
+def _written_touches(place: PlanPlace) -> tuple[str, ...]:
+    """As the file says now; the run goes by what was pinned, and says so when it begins."""
+    try:
+        return place.parse().plan.touches
+    except SignoffError:
+        return ()
+
+
 def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
     """What confines the processes of a run on this machine, as the user chose it."""
     chosen = site.settings.sandbox
@@ -120,7 +157,8 @@ def wanted_isolation(settings: Settings) -> Isolation | None:
 def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, ...]:
     """`~` is the user's home; what is relative lies in the workspace."""
     homes = (str(user) + p[1:] if p == "~" or p.startswith("~/") else p for p in named)
-    return tuple(workspace / path for path in homes)
+    # Without `..`: a mount is made at the path as it is written, not at where it leads.
+    return tuple(Path(os.path.normpath(workspace / path)) for path in homes)
 
 
 def held_out_checks(site: Site) -> HeldOutChecks:

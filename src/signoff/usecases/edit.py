@@ -1,0 +1,55 @@
+"""`edit`: replace a plan's text only if nobody else did since it was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from signoff.domain.digests import digest_bytes
+from signoff.errors import PlanUnreadable, UsageError
+from signoff.planfile import decode
+from signoff.storage import MAX_PLAN_BYTES, read_plan_file, swap_file
+from signoff.usecases.person import require_person
+from signoff.usecases.site import PlanPlace, Site
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A plan's bytes as they are now, and the digest to expect when they are replaced."""
+
+    data: bytes
+    digest: str
+
+
+@dataclass(frozen=True)
+class EditReport:
+    """A plan's text from now on."""
+
+    place: PlanPlace
+    digest: str
+    was: str
+
+    @property
+    def changed(self) -> bool:
+        """Whether the new text is another one."""
+        return self.digest != self.was
+
+
+def read_to_edit(site: Site, place: PlanPlace) -> Reading:
+    """What a person is about to change; agents are refused before they begin."""
+    require_person(site.environ, site.home.locks)
+    data = read_plan_file(place.path)
+    return Reading(data, digest_bytes(data))
+
+
+def replace_text(site: Site, place: PlanPlace, data: bytes, expected: str) -> EditReport:
+    """Swap the whole text; PlanConflict keeps the refused one beside the plan."""
+    require_person(site.environ, site.home.locks)
+    if len(data) > MAX_PLAN_BYTES:
+        raise PlanUnreadable(
+            f"the new text has {len(data)} bytes, the limit is {MAX_PLAN_BYTES}",
+            "split it into smaller plans",
+        )
+    if not data.strip():
+        raise UsageError("the new text is empty", f"rm '{place.path}' if the plan is to go")
+    decode(data, "the new text")
+    return EditReport(place, swap_file(place.path, expected, data, keep_loser=True), expected)

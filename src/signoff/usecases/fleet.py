@@ -1,0 +1,252 @@
+"""`run --all`: every ready plan in a worktree of its own, merged in order as they finish.
+
+    merge what is finished → hand out what is ready → wait for the first to end → again
+
+Each plan has a driver process of its own, so that one which fails, hangs or is killed holds up
+only the plans that depend on it. All of it can be repeated: whatever is done stays done.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from signoff.domain.escalation import Cause, Choice
+from signoff.domain.ledger import Kind
+from signoff.domain.names import shown_name
+from signoff.domain.observation import Ending
+from signoff.domain.text import decode_output
+from signoff.errors import Exit, Interrupted, SignoffError
+from signoff.gate import PlanStanding, PlanState
+from signoff.process import Command, Limits, StreamName, run
+from signoff.usecases.merge import merge_plan
+from signoff.usecases.mergeorder import order_in
+from signoff.usecases.next import give_back, hand_out
+from signoff.usecases.plans import PlanFacts, take_census
+from signoff.usecases.readiness import find_ready
+from signoff.usecases.site import Site, find_plan
+from signoff.usecases.worker import WORKER_VARIABLE, find_worker
+from signoff.usecases.worktrees import add
+
+_LOOK_EVERY_S = 0.5
+_NO_END_S = 10 * 365 * 24 * 3600.0
+
+
+class Ended(StrEnum):
+    """How one plan stands when there is nothing more to do."""
+
+    DONE = "done"
+    UNMERGED = "not merged"
+    FAILED = "failed"
+    WAITING = "waiting for a person"
+    HELD_UP = "held up"
+    ELSEWHERE = "running elsewhere"
+
+
+@dataclass(frozen=True)
+class FleetOptions:
+    """What the person asked for."""
+
+    jobs: int
+    yes: bool = False
+    roles: Mapping[str, str] = field(default_factory=dict)
+    cancelled: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """One plan at the end, and why it is not further."""
+
+    name: str
+    ended: Ended
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class FleetReport:
+    """Every plan of the vault that has a name."""
+
+    plans: tuple[PlanResult, ...]
+    merged: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> Exit:
+        """Yes only if everything is signed off and merged."""
+        endings = {plan.ended for plan in self.plans}
+        if endings <= {Ended.DONE}:
+            return Exit.YES
+        waits = {Ended.WAITING, Ended.UNMERGED}
+        return Exit.WAITING if endings & waits and Ended.FAILED not in endings else Exit.NOT_DONE
+
+
+def drive_all(site: Site, options: FleetOptions, tell: Callable[[str, str], None]) -> FleetReport:
+    """Drive until nothing is left that could be started; `tell` gets a plan and a line."""
+    with ThreadPoolExecutor(options.jobs) as threads:
+        return _Fleet(site, options, tell, threads).drive()
+
+
+@dataclass
+class _Fleet:
+    site: Site
+    options: FleetOptions
+    tell: Callable[[str, str], None]
+    threads: ThreadPoolExecutor
+    running: dict[Future[int], str] = field(default_factory=dict)
+    tried: dict[str, str] = field(default_factory=dict)  # plan → why it is not done
+    unmergeable: dict[str, str] = field(default_factory=dict)
+    merged: list[str] = field(default_factory=list)
+
+    def drive(self) -> FleetReport:
+        while not self.options.cancelled():
+            self._merge_finished()
+            while len(self.running) < self.options.jobs and self._start_one():
+                pass
+            if not self.running:
+                return self._report()
+            self._wait()
+        for future in self.running:
+            future.result()
+        raise Interrupted("interrupted; every run is safe and goes on with the same command")
+
+    def _merge_finished(self) -> None:
+        """In the order that their dependencies and sizes give; who fails holds up no other."""
+        found = order_in(self.site, take_census(self.site)).answer
+        for name in found.order:
+            if name not in self.unmergeable:
+                self._merge(name)
+        for ring in found.cycles:
+            self.unmergeable.update(dict.fromkeys(ring, f"cycle: {' → '.join(ring)}"))
+
+    def _merge(self, name: str) -> None:
+        place = find_plan(self.site.cwd, shown_name(name), environ=self.site.environ)
+        if _was_refused(take_census(self.site).by_name[name]):
+            self.unmergeable[name] = "a person decided not to merge it"
+            return
+        try:
+            report = merge_plan(self.site, place, tell=lambda s: self.tell(name, f"judging {s}"))
+        except SignoffError as error:
+            self.unmergeable[name] = error.message
+            self.tell(name, f"not merged: {error.message}")
+            return
+        if report.commit is None:
+            self.unmergeable[name] = f"{report.question} is in the inbox"
+            self.tell(name, f"not merged: {report.question} is in the inbox")
+        else:
+            self.merged.append(name)
+            self.tell(name, f"merged into {report.base}: {report.commit[:12]}")
+
+    def _start_one(self) -> bool:
+        """Claim the next plan and give it a driver; a plan is tried once per call of this verb."""
+        name = f"all:{os.uname().nodename}:{os.getpid()}:{len(self.tried)}"
+        worker = find_worker(self.site.environ, name)
+        left_out = frozenset({*self.tried, ""})
+        handed = hand_out(self.site, worker, unapproved=self.options.yes, left_out=left_out).handed
+        if handed is None:
+            return False
+        name = handed.name
+        self.tried[name] = ""
+        try:
+            if not handed.history.running:
+                self.tell(name, f"in {add(self.site, name).path}")
+        except SignoffError as error:
+            give_back(self.site, worker, shown_name(name))
+            self.tried[name] = error.message
+            self.tell(name, error.message)
+            return True
+        self.running[self.threads.submit(self._drive_one, name, worker.name)] = name
+        return True
+
+    def _drive_one(self, name: str, worker: str) -> int:
+        """One driver process; whatever it started ends with it."""
+        lines = {stream: _Lines(lambda line: self.tell(name, line)) for stream in StreamName}
+        words = [sys.executable, "-m", "signoff", "run", name]
+        words += ["--yes"] if self.options.yes else []
+        words += [f"--role={role}={command}" for role, command in self.options.roles.items()]
+        command = Command(
+            tuple(words),
+            self.site.cwd,
+            {**self.site.environ, WORKER_VARIABLE: worker},
+            Limits(wall_s=_NO_END_S),
+        )
+        seen = run(
+            command,
+            cancelled=self.options.cancelled,
+            on_output=lambda stream, chunk: lines[stream].feed(chunk),
+        )
+        for rest in lines.values():
+            rest.end()
+        if seen.ending is not Ending.EXITED or seen.exit_code is None:
+            return int(Exit.CANNOT_JUDGE)
+        return seen.exit_code
+
+    def _wait(self) -> None:
+        ended, _ = wait(self.running, timeout=_LOOK_EVERY_S, return_when=FIRST_COMPLETED)
+        for future in ended:
+            name = self.running.pop(future)
+            code = future.result()
+            if code != Exit.YES:
+                self.tried[name] = f"`signoff run {shown_name(name)}` ended with exit code {code}"
+            self.tell(name, "done" if code == Exit.YES else self.tried[name])
+
+    def _report(self) -> FleetReport:
+        ready = find_ready(self.site)
+        found = []
+        for plan, answer in ready.plans:
+            if not plan.name:
+                continue
+            why = "; ".join(map(str, answer.reasons))
+            found.append(self._result(plan, answer.state, why))
+        return FleetReport(tuple(found), tuple(self.merged))
+
+    def _result(self, plan: PlanFacts, state: PlanState, why: str) -> PlanResult:
+        name, standing = plan.name, plan.standing
+        if standing is PlanStanding.SIGNED_OFF:
+            return PlanResult(name, Ended.DONE)
+        if standing is PlanStanding.SIGNED_OFF_UNMERGED:
+            return PlanResult(name, Ended.UNMERGED, self.unmergeable.get(name, ""))
+        if standing is PlanStanding.FAILED:
+            return PlanResult(name, Ended.FAILED, self.tried.get(name, ""))
+        if standing is PlanStanding.IN_PROGRESS:
+            return PlanResult(name, Ended.ELSEWHERE, plan.holder)
+        if state is PlanState.READY and standing is PlanStanding.NOT_APPROVED:
+            said = f"signoff approve {shown_name(name)}"
+            return PlanResult(name, Ended.WAITING, self.tried.get(name) or f"not approved: {said}")
+        if standing is PlanStanding.WAITING_FOR_PERSON:
+            return PlanResult(name, Ended.WAITING, "signoff inbox")
+        return PlanResult(name, Ended.HELD_UP, why or self.tried.get(name, "") or plan.problem)
+
+
+def _was_refused(plan: PlanFacts) -> bool:
+    """Whether a person answered the question about merging this run with no."""
+    asked = {
+        e.data["id"]
+        for e in plan.history.entries
+        if e.kind is Kind.ESCALATION_OPENED and e.data["cause"] == Cause.MERGE
+    }
+    answers = [
+        e.data["choice"]
+        for e in plan.history.entries
+        if e.kind is Kind.ESCALATION_ANSWERED and e.data["id"] in asked
+    ]
+    return bool(answers) and answers[-1] == Choice.ABORT
+
+
+class _Lines:
+    """Whole lines out of pieces of output."""
+
+    def __init__(self, tell: Callable[[str], None]):
+        self._tell = tell
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> None:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            self._tell(decode_output(line))
+
+    def end(self) -> None:
+        if self._rest:
+            self._tell(decode_output(self._rest))

@@ -1,0 +1,219 @@
+"""JSON with comments, edited in place: what is not ours stays byte for byte.
+
+read(text) → Node with its place in the text · insert_member · append_item · remove · replace
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+DEEPEST = 200
+_SPACE = re.compile(r"(?:[ \t\r\n]|//[^\n]*|/\*.*?\*/)*", re.S)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_INDENT = re.compile(r"^([ \t]+)\S", re.M)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+
+
+class NotJson(ValueError):
+    """The text is no JSON, with or without comments; `at` is where."""
+
+    def __init__(self, message: str, at: int):
+        super().__init__(message)
+        self.at = at
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value, where it stands, and what is in it; `key` only within an object."""
+
+    start: int
+    end: int
+    value: Any
+    inner: tuple[Node, ...] = ()
+    key: str | None = None
+    key_start: int = -1
+
+    @property
+    def whole_start(self) -> int:
+        """Where it begins, its key included."""
+        return self.start if self.key is None else self.key_start
+
+    def member(self, key: str) -> Node | None:
+        """The value under a key; NotJson if the key is there twice, since readers differ then."""
+        found = [node for node in self.inner if node.key == key]
+        if len(found) > 1:
+            raise NotJson(f"`{key}` is there twice", found[1].key_start)
+        return found[0] if found else None
+
+
+def read(text: str) -> Node:
+    """The one value in the text."""
+    start = _skip(text, 1 if text.startswith("\ufeff") else 0)
+    node = _value(text, start, 0)
+    end = _skip(text, node.end)
+    if end != len(text):
+        raise NotJson("there is more after the end", end)
+    return node
+
+
+def insert_member(text: str, where: Node, key: str, value: Any) -> str:
+    """Put a member at the end of an object."""
+    return _insert(text, where, value, f"{json.dumps(key, ensure_ascii=False)}: ")
+
+
+def append_item(text: str, where: Node, value: Any) -> str:
+    """Put an item at the end of an array."""
+    return _insert(text, where, value, "")
+
+
+def replace(text: str, node: Node, value: Any) -> str:
+    """Another value in the place of this one."""
+    new = _dump(text, value, _line_indent(text, node.whole_start), node)
+    return text[: node.start] + new + text[node.end :]
+
+
+def remove(text: str, where: Node, node: Node) -> str:
+    """Take a member or an item out, with its comma; comments around it stay."""
+    at = where.inner.index(node)
+    before = where.inner[at - 1].end if at else where.start + 1
+    comma_after = _comma(text, node.end, where.end)
+    lead = text[before : node.whole_start]
+    end = node.end if comma_after is None else comma_after + 1
+    if comma_after is None and at:
+        comma = _comma(text, before, where.end)
+        assert comma is not None, "two values have a comma between them"
+        lead = lead[: comma - before] + lead[comma - before + 1 :]
+    # The line break before it goes with it, unless it ends a comment's line for what comes next.
+    kept, rest = lead.rstrip(" \t\r\n"), text[end:]
+    if at == 0 and len(where.inner) == 1 and not (kept + text[end : where.end - 1]).strip():
+        return text[: where.start + 1] + text[where.end - 1 :]
+    if "//" in kept and not rest.lstrip(" \t").startswith(("\n", "\r")):
+        kept += _newline(text)
+    return text[:before] + kept + rest
+
+
+def has_comments(text: str, where: Node) -> bool:
+    """Whether somebody wrote a comment directly inside this value."""
+    at = where.start + 1
+    for node in where.inner:
+        if _COMMENT.search(text[at : node.whole_start]):
+            return True
+        at = node.end
+    return bool(_COMMENT.search(text[at : where.end - 1]))
+
+
+def line_of(text: str, at: int) -> int:
+    """The number of the line at a position, from 1."""
+    return text.count("\n", 0, at) + 1
+
+
+def _value(text: str, at: int, depth: int) -> Node:
+    if depth > DEEPEST:
+        raise NotJson(f"it is nested more than {DEEPEST} deep", at)
+    opening = text[at : at + 1]
+    if opening == "{":
+        return _container(text, at, depth, "}")
+    if opening == "[":
+        return _container(text, at, depth, "]")
+    found = _STRING.match(text, at) or _SCALAR.match(text, at)
+    if found is None:
+        raise NotJson("a value is missing or misspelt", at)
+    try:
+        return Node(at, found.end(), json.loads(found.group()))
+    except ValueError as error:
+        raise NotJson("a string has a wrong escape", at) from error
+
+
+def _container(text: str, start: int, depth: int, closing: str) -> Node:
+    inner: list[Node] = []
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != closing:
+        node = _member(text, at, depth) if closing == "}" else _value(text, at, depth + 1)
+        inner.append(node)
+        at = _skip(text, node.end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != closing:
+            raise NotJson(f"a comma or `{closing}` is missing", at)
+    value: Any = [node.value for node in inner]
+    if closing == "}":
+        value = {node.key: node.value for node in inner}
+    return Node(start, at + 1, value, tuple(inner))
+
+
+def _member(text: str, at: int, depth: int) -> Node:
+    key = _STRING.match(text, at)
+    if key is None:
+        raise NotJson("a key in double quotes is missing", at)
+    colon = _skip(text, key.end())
+    if text[colon : colon + 1] != ":":
+        raise NotJson("a `:` is missing", colon)
+    node = _value(text, _skip(text, colon + 1), depth + 1)
+    try:
+        name: str = json.loads(key.group())
+    except ValueError as error:
+        raise NotJson("a key has a wrong escape", at) from error
+    return Node(node.start, node.end, node.value, node.inner, name, at)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _comma(text: str, at: int, limit: int) -> int | None:
+    """The comma that comes next after a value, if there is one."""
+    found = _skip(text, at)
+    return found if found < limit and text[found : found + 1] == "," else None
+
+
+def _insert(text: str, where: Node, value: Any, label: str) -> str:
+    closing = where.end - 1
+    last = where.inner[-1] if where.inner else None
+    first_line = text[where.start + 1 : where.inner[0].whole_start] if where.inner else "\n"
+    if last is not None and "\n" not in first_line and "\n" not in text[last.end : closing]:
+        comma = _comma(text, last.end, where.end)
+        new = f"{label}{json.dumps(value, ensure_ascii=False)}"
+        at = last.end if comma is None else comma + 1
+        return f"{text[:at]}{', ' if comma is None else ' '}{new}{text[at:]}"
+    line, base = _newline(text), _line_indent(text, where.start)
+    child = base + _unit(text)
+    if last is not None and "\n" in first_line:
+        child = _line_indent(text, last.whole_start)
+    new = f"{line}{child}{label}{_dump(text, value, child)}"
+    if last is None:
+        kept = text[where.start + 1 : closing].rstrip(" \t\r\n")
+        return f"{text[: where.start + 1]}{kept}{new}{line}{base}{text[closing:]}"
+    comma = _comma(text, last.end, where.end)
+    tail = text[last.end : closing]
+    kept, space = tail.rstrip(" \t\r\n"), tail[len(tail.rstrip(" \t\r\n")) :]
+    if comma is None:
+        return f"{text[: last.end]},{kept}{new}{space or line + base}{text[closing:]}"
+    return f"{text[: last.end]}{kept}{new},{space or line + base}{text[closing:]}"
+
+
+def _dump(text: str, value: Any, indent: str, instead_of: Node | None = None) -> str:
+    if instead_of is not None and "\n" not in text[instead_of.start : instead_of.end]:
+        return json.dumps(value, ensure_ascii=False)
+    lines: Sequence[str] = json.dumps(value, ensure_ascii=False, indent=_unit(text)).split("\n")
+    return (_newline(text) + indent).join(lines)
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _unit(text: str) -> str:
+    found = _INDENT.search(text)
+    return found.group(1) if found else "  "
+
+
+def _line_indent(text: str, at: int) -> str:
+    start = text.rfind("\n", 0, at) + 1
+    line = text[start:at]
+    return line[: len(line) - len(line.lstrip(" \t"))]

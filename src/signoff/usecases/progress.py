@@ -1,0 +1,58 @@
+"""`progress`: what happened to a plan, for people who read along; the ledger stays the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from signoff.agents import ATTEMPT_VARIABLE
+from signoff.domain.names import name_of_file
+from signoff.errors import UsageError
+from signoff.storage import progress_line, read_progress
+from signoff.usecases.person import user_name
+from signoff.usecases.site import PlanPlace
+
+AGENT = "agent"
+
+
+@dataclass(frozen=True)
+class ProgressReport:
+    """The newest lines, oldest first."""
+
+    place: PlanPlace
+    path: Path
+    lines: tuple[str, ...]
+
+
+def progress_of(place: PlanPlace, last: int | None = None) -> ProgressReport:
+    """The lines in the order of time, all or the last ones."""
+    path = place.vault.progress_path(_name(place))
+    lines = read_progress(path).split("\n")[:-1]
+    return ProgressReport(place, path, tuple(lines if last is None else lines[-last:]))
+
+
+def add_progress(place: PlanPlace, text: str, environ: Mapping[str, str]) -> ProgressReport:
+    """Append one line that says who wrote it, and within which attempt."""
+    if not text.strip():
+        raise UsageError("there is nothing to add", "signoff progress --add 'what happened'")
+    attempt = environ.get(ATTEMPT_VARIABLE)
+    author = user_name() if attempt is None else AGENT
+    run, _, rest = (attempt or "").partition(":")
+    step, _, _ = rest.rpartition(":")
+    at = datetime.now(UTC).isoformat(timespec="microseconds")
+    line = progress_line(at, author, run or None, step or None, text)
+    name = _name(place)
+    place.vault.append_progress(name, line)
+    return ProgressReport(place, place.vault.progress_path(name), (line,))
+
+
+def _name(place: PlanPlace) -> str:
+    name = name_of_file(place.path.name) if place.path.parent == place.vault.path else None
+    if name is None:
+        raise UsageError(
+            f"`{place.path}` lies outside a vault; only plans of a vault have a progress file",
+            f"signoff log {place.path}",
+        )
+    return name

@@ -1,0 +1,96 @@
+"""`activate`: a plan that was staged in `queued-plans/` becomes a plan of the vault."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.globs import has_wildcard, matches
+from signoff.errors import PlanConflict, PlanNotFound, SignoffError
+from signoff.planfile import parse
+from signoff.storage import STAGED_FOLDER, Vault, checked_slug, find_vault
+from signoff.testing.crash import VaultPoint, reach
+from signoff.usecases.site import Site
+
+MOST_FILES = 200_000
+
+
+@dataclass(frozen=True)
+class ActivateReport:
+    """A plan that is in the vault now."""
+
+    name: str
+    path: Path
+    digest: str
+
+
+def staged_vault(vault: Vault) -> Vault:
+    """Where plans wait that are not plans of the vault yet; the same rules hold for their files."""
+    return Vault(vault.path / STAGED_FOLDER)
+
+
+def activate(site: Site, name: str, *, anyway: bool = False) -> ActivateReport:
+    """Move a staged plan into the vault; a plan that is there is never overwritten.
+
+    Killed in between, the plan is active, and the staged text is still there to be removed.
+    """
+    slug = checked_slug(name)
+    place = find_vault(site.cwd, site.environ)
+    vault = Vault(place.folder)
+    staged = staged_vault(vault)
+    _refuse_existing(vault, staged, slug)
+    try:
+        text, _ = staged.read_plan(slug)
+    except PlanNotFound as error:
+        hint = f"signoff new {slug} --staged"
+        raise PlanNotFound(f"no plan `{slug}` is staged in `{staged.path}`", hint) from error
+    if not anyway:
+        _refuse_finished(slug, text, place.worktree)
+    # The same lock and the same exclusive creation as for any other plan.
+    digest = vault.swap_plan(slug, expected=None, text=text)
+    reach(VaultPoint.PLAN_ACTIVATED)
+    staged.plan_path(slug).unlink(missing_ok=True)
+    return ActivateReport(slug, vault.plan_path(slug), digest)
+
+
+def _refuse_existing(vault: Vault, staged: Vault, slug: str) -> None:
+    path = vault.plan_path(slug)
+    if not os.path.lexists(path):
+        return
+    waiting = os.path.lexists(staged.plan_path(slug))
+    hint = f"diff '{path}' '{staged.plan_path(slug)}'" if waiting else f"signoff show {slug}"
+    try:
+        if waiting and staged.read_plan(slug) == vault.read_plan(slug):
+            hint = f"rm '{staged.plan_path(slug)}': it is the same text"
+    except SignoffError:
+        pass  # whichever cannot be read, the plan is there
+    raise PlanConflict(f"plan `{slug}` exists already: `{path}`", hint)
+
+
+def _refuse_finished(slug: str, text: str, workspace: Path) -> None:
+    produced = [glob for step in parse(text).plan.steps for glob in step.produces]
+    if not produced or not all(_exists(workspace, glob) for glob in produced):
+        return
+    shown = ", ".join(f"`{glob}`" for glob in produced[:5])
+    more = f" and {len(produced) - 5} more" if len(produced) > 5 else ""
+    raise PlanConflict(
+        f"everything that plan `{slug}` produces exists already: {shown}{more}",
+        f"signoff activate {slug} --anyway",
+    )
+
+
+def _exists(workspace: Path, glob: str) -> bool:
+    if not has_wildcard(glob):
+        return os.path.lexists(workspace / glob)
+    seen = 0
+    for folder, folders, files in os.walk(workspace):
+        folders[:] = [name for name in folders if name != ".git"]
+        base = os.path.relpath(folder, workspace)
+        for name in files:
+            if matches(glob, name if base == "." else f"{base}/{name}"):
+                return True
+        seen += len(files)
+        if seen > MOST_FILES:
+            return False
+    return False

@@ -1,0 +1,88 @@
+"""What a doctor looks at in and around the vault: plans, markers, worktrees, conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from signoff.domain.names import plan_file, shown_name
+from signoff.errors import ActivePlanError, SignoffError
+from signoff.storage import Vault, VaultPlace, find_vault, read_binding
+from signoff.usecases.conflicts import find_conflicts
+from signoff.usecases.health import Check, Health
+from signoff.workspace import Git, Repository, Worktree, WorktreeState, list_worktrees
+
+MOST_NAMED = 10
+
+
+def vault_checks(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
+    """Everything about plans; what cannot be found out is a line too."""
+    try:
+        place = find_vault(cwd, environ)
+        yield from _vault(place)
+    except SignoffError as error:
+        yield Check("vault", Health.FAIL, error.message, error.hint)
+        return
+    try:
+        worktrees = _worktrees(place, environ)
+    except SignoffError as error:
+        yield Check("worktrees", Health.WARN, error.message, error.hint)
+        worktrees = ()
+    here = {place.worktree, *(w.path for w in worktrees if w.state is WorktreeState.PRESENT)}
+    for folder in sorted(here):
+        yield from _marker(folder, environ)
+    yield from _lost(worktrees)
+
+
+def _vault(place: VaultPlace) -> Iterator[Check]:
+    vault = Vault(place.folder)
+    names = vault.list_plans()
+    if not names:
+        yield Check("vault", Health.FAIL, f"no plan in `{vault.path}`", "signoff init")
+    else:
+        files = [plan_file(name) for name in names]
+        more = f" and {len(files) - MOST_NAMED} more" if len(files) > MOST_NAMED else ""
+        named = sum(1 for name in names if name)
+        said = f"{len(files)} plans, {named} of them named" if named else "one plan without a name"
+        detail = f"`{vault.path}`: {said}: {', '.join(files[:MOST_NAMED])}{more}"
+        yield Check("vault", Health.OK, detail)
+    conflicts = find_conflicts(vault)
+    if not conflicts:
+        yield Check("conflicts", Health.OK, "no conflict copies")
+        return
+    shown = ", ".join(f"`{conflict.path.name}`" for conflict in conflicts[:MOST_NAMED])
+    more = f" and {len(conflicts) - MOST_NAMED} more" if len(conflicts) > MOST_NAMED else ""
+    yield Check("conflicts", Health.WARN, f"{shown}{more}", "signoff conflicts")
+
+
+def _worktrees(place: VaultPlace, environ: Mapping[str, str]) -> tuple[Worktree, ...]:
+    if place.repository is None:
+        return ()
+    with Git.open(Repository(place.worktree, place.repository), environ) as git:
+        return list_worktrees(git)
+
+
+def _marker(worktree: Path, environ: Mapping[str, str]) -> Iterator[Check]:
+    name = f"binding of `{worktree}`"
+    try:
+        bound = read_binding(find_vault(worktree, environ), environ)
+    except ActivePlanError as error:
+        yield Check(name, Health.WARN, f"DANGLING: {error.message}", error.hint)
+    except SignoffError as error:
+        yield Check(name, Health.WARN, error.message, error.hint)
+    else:
+        yield Check(name, Health.OK, "none" if bound is None else f"plan `{shown_name(bound)}`")
+
+
+def _lost(worktrees: tuple[Worktree, ...]) -> Iterator[Check]:
+    lost = [w for w in worktrees if w.state is not WorktreeState.PRESENT]
+    for worktree in lost:
+        said = (
+            "its folder is gone"
+            if worktree.state is WorktreeState.MISSING
+            else "the folder there is not this worktree any more"
+        )
+        name = f"worktree `{worktree.path}`"
+        yield Check(name, Health.WARN, said, "signoff worktree prune")
+    if worktrees and not lost:
+        yield Check("worktrees", Health.OK, f"{len(worktrees)}, all there")
