@@ -9,12 +9,27 @@ from signoff import __version__
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    if sys.argv[1:] == ["--version"]:
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:
         print(f"signoff {__version__}")
         return
-    from signoff.cli.app import run_command_line  # noqa: PLC0415 - keeps --version fast
+    sys.exit(_run(arguments))
 
-    sys.exit(run_command_line(sys.argv[1:]))
+
+def _run(arguments: list[str]) -> int:
+    from signoff.fastpath import answer_at_once  # noqa: PLC0415 - keeps --version fast
+
+    try:
+        code = answer_at_once(arguments)
+    except (Exception, KeyboardInterrupt) as failure:
+        from signoff.cli.app import show_failure  # noqa: PLC0415 - slow, for what goes wrong
+
+        return show_failure(failure, "--json" in arguments)
+    if code is not None:
+        return code
+    from signoff.cli.app import run_command_line  # noqa: PLC0415 - slow, for all other verbs
+
+    return run_command_line(arguments)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import signoff
 from tests.cli.ended import LIMIT_S, Ended, Running
@@ -96,12 +96,12 @@ class Desk:
         """The scripts of the agents, and what they keep."""
         return self.folder / "agents"
 
-    def variable(self, **values: str) -> Desk:
+    def variable(self, **values: str) -> Self:
         """Set variables of the person's environment."""
         self.variables.update(values)
         return self
 
-    def file(self, path: str, text: str = "") -> Desk:
+    def file(self, path: str, text: str = "") -> Self:
         """Write a file of the workspace."""
         place = self.workspace / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ class Desk:
         """A file of the workspace as it is now."""
         return (self.workspace / path).read_text()
 
-    def plan(self, *steps: Step | str, **parts: Any) -> Desk:
+    def plan(self, *steps: Step | str, **parts: Any) -> Self:
         """Write the plan: steps, or one whole text."""
         whole = len(steps) == 1 and isinstance(steps[0], str)
         text = (
@@ -123,14 +123,14 @@ class Desk:
         self.plan_path.write_text(text)
         return self
 
-    def edit_plan(self, old: str, new: str) -> Desk:
+    def edit_plan(self, old: str, new: str) -> Self:
         """Change the plan file as a person would."""
         text = self.plan_path.read_text()
         assert old in text, text
         self.plan_path.write_text(text.replace(old, new))
         return self
 
-    def agent(self, script: str, role: str = "coder", words: str = "", **settings: Any) -> Desk:
+    def agent(self, script: str, role: str = "coder", words: str = "", **settings: Any) -> Self:
         """Write an agent's script and name it in signoff.toml."""
         path = self.agents / f"{role}.sh"
         path.write_text(PRELUDE + script + "\n")
@@ -139,20 +139,20 @@ class Desk:
         self.roles[role] = "\n".join([f"[roles.{role}]", *lines, ""])
         return self.file("signoff.toml", "\n".join(self.roles.values()))
 
-    def person(self, config: str) -> Desk:
+    def person(self, config: str) -> Self:
         """The person's own configuration; without a word about the sandbox, there is none."""
         own = config if "[sandbox]" in config else f"{config}\n{UNCONFINED}"
         (self.folder / "config.toml").write_text(own)
         return self
 
-    def tool(self, name: str, script: str) -> Desk:
+    def tool(self, name: str, script: str) -> Self:
         """A stand-in executable on the search path, outside the workspace."""
         path = self.tools / name
         path.write_text(f"#!/usr/bin/env bash\n{script}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
         return self
 
-    def git(self) -> Desk:
+    def git(self) -> Self:
         """Make the workspace a repository."""
         command = ["git", "init", "--quiet", str(self.workspace)]
         subprocess.run(command, check=True, timeout=LIMIT_S, env=self.environment())

@@ -32,9 +32,10 @@ def plan_text(
     context: str = "",
     budget: str = "",
     post: Sequence[tuple[str, str | None]] = (),
+    front: Sequence[str] = (),
 ) -> str:
-    """The whole file; postconditions are (text, contract or None)."""
-    head = ["---", "type: plan", "status: draft", "---", "", f"# {title}", ""]
+    """The whole file; postconditions are (text, contract or None), `front` is more frontmatter."""
+    head = ["---", "type: plan", "status: draft", *front, "---", "", f"# {title}", ""]
     if context:
         head.append(f"**Context:** {context}")
     if budget:

@@ -169,5 +169,5 @@ def test_a_home_inside_the_workspace_is_refused(desk: Desk) -> None:
 
 
 def test_a_name_that_is_a_path_out_of_the_vault_is_no_plan(desk: Desk) -> None:
-    desk.signoff("status", "no-such-plan").fails(4, "no plan at", hint="signoff init")
+    desk.signoff("status", "no-such-plan").fails(4, "no vault at", hint="signoff init")
     desk.signoff("status").fails(4, "no plan at `DESK/work/.harness/PLAN.md`")

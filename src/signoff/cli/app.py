@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import sys
 import traceback
-from contextlib import suppress
 from typing import Any
 
 import click
 
 from signoff import __version__
-from signoff.cli.show import SCHEMA_VERSION, error_lines
 from signoff.errors import (
     Exit,
     InternalError,
@@ -22,6 +19,7 @@ from signoff.errors import (
     StorageFailed,
     UsageError,
 )
+from signoff.fastpath import show_failure as tell_failure
 
 # verb → module; the order is the order of --help.
 VERBS: dict[str, str] = {
@@ -41,7 +39,23 @@ VERBS: dict[str, str] = {
     "answer": "inbox",
     "cancel": "cancel",
     "doctor": "doctor",
+    "bind": "bind",
+    "unbind": "bind",
+    "worktree": "worktree",
+    "ready": "ready",
+    "next": "next",
+    "queue-status": "queue",
+    "merge": "merge",
+    "merge-order": "merge",
     "diff": "diff",
+    "edit": "edit",
+    "progress": "journal",
+    "activate": "staging",
+    "conflicts": "conflicts",
+    "check": "check",
+    "resolve-active-plan": "fast",
+    "list-plans": "fast",
+    "session-start": "fast",
 }
 
 
@@ -60,7 +74,7 @@ class LazyVerbs(click.Group):
         if module is None:
             return None
         loaded = importlib.import_module(f"signoff.cli.{module}")
-        command: click.Command = getattr(loaded, f"{cmd_name}_command")
+        command: click.Command = getattr(loaded, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def resolve_command(
@@ -120,21 +134,7 @@ def show_failure(failure: BaseException, as_json: bool) -> int:
     error = _as_our_own(failure)
     if isinstance(error, InternalError) and os.environ.get("SIGNOFF_DEBUG"):
         traceback.print_exception(failure)
-    with suppress(OSError):  # whoever read our errors may have left; the exit code still counts
-        print(_failure_text(error, as_json), file=sys.stderr)
-    return int(error.exit_code)
-
-
-def _failure_text(error: SignoffError, as_json: bool) -> str:
-    if not as_json:
-        return "\n".join(error_lines(error))
-    body = {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "exit_code": int(error.exit_code),
-    }
-    return json.dumps({"schema_version": SCHEMA_VERSION, "error": body})
+    return tell_failure(error, as_json)
 
 
 def _as_our_own(failure: BaseException) -> SignoffError:

@@ -24,13 +24,14 @@ def init_command(ctx: click.Context, as_json: bool) -> int:
 
 @click.command("new")
 @click.argument("name")
+@click.option("--staged", is_flag=True, help="Put it into queued-plans until it is activated.")
 @json_option
 @click.pass_context
-def new_command(ctx: click.Context, name: str, as_json: bool) -> int:
+def new_command(ctx: click.Context, name: str, staged: bool, as_json: bool) -> int:
     """Make a named plan in the vault."""
-    report = new_plan(open_here(), name)
+    report = new_plan(open_here(), name, staged=staged)
     _show(report, wants_json(ctx, as_json))
-    note(f"next: edit it, then signoff verify {name}")
+    note(f"next: edit it, then signoff {'activate' if staged else 'verify'} {name}")
     return 0
 
 

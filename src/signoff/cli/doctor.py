@@ -10,25 +10,26 @@ import click
 from signoff.cli.options import json_option
 from signoff.cli.show import say_json, say_line, versioned, wants_json
 from signoff.errors import Exit
-from signoff.usecases.doctor import Health, examine
-
-SIGNS = {Health.GOOD: "ok", Health.LESS: "--", Health.BAD: "!!"}
+from signoff.usecases.doctor import examine
 
 
 @click.command("doctor")
 @json_option
 @click.pass_context
 def doctor_command(ctx: click.Context, as_json: bool) -> int:
-    """Look at this machine: tools, sandboxes, configuration, home and database.
+    """Look at this machine and the vault: what works, what could be better, what to do.
 
-    Exit code 0: signoff can work here (`--` marks what could be better), 1: it cannot."""
+    Tools, sandboxes, configuration, roles, home, database, plans, bindings, conflict copies,
+    worktrees and hooks.
+
+    Exit code 0: signoff can work here (WARN marks what could be better), 1: it cannot (FAIL)."""
     report = examine(os.environ, Path.cwd())
     if wants_json(ctx, as_json):
         checks = [vars(check) for check in report.checks]
         say_json(versioned(healthy=report.healthy, checks=checks))
     else:
         for check in report.checks:
-            say_line(f"{SIGNS[check.health]}  {check.name}: {check.detail}")
+            say_line(f"{check.health.upper():4}  {check.name}: {check.detail}")
             if check.next:
-                say_line(f"    next: {check.next}")
+                say_line(f"      next: {check.next}")
     return Exit.YES if report.healthy else Exit.NOT_DONE

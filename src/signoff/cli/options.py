@@ -42,6 +42,15 @@ def role_option(command: F) -> F:
     )(command)
 
 
+def worker_option(command: F) -> F:
+    """`--worker NAME`: who asks."""
+    return click.option(
+        "--worker",
+        metavar="NAME",
+        help="Who works: claims are kept by name [default: $SIGNOFF_WORKER, else the caller].",
+    )(command)
+
+
 class Opened(NamedTuple):
     """A plan and the site it is worked on from."""
 

@@ -7,15 +7,24 @@ import signal
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
 import click
 
 from signoff.cli.app import show_failure
+from signoff.cli.fleet import run_all
 from signoff.cli.inbox import item_json, show_item
 from signoff.cli.log import entry_json
-from signoff.cli.options import Opened, json_option, open_plan, plan_argument, role_option
+from signoff.cli.options import (
+    Opened,
+    json_option,
+    open_plan,
+    plan_argument,
+    role_option,
+    worker_option,
+)
 from signoff.cli.progress import JsonReporter, LineReporter
 from signoff.cli.show import note, say_json, wants_json
 from signoff.cli.status import show_status, status_json
@@ -35,8 +44,13 @@ class ClosableReporter(Reporter, Protocol):
 @click.command("run")
 @plan_argument
 @role_option
+@worker_option
 @click.option("--yes", is_flag=True, help="Approve without asking; recorded as non-interactive.")
 @click.option("--strict", is_flag=True, help="Waived steps count as not done (exit 1).")
+@click.option("--all", "every", is_flag=True, help="Every ready plan, each in its own worktree.")
+@click.option(
+    "--jobs", type=click.IntRange(1), help="With --all: so many at once [default: cores]."
+)
 @json_option
 @click.pass_context
 def run_command(
@@ -44,21 +58,33 @@ def run_command(
     plan: str | None,
     workspace: Path | None,
     roles: dict[str, str],
+    worker: str | None,
     yes: bool,
     strict: bool,
+    every: bool,
+    jobs: int | None,
     as_json: bool,
 ) -> int:
     """Execute an approved plan, or resume it.
 
     After a kill, a power cut or Ctrl-C the same command goes on: at most the attempt
-    in flight is repeated."""
+    in flight is repeated. With --all every ready plan is driven in a worktree of its own and
+    merged in order; one that fails holds up only those that depend on it."""
     machine = wants_json(ctx, as_json)
-    opened = open_plan(plan, workspace, roles)
+    if every or jobs is not None:
+        if not every or plan is not None or workspace is not None:
+            raise click.UsageError("--all goes with --jobs, and without PLAN or --workspace")
+        return run_all(jobs, yes, roles, machine)
+    asked = RunOptions(yes, roles, worker=worker)
+    return _run_one(open_plan(plan, workspace, roles), asked, strict, machine)
+
+
+def _run_one(opened: Opened, asked: RunOptions, strict: bool, machine: bool) -> NoReturn:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     reporter = _reporter(opened, machine)
-    options = RunOptions(yes=yes, roles=roles, cancelled=stop.is_set)
+    options = replace(asked, cancelled=stop.is_set)
     try:
         report = run_plan(opened.site, opened.place, options, reporter, lambda: _engine(opened))
     except BaseException as error:

@@ -9,9 +9,7 @@ from typing import Any
 import click
 
 from signoff.domain.text import escape, escape_line
-from signoff.errors import SignoffError
-
-SCHEMA_VERSION = 1
+from signoff.fastpath import SCHEMA_VERSION
 
 
 def say(text: str = "") -> None:
@@ -42,15 +40,6 @@ def versioned(**body: Any) -> dict[str, Any]:
 def wants_json(ctx: click.Context, own_flag: bool) -> bool:
     """`signoff --json VERB` and `signoff VERB --json` mean the same."""
     return own_flag or bool(ctx.find_root().obj and ctx.find_root().obj.get("json"))
-
-
-def error_lines(error: SignoffError) -> list[str]:
-    """Facts first, then what to do."""
-    first, *rest = error.message.split("\n")
-    lines = [f"error: {escape_line(first)}"]
-    lines += [escape_line(line) for line in rest]
-    lines.append(f"next: {escape_line(error.hint)}")
-    return lines
 
 
 def short(digest: str | None) -> str:

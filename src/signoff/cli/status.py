@@ -13,6 +13,7 @@ from signoff.domain.counts import TestCounts
 from signoff.domain.plan import PlanStatus
 from signoff.errors import Exit
 from signoff.gate import Standing, StepState
+from signoff.planfile import file_digest
 from signoff.usecases.status import StatusReport, status_of
 
 MARKS = {
@@ -57,7 +58,8 @@ def show_command(
     text = place.read()
     if wants_json(ctx, as_json):
         report = status_of(site, place)
-        say_json(versioned(plan=place.name, path=str(place.path), status=report.status, text=text))
+        body = {"path": str(place.path), "status": report.status, "text": text}
+        say_json(versioned(plan=place.name, **body, file_digest=file_digest(text)))
     else:
         say(text.rstrip("\n"))
     return 0

@@ -1,0 +1,59 @@
+"""`signoff check`: the whole vault, for CI and pre-commit."""
+
+from __future__ import annotations
+
+import click
+
+from signoff.cli.options import json_option, open_here
+from signoff.cli.show import count, say_json, say_line, versioned, wants_json
+from signoff.cli.verify import finding_lines
+from signoff.domain.findings import Severity
+from signoff.errors import Exit
+from signoff.usecases.check import CheckReport, check_vault
+
+
+@click.command("check")
+@json_option
+@click.pass_context
+def check_command(ctx: click.Context, as_json: bool) -> int:
+    """Check every plan of the vault, for CI and pre-commit.
+
+    Plans verify, names are clean, no plan was edited against its pin, and no two active plans
+    touch the same files. Nothing is written.
+
+    Exit code 0: no errors, 1: errors."""
+    report = check_vault(open_here())
+    if wants_json(ctx, as_json):
+        say_json(_as_json(report))
+    else:
+        _show(report)
+    return Exit.YES if report.clean else Exit.NOT_DONE
+
+
+def _as_json(report: CheckReport) -> dict[str, object]:
+    return versioned(
+        clean=report.clean,
+        vault=str(report.vault),
+        plans=len(report.plans),
+        findings=[
+            {
+                "file": remark.file,
+                "line": remark.finding.line,
+                "severity": remark.finding.severity,
+                "code": remark.finding.code,
+                "message": remark.finding.message,
+                "hint": remark.finding.hint,
+            }
+            for remark in report.remarks
+        ],
+    )
+
+
+def _show(report: CheckReport) -> None:
+    for remark in report.remarks:
+        for line in finding_lines(remark.file, remark.finding):
+            say_line(line)
+    errors = sum(r.finding.severity is Severity.ERROR for r in report.remarks)
+    others = len(report.remarks) - errors
+    found = f"{count(errors, 'error')}, {count(others, 'warning')}"
+    say_line(f"{report.vault}: {count(len(report.plans), 'plan')}, {found}")

@@ -1,0 +1,90 @@
+"""`signoff conflicts`: what cloud drives and lost races left in the vault."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from signoff.cli.options import json_option
+from signoff.cli.show import note, say_json, say_line, versioned, wants_json
+from signoff.errors import Exit
+from signoff.storage import Vault, find_vault
+from signoff.usecases.conflicts import Conflict, find_conflicts, merge_conflicts
+
+
+@click.group("conflicts", invoke_without_command=True)
+@json_option
+@click.pass_context
+def conflicts_command(ctx: click.Context, as_json: bool) -> int:
+    """List conflict copies of plans and progress files.
+
+    Cloud drives leave such copies beside a file that two machines changed; and a text that lost
+    a race for its plan is kept there too. Nothing of it is ever deleted, or taken for a plan.
+
+    Exit code 0: none, 1: some."""
+    if ctx.invoked_subcommand is not None:
+        return Exit.YES
+    found = find_conflicts(_vault())
+    if wants_json(ctx, as_json):
+        say_json(versioned(conflicts=[_json(conflict) for conflict in found]))
+    else:
+        _show(found)
+    return Exit.NOT_DONE if found else Exit.YES
+
+
+@conflicts_command.command("merge")
+@click.argument("name", required=False)
+@json_option
+@click.pass_context
+def merge_command(ctx: click.Context, name: str | None, as_json: bool) -> int:
+    """Merge conflict copies of progress files: every line once, in the order of time.
+
+    The originals are kept in the vault's folder conflicts-kept. Copies of plans are only named:
+    which text counts is for you to decide."""
+    report = merge_conflicts(_vault(), name)
+    if wants_json(ctx, as_json):
+        say_json(
+            versioned(
+                merged=[
+                    {
+                        "progress": str(merged.progress),
+                        "copies": [str(path) for path in merged.copies],
+                        "kept": [str(path) for path in merged.kept],
+                    }
+                    for merged in report.merged
+                ],
+                left=[_json(conflict) for conflict in report.left],
+            )
+        )
+        return Exit.YES
+    for merged in report.merged:
+        names = ", ".join(f"`{path.name}`" for path in merged.copies)
+        say_line(f"merged {names} into {merged.progress}")
+        for path in merged.kept:
+            note(f"kept {path}")
+    if not report.merged:
+        say_line("no progress file has a conflict copy")
+    _show(report.left)
+    return Exit.YES
+
+
+def _vault() -> Vault:
+    return Vault(find_vault(Path.cwd(), os.environ).folder)
+
+
+def _json(conflict: Conflict) -> dict[str, Any]:
+    return {
+        "path": str(conflict.path),
+        "original": str(conflict.original),
+        "kind": conflict.kind,
+        "next": conflict.next,
+    }
+
+
+def _show(found: tuple[Conflict, ...]) -> None:
+    for conflict in found:
+        say_line(f"{conflict.kind}  {conflict.path.name}  of {conflict.original.name}")
+        say_line(f"    next: {conflict.next}")

@@ -1,0 +1,82 @@
+"""`signoff edit`: change a plan by compare-and-swap, from a file or in an editor."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from signoff.cli.options import json_option, open_plan
+from signoff.cli.show import note, say_json, say_line, short, versioned, wants_json
+from signoff.errors import PlanConflict, UsageError
+from signoff.storage import MAX_PLAN_BYTES
+from signoff.usecases.edit import EditReport, read_to_edit, replace_text
+
+
+@click.command("edit")
+@click.argument("plan", required=False)
+@click.option("--from", "source", metavar="FILE", help="The new text; `-` is standard input.")
+@click.option("--expect", metavar="DIGEST", help="Only if the plan still has this file_digest.")
+@json_option
+@click.pass_context
+def edit_command(
+    ctx: click.Context, plan: str | None, source: str | None, expect: str | None, as_json: bool
+) -> int:
+    """Replace a plan's text, unless somebody else changed it meanwhile.
+
+    Without --from an editor opens on a copy. `signoff show --json` gives the digest to expect.
+    A text that comes too late is kept beside the plan.
+
+    Exit code 5: the plan is another one by now; its digest and the difference are shown."""
+    site, place = open_plan(plan)
+    before = read_to_edit(site, place)
+    expected = expect or before.digest
+    data = _edited(place.path.name, before.data) if source is None else _read(source)
+    if data == before.data and expected == before.digest:
+        report = EditReport(place, before.digest, before.digest)
+    else:
+        try:
+            report = replace_text(site, place, data, expected)
+        except PlanConflict as conflict:
+            if not wants_json(ctx, as_json):
+                note(conflict.facts.get("diff", ""))
+            raise
+    _show(report, wants_json(ctx, as_json))
+    return 0
+
+
+def _read(source: str) -> bytes:
+    if source == "-":
+        return sys.stdin.buffer.read(MAX_PLAN_BYTES + 1)
+    path = Path(source)
+    if not path.is_file():
+        raise UsageError(f"`{source}` is not a file", "name the file with the new text")
+    with path.open("rb") as file:
+        return file.read(MAX_PLAN_BYTES + 1)
+
+
+def _edited(name: str, data: bytes) -> bytes:
+    """What a person makes of a copy in a folder of their own."""
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if chosen is None and not sys.stdin.isatty():
+        raise UsageError("nobody is at the terminal to edit", "signoff edit --from FILE")
+    with tempfile.TemporaryDirectory(prefix="signoff-edit-") as folder:
+        copy = Path(folder) / name
+        copy.write_bytes(data)
+        click.edit(filename=str(copy))
+        return copy.read_bytes()
+
+
+def _show(report: EditReport, as_json: bool) -> None:
+    place = report.place
+    if as_json:
+        body = {"plan": place.name, "path": str(place.path), "file_digest": report.digest}
+        say_json(versioned(**body, changed=report.changed))
+    elif report.changed:
+        say_line(f"changed: {place.path}, file digest {short(report.digest)}")
+        note(f"next: signoff verify {place.path}")
+    else:
+        say_line(f"unchanged: {place.path}")

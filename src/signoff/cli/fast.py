@@ -1,0 +1,48 @@
+"""`signoff resolve-active-plan`, `list-plans`, `session-start`: as click sees the fast doors."""
+
+from __future__ import annotations
+
+import click
+
+from signoff.cli.options import json_option
+from signoff.cli.show import wants_json
+from signoff.fastpath import list_plans, resolve, session_start
+
+
+@click.command("resolve-active-plan")
+@click.option("--plan", metavar="NAME", help="A plan by name, instead of the one bound here.")
+@json_option
+@click.pass_context
+def resolve_active_plan_command(ctx: click.Context, plan: str | None, as_json: bool) -> int:
+    """Print the files of the plan this worktree works on.
+
+    The plan's path, a tab, and the path of its progress. The plan is the one named, else the one
+    this worktree is bound to, else PLAN.md; a binding that cannot be trusted is an error, never
+    another plan.
+
+    Exit code 0: printed, 1: no vault here, 2: a bad name or binding, 3: the ledger cannot be
+    read."""
+    return resolve(plan, wants_json(ctx, as_json))
+
+
+@click.command("list-plans")
+@json_option
+@click.pass_context
+def list_plans_command(ctx: click.Context, as_json: bool) -> int:
+    """List every plan of the vault with its status.
+
+    One line per plan: its file, a tab, its status as last recorded. A last line
+    active-binding=NAME where this worktree is bound to a plan, active-binding=DANGLING:NAME
+    where that cannot be trusted."""
+    return list_plans(wants_json(ctx, as_json))
+
+
+@click.command("session-start")
+@json_option
+@click.pass_context
+def session_start_command(ctx: click.Context, as_json: bool) -> int:
+    """Print what a session should know when it begins.
+
+    The bound plan and its next step, other plans, a dangling binding, conflict copies, open
+    questions. Never fails: what is broken becomes a line."""
+    return session_start(wants_json(ctx, as_json))

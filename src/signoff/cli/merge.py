@@ -1,0 +1,108 @@
+"""`signoff merge`: a signed-off plan into the base, judged again on the merged content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.show import count, note, say_json, say_line, short, versioned, wants_json
+from signoff.domain.names import shown_name
+from signoff.errors import Exit
+from signoff.usecases.merge import MergeReport, merge_plan
+from signoff.usecases.mergeorder import MergeOrderReport, order_of_merges
+
+
+@click.command("merge")
+@plan_argument
+@click.option("--into", help="The base branch [default: the one the main checkout is on].")
+@json_option
+@click.pass_context
+def merge_command(
+    ctx: click.Context, plan: str | None, workspace: Path | None, into: str | None, as_json: bool
+) -> int:
+    """Merge a signed-off plan's branch into the base.
+
+    Its contracts and postconditions are judged again on the merged content before the base
+    moves. A conflict or a regression leaves everything as it was and opens an inbox item.
+    Exit code 0: merged, 1: not merged."""
+    machine = wants_json(ctx, as_json)
+    site, place = open_plan(plan, workspace)
+    report = merge_plan(
+        site, place, into, tell=(lambda _: None) if machine else lambda s: note(f"judging {s}")
+    )
+    if machine:
+        say_json(versioned(**_json(report)))
+    else:
+        _show(report)
+    return Exit.NOT_DONE if report.commit is None else Exit.YES
+
+
+@click.command("merge-order")
+@json_option
+@click.pass_context
+def merge_order_command(ctx: click.Context, as_json: bool) -> int:
+    """List finished plans in the order to merge them.
+
+    What others depend on comes first, then the smaller change, then the name.
+    Exit code 1: they depend on each other in a circle, which is named."""
+    report = order_of_merges(open_here())
+    answer = report.answer
+    if wants_json(ctx, as_json):
+        say_json(versioned(**_order_json(report)))
+    else:
+        for name in answer.order:
+            plan = report.plans[name]
+            say_line(f"{shown_name(name)}  {plan.branch}  {count(plan.size, 'changed line')}")
+        for held in answer.held_back:
+            say_line(f"{shown_name(held.name)}  held back: {', '.join(held.needs)} not merged")
+        for ring in answer.cycles:
+            say_line(f"cycle: {' → '.join(map(shown_name, ring))}")
+    return Exit.NOT_DONE if answer.cycles else Exit.YES
+
+
+def _order_json(report: MergeOrderReport) -> dict[str, object]:
+    answer = report.answer
+    return {
+        "base": report.base,
+        "order": [
+            {"plan": name, "branch": report.plans[name].branch, "changed": report.plans[name].size}
+            for name in answer.order
+        ],
+        "held_back": [{"plan": h.name, "needs": list(h.needs)} for h in answer.held_back],
+        "cycles": [list(ring) for ring in answer.cycles],
+    }
+
+
+def _show(report: MergeReport) -> None:
+    for line in report.lines:
+        say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+    for path in report.conflicts:
+        say_line(f"  conflict   {path}")
+    for path in report.undeclared:
+        say_line(f"  undeclared {path}: changed, and not under the plan's `touches`")
+    if report.commit is None:
+        say_line(f"not merged: `{report.base}` is as it was ({report.question}: signoff inbox)")
+    elif report.already:
+        say_line(f"merged before: {short(report.commit)} on {report.base}")
+    else:
+        say_line(f"merged {report.branch} into {report.base}: {short(report.commit)}")
+
+
+def _json(report: MergeReport) -> dict[str, object]:
+    return {
+        "plan": report.place.name,
+        "branch": report.branch,
+        "base": report.base,
+        "commit": report.commit,
+        "already": report.already,
+        "conflicts": list(report.conflicts),
+        "question": report.question,
+        "undeclared": list(report.undeclared),
+        "lines": [
+            {"subject": n.subject, "title": n.title, "finding": n.finding, "message": n.message}
+            for n in report.lines
+        ],
+        "not_rerun": [line.subject for line in report.not_rerun],
+    }

@@ -1,0 +1,123 @@
+"""`signoff worktree`: a checkout of its own for every plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from signoff.cli.options import json_option, open_here
+from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
+from signoff.usecases.worktrees import Pruned, Seen, add, list_all, prune, remove
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.group("worktree")
+def worktree_command() -> None:
+    """Worktrees: one plan, one branch, one checkout each."""
+
+
+@worktree_command.command("add")
+@click.argument("name")
+@click.option("--path", type=_PATH, help="Where [default: REPOSITORY.worktrees/NAME beside it].")
+@click.option("--base", help="Branch to begin from [default: the main checkout's].")
+@json_option
+@click.pass_context
+def add_command(
+    ctx: click.Context, name: str, path: Path | None, base: str | None, as_json: bool
+) -> int:
+    """Make a worktree on branch plan/NAME, bound to the plan.
+
+    The vault stays in the main checkout and serves all worktrees."""
+    seen = add(open_here(), name, path, base)
+    if wants_json(ctx, as_json):
+        say_json(versioned(**_json(seen)))
+    else:
+        say_line(f"{seen.path}")
+        note(f"branch {seen.branch}, bound to plan {seen.plan}; next: signoff run {seen.plan}")
+    return 0
+
+
+@worktree_command.command("list")
+@json_option
+@click.pass_context
+def list_command(ctx: click.Context, as_json: bool) -> int:
+    """List the checkouts of this repository, their plans and what is unfinished in them."""
+    found = list_all(open_here())
+    if wants_json(ctx, as_json):
+        say_json(versioned(worktrees=[_json(seen) for seen in found]))
+        return 0
+    for seen in found:
+        say_line(_line(seen))
+    return 0
+
+
+@worktree_command.command("remove")
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Remove it although work would be lost.")
+@json_option
+@click.pass_context
+def remove_command(ctx: click.Context, name: str, force: bool, as_json: bool) -> int:
+    """Remove the worktree of a plan, or the one at a path; its branch stays.
+
+    Uncommitted files and commits that are nowhere else are named, and it stays (exit 5)."""
+    seen = remove(open_here(), name, force=force)
+    if wants_json(ctx, as_json):
+        say_json(versioned(**_json(seen)))
+    else:
+        say_line(f"removed {seen.path}")
+    return 0
+
+
+@worktree_command.command("prune")
+@json_option
+@click.pass_context
+def prune_command(ctx: click.Context, as_json: bool) -> int:
+    """Remove worktrees whose plan is done and merged; forget those whose folder is gone."""
+    found = prune(open_here())
+    if wants_json(ctx, as_json):
+        say_json(versioned(worktrees=[_pruned_json(pruned) for pruned in found]))
+        return 0
+    for pruned in found:
+        say_line(f"{pruned.fate} {pruned.path}: {pruned.why}")
+    if not found:
+        say("nothing to prune")
+    return 0
+
+
+def _line(seen: Seen) -> str:
+    what = "main checkout" if seen.is_main else (seen.plan or "bound to no plan")
+    where = f"{seen.path}  {seen.branch or 'detached'}  {what}"
+    lost = seen.unfinished
+    if lost is None:
+        return where if seen.state == "present" else f"{where}  {seen.state}"
+    return (
+        f"{where}  unfinished: {count(len(lost.uncommitted), 'path')}, "
+        f"{count(len(lost.commits), 'commit')} not in the base"
+    )
+
+
+def _json(seen: Seen) -> dict[str, Any]:
+    lost = seen.unfinished
+    return {
+        "path": str(seen.path),
+        "branch": seen.branch,
+        "plan": seen.plan,
+        "state": seen.state,
+        "main": seen.is_main,
+        "unfinished": {
+            "paths": list(lost.uncommitted) if lost else [],
+            "commits": [commit.id for commit in lost.commits] if lost else [],
+        },
+    }
+
+
+def _pruned_json(pruned: Pruned) -> dict[str, Any]:
+    return {
+        "path": str(pruned.path),
+        "plan": pruned.plan,
+        "fate": pruned.fate,
+        "why": pruned.why,
+    }

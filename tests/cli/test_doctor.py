@@ -1,0 +1,117 @@
+"""`doctor`: OK, WARN or FAIL for each thing, with what to do about it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+
+from tests.cli.plans import step
+from tests.cli.project import Project
+
+
+@pytest.fixture
+def healthy(project: Project) -> Project:
+    return project.named("auth", step("Log in", "test -s auth")).commit("first")
+
+
+def checks(project: Project, code: int = 0) -> dict[str, dict[str, Any]]:
+    report = project.signoff("doctor", "--json").exits(code).json
+    assert report["healthy"] is (code == 0)
+    return {check["name"]: check for check in report["checks"]}
+
+
+def health(project: Project, name: str, code: int = 0) -> str:
+    return str(checks(project, code)[name]["health"])
+
+
+def test_every_line_begins_with_its_health_and_says_what_to_do(healthy: Project) -> None:
+    (healthy.vault / "PLAN-auth (1).md").write_text("x")
+    lines = healthy.signoff("doctor").exits(0).is_plain().stdout.splitlines()
+    assert all(line.startswith(("OK    ", "WARN  ", "FAIL  ", "      next: ")) for line in lines)
+    found = lines.index("WARN  conflicts: `PLAN-auth (1).md`")
+    assert lines[found + 1] == "      next: signoff conflicts"
+    names = {line[6:].split(":")[0].split(" `")[0] for line in lines if line[0] != " "}
+    assert names >= {"vault", "database", "binding of", "conflicts", "worktrees", "hooks", "git"}
+
+
+def test_a_vault_with_named_plans_only_is_healthy(healthy: Project) -> None:
+    found = checks(healthy)["vault"]
+    assert found["health"] == "ok" and "PLAN-auth.md" in found["detail"]
+
+
+def test_no_plan_at_all_is_a_failure(project: Project) -> None:
+    found = checks(project, 1)["vault"]
+    assert found["health"] == "fail" and found["next"] == "signoff init"
+    shutil.rmtree(project.vault)
+    assert health(project, "vault", 1) == "fail"
+
+
+@pytest.mark.parametrize("marker", ["gone\n", "", "../x\n"])
+def test_a_dangling_marker_is_a_warning(healthy: Project, marker: str) -> None:
+    (healthy.vault / "active-plan").write_text(marker)
+    found = checks(healthy)[f"binding of `{healthy.workspace}`"]
+    assert found["health"] == "warn" and found["detail"].startswith("DANGLING: ")
+
+
+def test_the_markers_of_all_worktrees_are_looked_at(healthy: Project) -> None:
+    healthy.signoff("worktree", "add", "auth").exits(0)
+    tree = healthy.worktree("auth")
+    assert checks(healthy)[f"binding of `{tree}`"]["detail"] == "plan `auth`"
+    (tree / ".harness" / "active-plan").write_text("other\n")
+    assert health(healthy, f"binding of `{tree}`") == "warn"
+    assert health(healthy, f"binding of `{healthy.workspace}`") == "ok"
+
+
+def test_a_worktree_whose_folder_is_gone_is_a_warning(healthy: Project) -> None:
+    tree = healthy.folder / "tree"
+    healthy.call("worktree", "add", "-q", str(tree))
+    assert health(healthy, "worktrees") == "ok"
+    shutil.rmtree(tree)
+    found = checks(healthy)[f"worktree `{tree}`"]
+    assert found["health"] == "warn" and found["next"] == "signoff worktree prune"
+
+
+def test_a_role_whose_program_is_missing_is_a_warning(healthy: Project) -> None:
+    healthy.file("signoff.toml", '[roles]\ncoder = "bash -c true"\ncritic = "no-such-agent -p"\n')
+    found = checks(healthy)
+    assert found["role coder"]["health"] == "ok"
+    assert (
+        found["role critic"]["health"] == "warn" and "no-such-agent" in found["role critic"]["next"]
+    )
+
+
+def test_a_program_of_the_workspace_is_no_program_for_a_role(healthy: Project) -> None:
+    healthy.file("bin/my-agent", "#!/bin/sh\n")
+    (healthy.workspace / "bin" / "my-agent").chmod(0o755)
+    healthy.variable(PATH=f"{healthy.workspace}/bin:/usr/bin:/bin")
+    healthy.file("signoff.toml", '[roles]\ncoder = "my-agent"\n')
+    assert health(healthy, "role coder") == "warn"
+
+
+def test_a_database_that_cannot_be_opened_is_a_failure_and_hides_nothing(healthy: Project) -> None:
+    healthy.home.mkdir(mode=0o700)
+    healthy.ledger_file.write_bytes(b"no database at all " * 60)
+    found = checks(healthy, 1)
+    assert found["home and database"]["health"] == "fail"
+    assert found["vault"]["health"] == "ok" and found["hooks"]["detail"] == "none installed"
+
+
+def test_a_configuration_that_is_no_toml_is_a_failure(healthy: Project) -> None:
+    healthy.file("signoff.toml", "[roles\n")
+    assert health(healthy, "configuration", 1) == "fail"
+
+
+def test_a_vault_of_another_repository_is_a_failure(healthy: Project) -> None:
+    healthy.variable(SIGNOFF_VAULT="not/absolute")
+    assert health(healthy, "vault", 1) == "fail"
+
+
+def test_outside_git_there_are_no_worktrees_to_look_at(healthy: Project) -> None:
+    alone = healthy.folder / "alone"
+    (alone / ".harness").mkdir(parents=True)
+    (alone / ".harness" / "PLAN.md").write_text("# T\n")
+    report = healthy.signoff("doctor", "--json", cwd=alone).exits(0).json
+    names = [check["name"] for check in report["checks"]]
+    assert f"binding of `{alone}`" in names and "worktrees" not in names

@@ -1,0 +1,98 @@
+"""Staging: a plan waits in `queued-plans/` until somebody activates it."""
+
+from __future__ import annotations
+
+import pytest
+
+from signoff.testing.crash import VARIABLE, VaultPoint
+from tests.cli.plans import plan_text, step
+from tests.cli.project import Project
+
+
+def stage(project: Project, name: str, *produces: str) -> None:
+    made = step("Make", "test -s made", produces=list(produces)) if produces else None
+    text = plan_text([made or step("Make", "test -s made")])
+    folder = project.vault / "queued-plans"
+    folder.mkdir(exist_ok=True)
+    (folder / f"PLAN-{name}.md").write_text(text)
+
+
+def test_a_staged_plan_is_no_plan_until_it_is_activated(project: Project) -> None:
+    project.signoff("new", "later", "--staged").exits(0).shows("queued-plans/PLAN-later.md")
+    assert project.signoff("list-plans").exits(0).stdout == ""
+    project.signoff("show", "later").fails(4)
+    text = project.read(".harness/queued-plans/PLAN-later.md")
+    project.signoff("activate", "later").exits(0).shows(
+        "activated DESK/work/.harness/PLAN-later.md"
+    )
+    assert project.read(".harness/PLAN-later.md") == text
+    assert list((project.vault / "queued-plans").iterdir()) == []
+    project.signoff("list-plans").exits(0).prints("PLAN-later.md\tdraft")
+
+
+def test_a_plan_that_exists_is_not_overwritten(project: Project) -> None:
+    project.named("auth", step("Log in", "test -s auth"))
+    before = project.read(".harness/PLAN-auth.md")
+    stage(project, "auth")
+    project.signoff("activate", "auth").fails(5, "exists already", hint="diff ")
+    project.signoff("activate", "auth", "--anyway").fails(5, "exists already")
+    assert project.read(".harness/PLAN-auth.md") == before
+    project.signoff("new", "auth", "--staged").fails(5, "exists already")
+    project.signoff("new", "AUTH").fails(5, "only in case")
+
+
+def test_a_name_in_another_case_clashes(project: Project) -> None:
+    project.named("auth", step("Log in", "test -s auth"))
+    stage(project, "Auth")
+    project.signoff("activate", "Auth").fails(5, "only in case")
+
+
+def test_new_does_not_pass_by_a_staged_plan(project: Project) -> None:
+    stage(project, "later")
+    project.signoff("new", "later").fails(5, "exists already", hint="signoff activate later")
+    project.signoff("new", "later", "--staged").fails(5, "exists already")
+
+
+def test_nothing_staged_is_said(project: Project) -> None:
+    project.signoff("activate", "none").fails(4, "is staged", hint="signoff new none --staged")
+    project.signoff("activate", "../x").fails(2)
+
+
+def test_work_that_is_all_there_is_not_begun_again(project: Project) -> None:
+    stage(project, "docs", "docs/a.md", "docs/*.txt")
+    project.file("docs/a.md", "x")
+    project.signoff("activate", "docs").exits(0)
+    (project.vault / "PLAN-docs.md").unlink()
+    stage(project, "docs", "docs/a.md", "docs/*.txt")
+    project.file("docs/b.txt", "x")
+    project.signoff("activate", "docs").fails(
+        5, "everything that plan `docs` produces exists", hint="--anyway"
+    )
+    assert not (project.vault / "PLAN-docs.md").exists()
+    project.signoff("activate", "docs", "--anyway").exits(0)
+
+
+def test_a_staged_plan_that_is_a_link_is_refused(project: Project) -> None:
+    folder = project.vault / "queued-plans"
+    folder.mkdir()
+    (project.folder / "secret").write_text("key")
+    (folder / "PLAN-x.md").symlink_to(project.folder / "secret")
+    project.signoff("activate", "x").fails(4, "symbolic link")
+    assert not (project.vault / "PLAN-x.md").exists()
+
+
+def test_killed_in_between_the_plan_is_active_and_the_rest_is_said(project: Project) -> None:
+    stage(project, "later")
+    project.variables[VARIABLE] = VaultPoint.PLAN_ACTIVATED
+    project.signoff("activate", "later").exits(-9)
+    del project.variables[VARIABLE]
+    project.signoff("list-plans").exits(0).prints("PLAN-later.md\tdraft")
+    project.signoff("activate", "later").fails(5, "exists already", hint="it is the same text")
+
+
+@pytest.mark.parametrize("flag", ["--json"])
+def test_the_same_as_json(project: Project, flag: str) -> None:
+    stage(project, "later")
+    found = project.signoff("activate", "later", flag).exits(0).json
+    assert found["plan"] == "later" and found["path"] == str(project.vault / "PLAN-later.md")
+    assert project.signoff("show", "later", "--json").json["file_digest"] == found["file_digest"]

@@ -1,0 +1,122 @@
+"""Worktrees by the harness: one per plan, nothing lost when one goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.plans import step
+from tests.cli.project import Project
+
+WORK = step("Write it", "test -s product.txt")
+
+
+@pytest.fixture
+def plan(project: Project) -> Project:
+    project.agent("echo works > product.txt")
+    project.named("auth", WORK).file("src/a.txt", "a\n").commit("start")
+    return project
+
+
+def test_a_worktree_has_its_branch_its_marker_and_the_vault(plan: Project) -> None:
+    plan.signoff("worktree", "add", "auth").exits(0).shows("DESK/work.worktrees/auth")
+    tree = plan.worktree("auth")
+    assert (tree / "src/a.txt").read_text() == "a\n"
+    assert plan.call("branch", "--show-current", cwd=tree) == "plan/auth\n"
+    assert plan.call("status", "--porcelain", cwd=tree) == ""
+    assert str(tree) in plan.call("worktree", "list")
+    assert (
+        plan.signoff("show", cwd=tree).exits(0).stdout
+        == (plan.vault / "PLAN-auth.md").read_text().rstrip("\n") + "\n"
+    )
+
+
+def test_adding_the_same_worktree_again_changes_nothing(plan: Project) -> None:
+    plan.signoff("worktree", "add", "auth").exits(0)
+    plan.signoff("worktree", "add", "auth").exits(0)
+    assert len(plan.signoff("worktree", "list", "--json").exits(0).json["worktrees"]) == 2
+
+
+def test_a_worktree_for_an_unknown_plan_is_refused(plan: Project) -> None:
+    plan.signoff("worktree", "add", "nope").fails(4, "plan `nope` is not in")
+    assert not plan.worktree("nope").exists()
+
+
+def test_a_plan_approved_in_the_main_checkout_runs_in_its_worktree(plan: Project) -> None:
+    plan.signoff("approve", "auth", "--yes").exits(0)
+    plan.signoff("worktree", "add", "auth").exits(0)
+    plan.signoff("run", "auth").exits(0)
+    assert (plan.worktree("auth") / "product.txt").exists()
+    assert not (plan.workspace / "product.txt").exists()
+    plan.signoff("audit", "auth").exits(0)
+    plan.signoff("receipt", "export", "auth").exits(0)
+
+
+def test_what_was_approved_must_be_the_same_in_the_worktree(project: Project) -> None:
+    project.agent("echo works > product.txt")
+    project.named("auth", step("Write it", "bash check.sh", protects=["check.sh"]))
+    project.file("check.sh", "test -s product.txt\n").commit("start")
+    project.signoff("approve", "auth", "--yes").exits(0)
+    project.signoff("worktree", "add", "auth").exits(0)
+    (project.worktree("auth") / "check.sh").write_text("true\n")
+    project.signoff("run", "auth").fails(
+        6, "what was approved differs", "check.sh", hint="signoff approve"
+    )
+
+
+def test_removing_names_what_would_be_lost_and_refuses(plan: Project) -> None:
+    plan.signoff("worktree", "add", "auth").exits(0)
+    tree = plan.worktree("auth")
+    (tree / "new.txt").write_text("x")
+    (tree / "src/a.txt").write_text("changed")
+    plan.signoff("worktree", "remove", "auth").fails(
+        5, "work that is nowhere else", "new.txt", "src/a.txt", hint="signoff merge auth"
+    )
+    plan.commit("only here", cwd=tree)
+    plan.signoff("worktree", "remove", "auth").fails(5, "only here")
+    assert tree.exists()
+    plan.signoff("worktree", "remove", "auth", "--force").exits(0)
+    assert not tree.exists() and str(tree) not in plan.call("worktree", "list")
+    assert "only here" in plan.call("log", "--format=%s", "plan/auth")
+
+
+def test_removing_takes_the_binding_back(plan: Project) -> None:
+    plan.signoff("worktree", "add", "auth").exits(0)
+    plan.signoff("worktree", "remove", "auth").exits(0)
+    assert [e["kind"] for e in plan.log_of("auth")] == ["plan.bound", "plan.unbound"]
+    plan.signoff("bind", "auth").exits(0)
+
+
+def test_pruning_takes_only_what_is_done_and_merged(plan: Project) -> None:
+    plan.named("open", WORK)
+    for name in ("auth", "open"):
+        plan.signoff("worktree", "add", name).exits(0)
+    plan.signoff("run", "auth", "--yes").exits(0)
+    plan.signoff("worktree", "prune").exits(0).shows("kept")
+    assert plan.worktree("auth").exists()
+    plan.signoff("merge", "auth").exits(0)
+    plan.signoff("worktree", "prune").exits(0).shows("removed", "done and merged")
+    assert not plan.worktree("auth").exists() and plan.worktree("open").exists()
+
+
+def test_a_worktree_whose_folder_is_gone_is_forgotten(plan: Project) -> None:
+    plan.signoff("worktree", "add", "auth").exits(0)
+    plan.worktree("auth").rename(plan.folder / "elsewhere")
+    plan.signoff("worktree", "prune").exits(0).shows("forgotten", "its folder is gone")
+    plan.signoff("worktree", "add", "auth", "--path", "../again").exits(0)
+
+
+def test_hooks_and_filters_of_the_repository_never_run(plan: Project) -> None:
+    canary = plan.folder / "canary"
+    hook = plan.workspace / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {canary}\n")
+    hook.chmod(0o755)
+    plan.call("config", "filter.evil.smudge", f"touch {canary}; cat")
+    plan.call("config", "filter.evil.clean", f"touch {canary}; cat")
+    plan.call("config", "core.fsmonitor", f"touch {canary}")
+    (plan.workspace / ".git" / "info" / "attributes").write_text("* filter=evil\n")
+    plan.signoff("worktree", "add", "auth").exits(0)
+    plan.signoff("run", "auth", "--yes").exits(0)
+    plan.signoff("merge", "auth").exits(0)
+    plan.signoff("worktree", "prune").exits(0)
+    assert not canary.exists()
