@@ -16,6 +16,7 @@ from measure_content import appends, snapshots
 from measure_judging import judging
 from measure_plans import memory, parsing
 from measure_runs import resume, start_up, steps
+from measure_vault import fast_doors, vault_writes
 from sizes import QUICK, Sizes
 
 SCHEMA_VERSION = 1
@@ -23,12 +24,14 @@ PARTS: dict[str, Callable[[Path, Sizes], Iterator[Line]]] = {
     "steps": steps,
     "parsing": parsing,
     "start-up": start_up,
+    "fast-doors": fast_doors,
     "resume": resume,
     "snapshots": snapshots,
     "clean-room": clean_room,
     "judging": judging,
     "memory": memory,
     "appends": appends,
+    "vault": vault_writes,
 }
 
 

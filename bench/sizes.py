@@ -17,6 +17,9 @@ class Sizes:
     appends: int = 300
     rounds: int = 3
     start_rounds: int = 9
+    many_plans: int = 1_000
+    writers: int = 8
+    updates: int = 50
 
 
 QUICK = Sizes(
@@ -28,4 +31,7 @@ QUICK = Sizes(
     appends=5,
     rounds=1,
     start_rounds=1,
+    many_plans=20,
+    writers=2,
+    updates=3,
 )

@@ -15,6 +15,7 @@ BENCH = Path(__file__).parents[2] / "bench" / "bench.py"
 
 SANDBOXES = [str(s.isolation) for s in probe_sandboxes() if s.available]
 WAYS = (*SANDBOXES, *(("a clean room",) if "bubblewrap" in SANDBOXES else ()))
+DOORS = ("resolve-active-plan", "list-plans", "session-start")
 CLAIMS = (
     "step, idle agent",
     "step, working agent",
@@ -22,6 +23,7 @@ CLAIMS = (
     "start-up of `signoff --version`",
     "start-up of `signoff verify`",
     "start-up of `signoff status`",
+    *(f"`signoff {door}`, {count} plans" for count in (3, 20) for door in DOORS),
     "attempts made again",
     "until step",
     "cold",
@@ -34,6 +36,8 @@ CLAIMS = (
     "peak memory: planning",
     "peak memory: 2 MB of output",
     "durable append",
+    "progress append, 2 writers",
+    "plan swap, 2 writers",
 )
 
 

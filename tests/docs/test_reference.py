@@ -128,6 +128,10 @@ def test_the_ledger_page_names_every_field_that_entries_carry(finished: Desk) ->
         ("audit", "PLAN.md"),
         ("diff", "PLAN.md"),
         ("new", "another"),
+        ("list-plans",),
+        ("session-start",),
+        ("conflicts",),
+        ("doctor",),
         ("reject", "PLAN.md"),
     ],
     ids=lambda arguments: str(arguments[0]),
@@ -135,17 +139,35 @@ def test_the_ledger_page_names_every_field_that_entries_carry(finished: Desk) ->
 def test_the_json_page_names_exactly_the_fields_that_a_verb_prints(
     finished: Desk, arguments: tuple[str, ...]
 ) -> None:
+    _assert_described(arguments[0], json.loads(finished.signoff(*arguments, "--json").stdout))
+
+
+def test_the_json_page_names_exactly_the_fields_of_verbs_about_a_vault(tmp_path: Path) -> None:
+    at = desk(tmp_path)
+    at.signoff("init")
+    at.signoff("new", "later", "--staged")
+    for arguments in (
+        ("resolve-active-plan",),
+        ("list-plans",),
+        ("check",),
+        ("progress", "--add", "begun"),
+        ("edit", "--from", "signoff.toml"),
+        ("activate", "later"),
+    ):
+        _assert_described(arguments[0], json.loads(at.signoff(*arguments, "--json").stdout))
+
+
+def _assert_described(verb: str, printed: dict[str, Any]) -> None:
     page = (REFERENCE / "json.md").read_text("utf-8")
-    title = next(t for t in re.findall(r"^## (.+)$", page, re.M) if arguments[0] in t.split(", "))
+    title = next(t for t in re.findall(r"^## (.+)$", page, re.M) if verb in t.split(", "))
     section = page.partition(f"## {title}\n")[2].partition("\n## ")[0]
-    printed = json.loads(finished.signoff(*arguments, "--json").stdout)
     named = set(re.findall(r"`(\w+)`", section))
     for name in _names(printed):
-        assert name in named, f"{arguments[0]}: `{name}` is printed and not described"
+        assert name in named, f"{verb}: `{name}` is printed and not described"
     # The first sentence up to a colon names the fields themselves; brackets hold their values.
     own = re.sub(r"\([^)]*\)", "", section.partition("\n\nEach of")[0]).partition(":")[0]
     for name in re.findall(r"`(\w+)`", own):
-        assert name in printed, f"{arguments[0]}: `{name}` is described and not printed"
+        assert name in printed, f"{verb}: `{name}` is described and not printed"
 
 
 def _names(value: object) -> set[str]:
