@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from dbos import DBOS, DBOSConfig, SetWorkflowID
 from signoff.domain.escalation import Outcome
 from signoff.errors import StorageFailed
 from signoff.storage import wait_for
+from signoff.testing.crash import EnginePoint, reach
 
 # Stored names: renaming one orphans the runs that were begun under it.
 WORKFLOW_NAME = "signoff.run"
@@ -36,6 +38,7 @@ _RESUME_POLL_S = 0.1
 _ASK_AGAIN_S = 0.5
 _LONGEST_WAIT_S = 10 * 365 * 24 * 3600.0
 _MIGRATION_PATIENCE_S = 120.0
+_SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 
 class _Ending(NamedTuple):
@@ -128,17 +131,17 @@ class Engine:
             log_level="CRITICAL",
             enable_otlp=False,
         )
-        if self._server is not None:
-            config["system_database_url"] = self._server
-        else:
-            embedded = _embedded(self._home / "engine.sqlite3")
-            config["system_database_url"] = str(embedded.url)
-            config["system_database_engine"] = embedded
         # The first launches on a fresh database can trip over each other's migrations.
         lock = self._home / "locks" / "engine-launch.lock"
         try:
-            DBOS(config=config)
             with wait_for(lock, os.O_RDWR | os.O_CREAT, _MIGRATION_PATIENCE_S):
+                if self._server is not None:
+                    config["system_database_url"] = self._server
+                else:
+                    embedded = _embedded(_whole_database(self._home))
+                    config["system_database_url"] = str(embedded.url)
+                    config["system_database_engine"] = embedded
+                DBOS(config=config)
                 DBOS.launch()
                 DBOS.register_queue(QUEUE_NAME, polling_interval_sec=_RESUME_POLL_S)
         except sqlalchemy.exc.SQLAlchemyError as error:
@@ -177,6 +180,40 @@ def _wait(workflow: str, seat: _Seat) -> Outcome | None:
         if status.status == "SUCCESS":
             return Outcome(str(status.output))
         raise StorageFailed(f"the durable engine gave up: {status.error or status.status}")
+
+
+def _whole_database(home: Path) -> Path:
+    """The engine's own file, made aside and renamed: its makers do not survive a kill halfway.
+
+    One that was left half made is put aside. It holds nothing that the ledger does not tell.
+    """
+    path = home / "engine.sqlite3"
+    if path.exists() and _is_half_made(path):
+        for suffix in _SUFFIXES:
+            with suppress(FileNotFoundError):
+                Path(f"{path}{suffix}").replace(f"{path}.half-made{suffix}")
+    if not path.exists():
+        draft = home / "engine.sqlite3.making"
+        for suffix in _SUFFIXES:
+            Path(f"{draft}{suffix}").unlink(missing_ok=True)
+        DBOS.migrate(str(sqlalchemy.URL.create("sqlite", database=str(draft.absolute()))))
+        reach(EnginePoint.MADE)
+        draft.rename(path)
+    return path
+
+
+def _is_half_made(path: Path) -> bool:
+    """The version is written after the first tables: tables without one have no maker any more."""
+    engine = _embedded(path)
+    try:
+        with engine.connect() as connection:
+            tables = set(sqlalchemy.inspect(connection).get_table_names())
+            if "dbos_migrations" not in tables:
+                return True
+            version = connection.execute(sqlalchemy.text("SELECT version FROM dbos_migrations"))
+            return version.first() is None
+    finally:
+        engine.dispose()
 
 
 def _embedded(path: Path) -> sqlalchemy.Engine:

@@ -27,6 +27,12 @@ class CrashPoint(StrEnum):
     FINISHED = "finished"
 
 
+class EnginePoint(StrEnum):
+    """Places where a kill leaves no half-made database of the durable engine."""
+
+    MADE = "engine-made"
+
+
 class RepositoryPoint(StrEnum):
     """Places where a kill leaves a git repository that the same call finishes."""
 
@@ -57,7 +63,7 @@ _name, _, _count = os.environ.get(VARIABLE, "").partition(":")
 _left = int(_count or 1)
 
 
-def reach(point: CrashPoint | RepositoryPoint | VaultPoint) -> None:
+def reach(point: CrashPoint | EnginePoint | RepositoryPoint | VaultPoint) -> None:
     """Die here, as if by kill -9, if a test asked for it."""
     global _left  # noqa: PLW0603 - one counter per process is the whole point
     if point != _name:
