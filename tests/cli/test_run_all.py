@@ -106,15 +106,17 @@ def test_a_plan_that_nobody_approved_waits_and_is_named(team: Project) -> None:
 
 def test_a_merge_that_does_not_hold_is_left_out_and_asked_about(project: Project) -> None:
     project.agent('name=${SIGNOFF_PLAN##*PLAN-}; echo x > "${name%.md}.txt"')
-    project.named("first", step("First", "test -s first.txt"), touches=["first.txt"])
-    project.named(
-        "only",
-        step("Only", "test -s only.txt"),
-        post=[("It is the only one", "test $(ls *.txt | wc -l) = 1")],
-        touches=["only.txt"],
-    ).commit("start")
-    ended = project.signoff("run", "--all", "--yes", "--jobs", "2", "--json").exits(6)
-    states = {p["plan"]: p["ended"] for p in ended.json["plans"]}
+    for name in ("one", "other"):
+        # Each wants to be the only one, so whichever is merged second does not hold.
+        project.named(
+            name,
+            step("Write it", f"test -s {name}.txt"),
+            post=[("It is the only one", "test $(ls *.txt | wc -l) = 1")],
+            touches=[f"{name}.txt"],
+        )
+    project.commit("start")
+    ended = project.signoff("run", "--all", "--yes", "--jobs", "2", "--json")
+    states = {p["plan"]: p["ended"] for p in ended.exits(6).json["plans"]}
     assert sorted(states.values()) == ["done", "not merged"]
     (item,) = project.inbox()
     assert "does not hold" in item["question"]
