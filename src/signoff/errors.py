@@ -91,6 +91,14 @@ class UnfinishedWork(SignoffError):
     default_hint = "merge or commit it first, or use --force"
 
 
+class NotReady(SignoffError):
+    """The plan depends on others that are not signed off and merged."""
+
+    code = "not-ready"
+    exit_code = Exit.NOT_DONE
+    default_hint = "signoff ready"
+
+
 class NotSignedOff(SignoffError):
     """What is asked for needs a plan whose content, as it is now, was signed off."""
 
@@ -176,7 +184,7 @@ class Held(SignoffError):
 
     code = "held"
     exit_code = Exit.CONFLICT
-    default_hint = "wait for the holder, or stop it: signoff cancel PLAN"
+    default_hint = "wait until the holder is done, then run the same command again"
 
 
 class Fenced(SignoffError):

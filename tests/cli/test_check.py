@@ -145,3 +145,21 @@ def test_a_worktree_checks_the_same_vault(two: Project) -> None:
     two.call("worktree", "add", "-q", str(tree))
     two.named("bad", step("Lie", "true"))
     two.signoff("check", cwd=tree).exits(1).shows("PLAN-bad.md:")
+
+
+def test_a_plan_edited_since_its_sign_off_is_a_warning(two: Project) -> None:
+    two.agent("mkdir -p src/auth; echo 1 > auth")
+    two.signoff("run", "auth", "--yes").exits(0)
+    assert findings(two, 0) == []
+    path = two.vault / "PLAN-auth.md"
+    path.write_text(path.read_text().replace("test -s auth", "test -s auth.txt"))
+    assert ("PLAN-auth.md", "warning", "edited-since-sign-off") in findings(two, 0)
+    two.signoff("check").exits(0).shows("signoff diff auth, or signoff approve auth")
+
+
+def test_an_empty_plan_can_be_filled_by_the_command_that_is_shown(two: Project) -> None:
+    (two.vault / "PLAN-new.md").touch()
+    two.signoff("check").exits(1).shows("hint: signoff edit DESK/work/.harness/PLAN-new.md")
+    two.file("text.md", (two.vault / "PLAN-pay.md").read_text())
+    two.signoff("edit", str(two.vault / "PLAN-new.md"), "--from", "text.md").exits(0)
+    two.signoff("show", "new").exits(0)

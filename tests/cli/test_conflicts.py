@@ -33,9 +33,9 @@ def test_every_kind_is_named_with_what_to_do(project: Project, vault: Path) -> N
     project.signoff("conflicts").exits(1).prints(
         f"""
         plan copy  PLAN-auth (1).md  of PLAN-auth.md
-            next: diff '{plan}.md' '{plan} (1).md'
+            next: diff {plan}.md '{plan} (1).md'
         kept text  PLAN-auth.md.conflict-1  of PLAN-auth.md
-            next: diff '{plan}.md' '{plan}.md.conflict-1'
+            next: diff {plan}.md {plan}.md.conflict-1
         progress copy  progress-auth - Copy.md  of progress-auth.md
             next: signoff conflicts merge
         """
@@ -67,7 +67,9 @@ def test_merging_twice_changes_nothing_more(project: Project, vault: Path) -> No
     (vault / "progress-auth (1).md").write_text(at(2, "two"))
     project.signoff("conflicts", "merge").exits(0)
     once = (vault / "progress-auth.md").read_text()
-    project.signoff("conflicts", "merge").exits(0).prints("no progress file has a conflict copy")
+    project.signoff("conflicts", "merge").exits(0).prints(
+        "nothing was merged: no progress file has a conflict copy that can be merged"
+    )
     assert (vault / "progress-auth.md").read_text() == once
 
 
@@ -79,6 +81,14 @@ def test_only_the_named_plans_progress_is_merged(project: Project, vault: Path) 
     assert [Path(c["path"]).name for c in found["left"]] == ["progress (1).md"]
     project.signoff("conflicts", "merge", "PLAN").exits(0).shows(
         "into DESK/work/.harness/progress.md"
+    )
+
+
+def test_a_plan_without_copies_is_told_apart_from_the_others(project: Project, vault: Path) -> None:
+    (vault / "progress-auth (1).md").write_text(at(2, "two"))
+    project.signoff("conflicts", "merge", "PLAN").exits(0).shows(
+        "nothing was merged: progress.md has no conflict copy that can be merged",
+        "next: signoff conflicts merge",
     )
 
 
@@ -96,7 +106,8 @@ def test_a_copy_that_is_a_link_is_neither_read_nor_moved(project: Project, vault
     secret = project.folder / "secret"
     secret.write_text("key\n")
     (vault / "progress-auth (1).md").symlink_to(secret)
-    project.signoff("conflicts", "merge").exits(0).shows("progress copy")
+    shown = project.signoff("conflicts", "merge").exits(0).shows("progress copy")
+    shown.shows("next: diff DESK/").hides("next: signoff conflicts merge")
     assert "key" not in (vault / "progress-auth.md").read_text()
     assert (vault / "progress-auth (1).md").is_symlink()
 

@@ -48,6 +48,26 @@ def test_a_stale_writer_gets_the_current_digest_and_the_difference(auth: Project
     assert (auth.vault / "PLAN-auth.md.conflict-1").read_text() == NEWER
     failed = auth.signoff("edit", "auth", "--from", "new.md", "--expect", stale, "--json").exits(5)
     assert failed.failure["code"] == "plan-conflict" and failed.stderr.count("\n") == 1
+    facts = failed.failure["facts"]
+    assert facts["current"] == digest(auth) and facts["expected"] == stale
+    assert Path(facts["kept"]).read_text() == NEWER
+    assert "-Nobody told me." in facts["diff"]
+
+
+def test_a_text_that_is_there_already_is_no_conflict(auth: Project) -> None:
+    stale = digest(auth)
+    (auth.vault / "PLAN-auth.md").write_text(NEWER)
+    done = auth.signoff("edit", "auth", "--from", "new.md", "--expect", stale, "--json").exits(0)
+    assert done.json["changed"] is False and done.json["file_digest"] == digest(auth)
+    assert not (auth.vault / "PLAN-auth.md.conflict-1").exists()
+
+
+@pytest.mark.parametrize("wrong", ["", "abc", "g" * 64, "A" * 64, "0" * 63])
+def test_what_is_expected_must_be_a_digest(auth: Project, wrong: str) -> None:
+    before = auth.read(".harness/PLAN-auth.md")
+    auth.signoff("edit", "auth", "--from", "new.md", "--expect", wrong).fails(2, "is no digest")
+    assert auth.read(".harness/PLAN-auth.md") == before
+    assert not (auth.vault / "PLAN-auth.md.conflict-1").exists()
 
 
 def test_an_editor_works_on_a_copy(auth: Project) -> None:

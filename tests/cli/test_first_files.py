@@ -45,7 +45,9 @@ def test_new_makes_a_named_plan_once(desk: Desk) -> None:
     text = desk.read(".harness/PLAN-fix-login.md")
     assert "# Fix login\n" in text
     desk.file(".harness/PLAN-fix-login.md", "mine now\n")
-    desk.signoff("new", "fix-login").fails(5, "plan `fix-login` exists already", hint="edit `")
+    desk.signoff("new", "fix-login").fails(
+        5, "plan `fix-login` exists already", hint="signoff edit"
+    )
     assert desk.read(".harness/PLAN-fix-login.md") == "mine now\n"
     assert [p.name for p in (desk.workspace / ".harness").iterdir()] == ["PLAN-fix-login.md"]
     desk.file(".harness/PLAN-fix-login.md", text)

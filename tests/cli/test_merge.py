@@ -171,3 +171,41 @@ def test_the_base_does_not_move_under_somebody_who_works_in_it(done: Project) ->
     assert done.call("rev-parse", "main") == before
     (done.folder / "go").touch()
     running.end().exits(0)
+
+
+def test_merged_means_in_this_base_and_still_there(done: Project) -> None:
+    done.call("branch", "release")
+    done.signoff("merge", "auth", "--into", "release").exits(0)
+    assert not (done.workspace / "product.txt").exists()
+    assert done.signoff("ready", "--json").json["plans"][0]["standing"] == "signed off, not merged"
+    done.signoff("merge", "auth").exits(0)
+    assert done.read("product.txt") == "works\n"
+    done.call("reset", "-q", "--hard", "HEAD~1")
+    assert done.signoff("ready", "--json").json["plans"][0]["standing"] == "signed off, not merged"
+    done.signoff("merge", "auth").exits(0).shows("merged plan/auth into main")
+    assert done.read("product.txt") == "works\n"
+    done.signoff("merge", "auth", "--into", "nowhere").fails(2, "nowhere")
+
+
+def test_a_merged_plan_whose_worktree_is_gone_was_merged_before(done: Project) -> None:
+    done.signoff("merge", "auth").exits(0)
+    done.signoff("worktree", "prune").exits(0).shows("removed")
+    done.signoff("merge", "auth").exits(0).shows("merged before")
+
+
+def test_what_a_plan_depends_on_is_run_and_merged_before_it(project: Project) -> None:
+    project.agent('name=${SIGNOFF_PLAN##*PLAN-}; echo x > "${name%.md}.txt"')
+    project.named("low", step("Low", "test -s low.txt"))
+    project.named("high", step("High", "test -s high.txt"), depends_on=["low"])
+    project.named("round", step("Round", "test -s round.txt"), depends_on=["round"])
+    project.commit("start")
+    project.signoff("run", "high", "--yes").fails(
+        1, "depends on `low`, which is not approved", hint="--anyway"
+    )
+    project.signoff("run", "round", "--yes").fails(1, "depends on `round`")
+    for name in ("low", "high"):
+        project.signoff("worktree", "add", name).exits(0)
+        project.signoff("run", name, "--yes", "--anyway").exits(0)
+    project.signoff("merge", "high").fails(1, "depends on `low`, which is signed off, not merged")
+    project.signoff("merge", "low").exits(0)
+    project.signoff("merge", "high").exits(0)

@@ -231,3 +231,15 @@ def in_a_shell(desk: Desk, *arguments: str) -> subprocess.CompletedProcess[bytes
         timeout=LIMIT_S,
         check=False,
     )
+
+
+def test_a_claimed_plan_whose_file_is_gone_says_why_others_wait(desk: Desk) -> None:
+    plans(repository(desk), "a", touches=["src/**"])
+    plans(desk, "b", touches=["src/b"])
+    assert given(desk, "--worker", "ann") == "a"
+    vault_file(desk, "a").rename(desk.folder / "moved.md")
+    said = desk.signoff("next", "--worker", "bob").exits(1)
+    said.shows("a is running: its file `DESK/work/.harness/PLAN-a.md` is gone")
+    said.shows("signoff next --give-back a --worker ann")
+    desk.signoff("next", "--give-back", "a", "--worker", "ann").exits(0)
+    assert given(desk, "--worker", "bob") == "b"

@@ -235,3 +235,16 @@ def _forge_the_end(desk: Desk, name: str) -> None:
     data = {"outcome": "done", "snapshot": snapshot, "waived": []}
     ledger.append(record.id, [Draft(Kind.RUN_FINISHED, data, run=run)])
     ledger.database.close()
+
+
+@pytest.mark.parametrize("line", ["depends_on: {a: 1}", "touches: [**]"])
+def test_a_frontmatter_that_cannot_be_read_is_not_one_without_needs(desk: Desk, line: str) -> None:
+    repository(desk)
+    path = write_plan(desk, "a")
+    approve(desk, "a")
+    path.write_text(path.read_text().replace("depends_on: []", line))
+    shown = desk.signoff("ready").exits(1)
+    shown.shows("blocked", "a  line ").hides("approved")
+    (plan,) = desk.signoff("ready", "--json").exits(1).json["plans"]
+    assert plan["standing"] == "invalid" and plan["problem"].startswith("line ")
+    desk.signoff("next", "--unapproved").exits(1)

@@ -133,3 +133,19 @@ def test_the_same_command_goes_on_after_everything_was_done(team: Project) -> No
 def test_all_goes_with_no_single_plan(team: Project) -> None:
     team.signoff("run", "core", "--all").fails(2, "without PLAN")
     team.signoff("run", "--jobs", "2").fails(2, "--all goes with --jobs")
+
+
+def test_a_plan_is_driven_in_the_worktree_it_has(team: Project) -> None:
+    add_plan(team, "core")
+    team.commit("start")
+    team.signoff("worktree", "add", "core", "--path", "../elsewhere").exits(0)
+    team.signoff("run", "--all", "--yes").exits(0)
+    assert not team.worktree("core").exists()
+    assert team.read("src/core.txt") == "core\n"
+
+
+def test_the_plan_without_a_name_is_named_and_left_alone(team: Project) -> None:
+    (team.vault / "PLAN.md").write_text("# Solo\n\n## Steps\n\n### 1. One\n")
+    team.commit("start")
+    ended = team.signoff("run", "--all", "--yes").exits(1)
+    ended.shows("held up", "PLAN", "signoff run")

@@ -161,3 +161,19 @@ def test_an_ascii_terminal_is_no_accident(two: Project) -> None:
     two.signoff("bind", "auth").exits(0)
     two.variable(PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
     assert "Gr\\xf6\\xdfe" in block(two)
+
+
+@pytest.mark.parametrize("names", [("pay",), ("pay", "")], ids=["named", "with the unnamed"])
+def test_a_ledger_that_cannot_be_read_leaves_open_what_is_bound(
+    project: Project, names: tuple[str, ...]
+) -> None:
+    for name in names:
+        text = plan_text([step("Pay", "test -s paid")])
+        (project.vault / (f"PLAN-{name}.md" if name else "PLAN.md")).write_text(text)
+    project.agent("true").signoff("verify", "pay").exits(0)
+    project.ledger_file.write_bytes(b"no database at all, but long enough to be looked at" * 99)
+    shown = project.signoff("session-start").exits(0)
+    shown.shows("cannot tell which plan this worktree is bound to")
+    shown.hides("bound to no plan", "this worktree works on")
+    found = project.signoff("session-start", "--json").exits(0).json
+    assert found["bound"] is None and found["binding_known"] is False

@@ -87,7 +87,9 @@ def test_killed_in_between_the_plan_is_active_and_the_rest_is_said(project: Proj
     project.signoff("activate", "later").exits(-9)
     del project.variables[VARIABLE]
     project.signoff("list-plans").exits(0).prints("PLAN-later.md\tdraft")
-    project.signoff("activate", "later").fails(5, "exists already", hint="it is the same text")
+    project.signoff("activate", "later").fails(
+        5, "exists already", "with the same text", hint="rm DESK/work/.harness/queued-plans/"
+    )
 
 
 @pytest.mark.parametrize("flag", ["--json"])
@@ -96,3 +98,28 @@ def test_the_same_as_json(project: Project, flag: str) -> None:
     found = project.signoff("activate", "later", flag).exits(0).json
     assert found["plan"] == "later" and found["path"] == str(project.vault / "PLAN-later.md")
     assert project.signoff("show", "later", "--json").json["file_digest"] == found["file_digest"]
+
+
+def test_a_new_plan_is_told_apart_from_a_staged_one_on_every_file_system(project: Project) -> None:
+    stage(project, "st2")
+    project.signoff("new", "ST2").fails(5, "differs from `st2` only in case")
+    project.signoff("new", "ST2", "--staged").fails(5, "only in case")
+    assert not (project.vault / "PLAN-ST2.md").exists()
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_an_empty_staged_plan_is_not_activated(project: Project, text: str) -> None:
+    stage(project, "later")
+    path = project.vault / "queued-plans" / "PLAN-later.md"
+    path.write_text(text)
+    project.signoff("activate", "later", "--anyway").fails(4, "is empty")
+    assert path.exists() and not (project.vault / "PLAN-later.md").exists()
+
+
+def test_staged_plans_can_be_listed(project: Project) -> None:
+    assert project.signoff("list-plans", "--staged").exits(0).stdout == ""
+    stage(project, "later")
+    project.signoff("list-plans", "--staged").exits(0).prints("PLAN-later.md\tstaged")
+    found = project.signoff("list-plans", "--staged", "--json").exits(0).json["plans"]
+    assert [plan["name"] for plan in found] == ["later"]
+    project.signoff("queue-status").exits(0).shows("later  staged")

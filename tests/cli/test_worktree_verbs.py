@@ -120,3 +120,27 @@ def test_hooks_and_filters_of_the_repository_never_run(plan: Project) -> None:
     plan.signoff("merge", "auth").exits(0)
     plan.signoff("worktree", "prune").exits(0)
     assert not canary.exists()
+
+
+def test_a_branch_with_commits_of_others_is_adopted_only_on_a_word(plan: Project) -> None:
+    plan.call("checkout", "-q", "-b", "plan/auth")
+    plan.file("evil.txt", "x").commit("not the plan's work")
+    plan.call("checkout", "-q", "main")
+    plan.signoff("worktree", "add", "auth").fails(5, "not the plan's work", hint="--adopt")
+    assert not plan.worktree("auth").exists()
+    plan.signoff("worktree", "add", "auth", "--adopt").exits(0)
+
+
+def test_a_plan_with_a_worktree_gets_no_second_one(plan: Project) -> None:
+    plan.signoff("worktree", "add", "auth", "--path", "../elsewhere").exits(0)
+    plan.signoff("worktree", "add", "auth").fails(5, "has a worktree already")
+    assert not plan.worktree("auth").exists()
+
+
+def test_a_worktree_with_signed_off_work_is_not_given_to_another_plan(plan: Project) -> None:
+    plan.named("other", WORK)
+    plan.signoff("worktree", "add", "auth").exits(0)
+    plan.signoff("run", "auth", "--yes").exits(0)
+    plan.signoff("bind", "other", cwd=plan.worktree("auth")).fails(
+        5, "signed off in this worktree and not merged", hint="signoff merge auth"
+    )

@@ -72,7 +72,9 @@ def merged(desk: Desk, name: str) -> None:
     """The entry that a merge leaves."""
     log = desk.signoff("log", name, "--json").exits(0).json_lines
     run = [entry["run"] for entry in log if entry["kind"] == "run.finished"][-1]
-    data = {"run": run, "base": "main", "branch": f"plan/{name}", "commit": "0" * 40}
+    command = ["git", "-C", str(desk.workspace), "rev-parse", "HEAD"]
+    head = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    data = {"run": run, "base": "main", "branch": f"plan/{name}", "commit": head}
     ledger = Ledger(open_database(sqlite_url(desk.ledger_file)))
     (record,) = [plan for plan in ledger.plans() if plan.name == name]
     ledger.append(record.id, [Draft(Kind.PLAN_MERGED, data)])

@@ -20,7 +20,7 @@ from signoff.gate import Territory
 from signoff.storage import Ledger, bind_worktree, find_vault, open_database, plan_identity
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.history import read_history
-from signoff.usecases.merged import merge_entry, signed_off
+from signoff.usecases.merged import merge_entries, signed_off
 from signoff.usecases.site import find_plan
 from signoff.wiring import open_site
 from tests.cli.plans import plan_text, step
@@ -83,6 +83,7 @@ class Fleet:
         )
         self.git("add", "-A")
         self.git("commit", "--quiet", "-m", "first")
+        self.base = (self.main / ".git" / "refs" / "heads" / "main").read_text().strip()
         (self.main / ".harness").mkdir()
         for job in self.jobs:
             self._prepare(job)
@@ -152,8 +153,8 @@ class Fleet:
             history = read_history(self.ledger, record.id)
             if not signed_off(history):
                 everything = False
-            elif merge_entry(history) is None:
-                data = {"run": history.run_id, "base": "main", "branch": "b", "commit": "c"}
+            elif not merge_entries(history):
+                data = {"run": history.run_id, "base": "main", "branch": "b", "commit": self.base}
                 self.ledger.append(record.id, [Draft(Kind.PLAN_MERGED, data)])
         return everything
 

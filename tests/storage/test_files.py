@@ -217,7 +217,7 @@ def test_the_losing_text_is_kept_beside_the_plan(tmp_path: Path) -> None:
         kept = tmp_path / f"PLAN.md.conflict-{number}"
         assert caught.value.facts["kept"] == str(kept)
         assert kept.read_bytes() == b"mine %d" % number
-        assert caught.value.hint == f"diff '{path}' '{kept}'"
+        assert caught.value.hint == f"diff {path} {kept}"
 
 
 def test_a_symlink_planted_as_the_plan_is_not_swapped(tmp_path: Path) -> None:

@@ -113,6 +113,17 @@ def test_a_plan_in_a_vault_is_its_repository_and_name(main: Path, tmp_path: Path
     assert plan_identity(plan_in(main, "PLAN.md")).name == ""
 
 
+def test_a_plan_kept_in_a_bare_repository_is_its_repository_and_name(
+    main: Path, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare.git"
+    git(main, "clone", "-q", "--bare", str(main), str(bare))
+    record = plan_identity(plan_in(bare))
+    assert (record.name, record.repository) == ("a", str(bare))
+    (tmp_path / "objects").mkdir()
+    assert plan_identity(plan_in(tmp_path)).repository is None, "half of what makes a repository"
+
+
 def test_a_plan_outside_any_vault_is_its_real_path(main: Path, tmp_path: Path) -> None:
     path = main / "docs" / "fix.md"
     path.parent.mkdir()

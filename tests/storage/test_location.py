@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from signoff.errors import ConfigInvalid, VaultClash
-from signoff.storage import find_vault, plan_identity
+from signoff import storage
+from signoff.errors import ConfigInvalid, PlanConflict, VaultClash
+from signoff.storage import VaultPlace, find_vault, own_vault, plan_identity
 from signoff.storage.identity import own_shared_vault
 from tests.storage.test_active_plan import git
 
@@ -91,3 +93,47 @@ def test_two_repositories_of_one_name_do_not_share_a_vault_by_accident(
         find_vault(tmp_path / "other" / "main", chosen)
     apart = {**chosen, "SIGNOFF_PROJECT": "other-main"}
     assert find_vault(tmp_path / "other" / "main", apart).folder != folder
+
+
+def test_a_plain_folder_and_a_repository_do_not_share_a_vault(main: Path, tmp_path: Path) -> None:
+    chosen = environ(tmp_path, SIGNOFF_VAULT=str(tmp_path / "drive"))
+    plain = tmp_path / "other" / "main"
+    plain.mkdir(parents=True)
+    own_vault(find_vault(plain, chosen))
+    with pytest.raises(VaultClash, match="holds the plans of"):
+        find_vault(main, chosen)
+    folder = find_vault(plain, chosen).folder
+    (folder / "PLAN-a.md").write_text("# T\n")
+    assert plan_identity(folder / "PLAN-a.md").repository is None
+    plain.rmdir()
+    own_vault(find_vault(main, chosen))
+    assert plan_identity(folder / "PLAN-a.md").repository == str(main), "the dead own nothing"
+
+
+def test_of_many_that_want_a_vault_at_once_one_gets_it(tmp_path: Path) -> None:
+    chosen = environ(tmp_path, SIGNOFF_VAULT=str(tmp_path / "drive"))
+    folders = [tmp_path / str(number) / "same" for number in range(8)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    places = [find_vault(folder, chosen) for folder in folders]
+
+    def try_to_own(place: VaultPlace) -> bool:
+        try:
+            own_vault(place)
+        except VaultClash:
+            return False
+        return True
+
+    with ThreadPoolExecutor(len(places)) as pool:
+        won = list(pool.map(try_to_own, places))
+    assert sum(won) == 1
+    assert find_vault(folders[won.index(True)], chosen).shared
+
+
+def test_a_project_may_be_called_like_a_plan(main: Path, tmp_path: Path) -> None:
+    chosen = environ(tmp_path, SIGNOFF_VAULT=str(tmp_path), SIGNOFF_PROJECT="PLAN-tool")
+    assert find_vault(main, chosen).folder == tmp_path / "PLAN-tool" / "_harness"
+
+
+def test_a_lost_race_can_be_caught_by_who_uses_the_storage_alone() -> None:
+    assert storage.PlanConflict is PlanConflict

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,19 @@ def test_a_second_holder_is_told_who_has_it(tmp_path: Path) -> None:
         " since 2026-01-02T03:04:05.000006+00:00 (plan `p`)"
     )
     assert caught.value.facts["holder"] == HOLDER.facts()
+
+
+def test_a_second_holder_is_told_what_and_how_to_stop_it(tmp_path: Path) -> None:
+    driver = replace(HOLDER, plan="/repo/.harness/PLAN-it's.md")
+    with (
+        hold(tmp_path, "plan-e19c", driver, "plan `it's`"),
+        pytest.raises(Held, match=r"^plan `it's` is held by process 4711") as caught,
+        hold(tmp_path, "plan-e19c", HOLDER, "plan `it's`"),
+    ):
+        pass
+    command = caught.value.hint.partition("stop it: ")[2]
+    assert shlex.split(command) == ["signoff", "cancel", "/repo/.harness/PLAN-it's.md"]
+    assert "plan-e19c" not in caught.value.message
 
 
 def test_a_lock_is_free_again_after_use_and_after_an_error(tmp_path: Path) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.domain.names import plan_slug
-from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, UsageError
+from signoff.domain.names import name_of_file, new_plan_slug, plan_slug
+from signoff.errors import (
+    PlanConflict,
+    PlanNameInvalid,
+    PlanNotFound,
+    PlanUnreadable,
+    UsageError,
+)
 from signoff.storage import Vault
 
 
@@ -94,7 +101,9 @@ def test_only_plan_files_are_listed(vault: Vault) -> None:
     names += ["PLAN-a (1).md", "PLAN (conflicted copy 2026-06-01).md", "PLAN-b - Copy.md"]
     for name in names:
         (vault.path / name).touch()
-    assert vault.list_plans() == ("", "PLAN-c", "a", "b")
+    assert vault.list_plans() == ("", "a", "b")
+    odd = ("PLAN--x.md", "PLAN-.md", "PLAN-PLAN-c.md", "PLAN-\u202ex.md", "plan-x.md")
+    assert vault.odd_names() == odd
 
 
 REFUSED = ["", ".", "..", "a/b", "../x", "/etc/passwd", "a\\b", "a\0b", "a\nb", "a\x7f", "-rf"]
@@ -107,12 +116,74 @@ def test_an_unsafe_name_is_refused(vault: Vault, name: str) -> None:
     with pytest.raises(ValueError, match="plan"):
         plan_slug(name)
     if name:
-        for use in (vault.read_plan, vault.read_topic, lambda n: vault.append_progress(n, "x")):
+        for use in (vault.read_plan, lambda n: vault.append_progress(n, "x")):
             with pytest.raises(UsageError):
                 use(name)
         with pytest.raises(UsageError):
             vault.swap_plan(name, expected=None, text="x")
     assert not vault.path.exists()
+
+
+@pytest.mark.parametrize("name", sorted({*REFUSED} - {"PLAN-.md", "PLAN-"}))
+def test_an_unsafe_topic_is_refused(vault: Vault, name: str) -> None:
+    with pytest.raises(UsageError, match="topic"):
+        vault.read_topic(name)
+
+
+def test_a_topic_may_be_called_like_a_plan(vault: Vault) -> None:
+    (vault.path / "topics").mkdir(parents=True)
+    (vault.path / "topics" / "plan-format.md").write_text("how\n")
+    assert vault.read_topic("plan-format") == vault.read_topic("plan-format.md") == "how\n"
+
+
+TAKEN_FOR_FILES = ["PLAN-PLAN-q", "PLAN-PLAN-q.md", "plan-q", "Plan-q.md", "PLAN-plan-q.md"]
+TAKEN_FOR_FILES += ["q.md.md", "q.MD", "PLAN-q.Md", "PLAN-q.md.md"]
+
+
+@pytest.mark.parametrize("name", TAKEN_FOR_FILES)
+def test_a_name_that_reads_like_the_file_of_another_plan_is_refused(
+    vault: Vault, name: str
+) -> None:
+    with pytest.raises(PlanNameInvalid, match="reads like the file of another plan"):
+        vault.swap_plan(name, expected=None, text="x")
+    assert name_of_file(f"PLAN-{name}") is None and name_of_file(f"PLAN-{name}.md") is None
+    assert not vault.path.exists()
+
+
+NO_BRANCH = ["a b", "a..b", "foo.lock", ".hidden", "a~1", "a^", "a:b", "a?", "a*", "a[b", "a."]
+NO_BRANCH += ["@{u"]
+
+
+@pytest.mark.parametrize("name", NO_BRANCH)
+def test_a_new_plan_has_a_name_that_a_branch_can_have(vault: Vault, name: str) -> None:
+    ref = f"refs/heads/plan/{name}"
+    asked = subprocess.run(["git", "check-ref-format", ref], check=False, timeout=60)
+    assert asked.returncode != 0, "git itself refuses it"
+    with pytest.raises(PlanNameInvalid, match="branch"):
+        vault.swap_plan(name, expected=None, text="x")
+    assert not vault.path.exists()
+
+
+@pytest.mark.parametrize("name", ["a b", "foo.lock", ".hidden"])
+def test_a_plan_that_has_such_a_name_already_stays_one(vault: Vault, name: str) -> None:
+    vault.path.mkdir()
+    vault.plan_path(name).write_text("# T\n")
+    assert vault.list_plans() == (name,) and vault.odd_names() == ()
+    digest = vault.read_plan(name).digest
+    vault.swap_plan(name, expected=digest, text="# U\n")
+    assert vault.read_plan(name).text == "# U\n"
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_git_takes_every_name_a_new_plan_can_have(name: str) -> None:
+    try:
+        slug = new_plan_slug(name)
+    except ValueError:
+        return
+    ref = f"refs/heads/plan/{slug}"
+    asked = subprocess.run(["git", "check-ref-format", ref], check=False, timeout=60)
+    assert asked.returncode == 0
 
 
 @given(st.text(st.characters(codec=None), max_size=120))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def approve_command(
         say_json(_as_json(approval, proposal))
     else:
         say(f"approved: {place.name}, plan {short(proposal.plan.plan_digest)}")
-        note(f"next: signoff run {place.path}")
+        note(f"next: signoff run {shlex.quote(str(place.path))}")
     return 0
 
 
@@ -71,12 +72,10 @@ def ask_person(plan: str) -> None:
     if not sys.stdin.isatty():
         raise NotApproved(
             "nobody is at the terminal to approve",
-            f"signoff approve {plan} at a terminal, or --yes",
+            f"signoff approve {shlex.quote(plan)} at a terminal, or --yes",
         )
     if not click.confirm("Approve exactly this?", err=True):
-        raise NotApproved(
-            "not approved; nothing was recorded", f"edit `{plan}`, then approve again"
-        )
+        raise NotApproved("not approved; nothing was recorded", f"signoff edit {shlex.quote(plan)}")
 
 
 def show_proposal(proposal: Proposal) -> None:

@@ -19,7 +19,8 @@ def check_command(ctx: click.Context, as_json: bool) -> int:
     """Check every plan of the vault, for CI and pre-commit.
 
     Plans verify, names are clean, no plan was edited against its pin, and no two active plans
-    touch the same files. Nothing is written.
+    touch the same files. A plan that was edited since its sign-off is a warning. Nothing is
+    written.
 
     Exit code 0: no errors, 1: errors."""
     report = check_vault(open_here())

@@ -66,7 +66,8 @@ def merge_command(ctx: click.Context, name: str | None, as_json: bool) -> int:
         for path in merged.kept:
             note(f"kept {path}")
     if not report.merged:
-        say_line("no progress file has a conflict copy")
+        none = "no progress file has a" if report.wanted is None else f"{report.wanted.name} has no"
+        say_line(f"nothing was merged: {none} conflict copy that can be merged")
     _show(report.left)
     return Exit.YES
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from signoff.cli.options import json_option, open_here
@@ -31,7 +33,8 @@ def new_command(ctx: click.Context, name: str, staged: bool, as_json: bool) -> i
     """Make a named plan in the vault."""
     report = new_plan(open_here(), name, staged=staged)
     _show(report, wants_json(ctx, as_json))
-    note(f"next: edit it, then signoff {'activate' if staged else 'verify'} {name}")
+    verb = "activate" if staged else "verify"
+    note(f"next: edit it, then signoff {verb} {shlex.quote(report.name)}")
     return 0
 
 

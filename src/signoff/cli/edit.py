@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -28,22 +29,20 @@ def edit_command(
     """Replace a plan's text, unless somebody else changed it meanwhile.
 
     Without --from an editor opens on a copy. `signoff show --json` gives the digest to expect.
-    A text that comes too late is kept beside the plan.
+    A text that comes too late is kept beside the plan; one that is there already changes nothing.
 
-    Exit code 5: the plan is another one by now; its digest and the difference are shown."""
+    Exit code 5: the plan is another one by now; its digest and the difference are shown, with
+    --json as the error's facts: current, kept, diff."""
     site, place = open_plan(plan)
     before = read_to_edit(site, place)
-    expected = expect or before.digest
+    expected = before.digest if expect is None else expect
     data = _edited(place.path.name, before.data) if source is None else _read(source)
-    if data == before.data and expected == before.digest:
-        report = EditReport(place, before.digest, before.digest)
-    else:
-        try:
-            report = replace_text(site, place, data, expected)
-        except PlanConflict as conflict:
-            if not wants_json(ctx, as_json):
-                note(conflict.facts.get("diff", ""))
-            raise
+    try:
+        report = replace_text(site, place, data, expected)
+    except PlanConflict as conflict:
+        if not wants_json(ctx, as_json):
+            note(conflict.facts.get("diff", ""))
+        raise
     _show(report, wants_json(ctx, as_json))
     return 0
 
@@ -77,6 +76,6 @@ def _show(report: EditReport, as_json: bool) -> None:
         say_json(versioned(**body, changed=report.changed))
     elif report.changed:
         say_line(f"changed: {place.path}, file digest {short(report.digest)}")
-        note(f"next: signoff verify {place.path}")
+        note(f"next: signoff verify {shlex.quote(str(place.path))}")
     else:
         say_line(f"unchanged: {place.path}")

@@ -26,15 +26,17 @@ def resolve_active_plan_command(ctx: click.Context, plan: str | None, as_json: b
 
 
 @click.command("list-plans")
+@click.option("--staged", is_flag=True, help="Those in queued-plans instead.")
 @json_option
 @click.pass_context
-def list_plans_command(ctx: click.Context, as_json: bool) -> int:
+def list_plans_command(ctx: click.Context, staged: bool, as_json: bool) -> int:
     """List every plan of the vault with its status.
 
     One line per plan: its file, a tab, its status as last recorded. A last line
     active-binding=NAME where this worktree is bound to a plan, active-binding=DANGLING:NAME
-    where that cannot be trusted."""
-    return list_plans(wants_json(ctx, as_json))
+    where that cannot be trusted. Where the vault belongs to another repository, none of its plans
+    is listed, and standard error says so."""
+    return list_plans(wants_json(ctx, as_json), staged=staged)
 
 
 @click.command("session-start")

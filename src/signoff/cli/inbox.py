@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 import click
 
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
-from signoff.domain.escalation import Choice
+from signoff.domain.escalation import Cause, Choice
 from signoff.domain.text import tail
 from signoff.usecases.inbox import Item, answer, open_items
 
@@ -45,7 +46,8 @@ def answer_command(ctx: click.Context, item_id: str, choice: str, why: str, as_j
         say_json(versioned(id=item_id, choice=choice, plan=report.item.plan, step=report.item.step))
     else:
         say(f"answered {item_id}: {choice}")
-        note(f"next: signoff run {report.item.path}")
+        verb = "merge" if report.item.cause is Cause.MERGE else "run"
+        note(f"next: signoff {verb} {shlex.quote(report.item.path)}")
     return 0
 
 

@@ -17,10 +17,16 @@ from signoff.usecases.mergeorder import MergeOrderReport, order_of_merges
 @click.command("merge")
 @plan_argument
 @click.option("--into", help="The base branch [default: the one the main checkout is on].")
+@click.option("--anyway", is_flag=True, help="Although plans it depends on are not merged.")
 @json_option
 @click.pass_context
 def merge_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, into: str | None, as_json: bool
+    ctx: click.Context,
+    plan: str | None,
+    workspace: Path | None,
+    into: str | None,
+    anyway: bool,
+    as_json: bool,
 ) -> int:
     """Merge a signed-off plan's branch into the base.
 
@@ -30,7 +36,11 @@ def merge_command(
     machine = wants_json(ctx, as_json)
     site, place = open_plan(plan, workspace)
     report = merge_plan(
-        site, place, into, tell=(lambda _: None) if machine else lambda s: note(f"judging {s}")
+        site,
+        place,
+        into,
+        tell=(lambda _: None) if machine else lambda s: note(f"judging {s}"),
+        anyway=anyway,
     )
     if machine:
         say_json(versioned(**_json(report)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,9 +102,9 @@ def _overlap_lines(report: ReadyReport) -> Iterator[str]:
 
 def what_about(plan: PlanFacts, answer: PlanReadiness) -> str:
     """One plan's answer in words, with the command to give next where a person must."""
-    name = shown_name(plan.name)
+    name = shlex.quote(shown_name(plan.name))
     if plan.problem:
-        return plan.problem
+        return _about_problem(plan, name)
     if answer.state is PlanState.READY:
         return _about_ready(answer, name)
     if answer.state is PlanState.FAILED:
@@ -115,6 +116,14 @@ def what_about(plan: PlanFacts, answer: PlanReadiness) -> str:
     if plan.standing is PlanStanding.WAITING_FOR_PERSON:
         return "waits for a person: signoff inbox"
     return "; ".join(map(str, answer.reasons))
+
+
+def _about_problem(plan: PlanFacts, name: str) -> str:
+    if plan.claim is None:
+        return plan.problem
+    worker = shlex.quote(plan.claim.holder.worker)
+    free = f"signoff next --give-back {name} --worker {worker}"
+    return f"{plan.problem}, and {plan.holder}: {free}"
 
 
 def _about_ready(answer: PlanReadiness, name: str) -> str:

@@ -47,6 +47,7 @@ class ClosableReporter(Reporter, Protocol):
 @worker_option
 @click.option("--yes", is_flag=True, help="Approve without asking; recorded as non-interactive.")
 @click.option("--strict", is_flag=True, help="Waived steps count as not done (exit 1).")
+@click.option("--anyway", is_flag=True, help="Although plans it depends on are not merged.")
 @click.option("--all", "every", is_flag=True, help="Every ready plan, each in its own worktree.")
 @click.option(
     "--jobs", type=click.IntRange(1), help="With --all: so many at once [default: cores]."
@@ -61,6 +62,7 @@ def run_command(
     worker: str | None,
     yes: bool,
     strict: bool,
+    anyway: bool,
     every: bool,
     jobs: int | None,
     as_json: bool,
@@ -75,7 +77,7 @@ def run_command(
         if not every or plan is not None or workspace is not None:
             raise click.UsageError("--all goes with --jobs, and without PLAN or --workspace")
         return run_all(jobs, yes, roles, machine)
-    asked = RunOptions(yes, roles, worker=worker)
+    asked = RunOptions(yes, roles, worker=worker, anyway=anyway)
     return _run_one(open_plan(plan, workspace, roles), asked, strict, machine)
 
 

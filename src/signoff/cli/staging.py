@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from signoff.cli.options import json_option, open_here
@@ -24,5 +26,5 @@ def activate_command(ctx: click.Context, name: str, anyway: bool, as_json: bool)
         say_json(versioned(**body))
     else:
         say_line(f"activated {report.path}")
-        note(f"next: signoff verify {report.name}")
+        note(f"next: signoff verify {shlex.quote(report.name)}")
     return 0

@@ -23,15 +23,16 @@ def worktree_command() -> None:
 @click.argument("name")
 @click.option("--path", type=_PATH, help="Where [default: REPOSITORY.worktrees/NAME beside it].")
 @click.option("--base", help="Branch to begin from [default: the main checkout's].")
+@click.option("--adopt", is_flag=True, help="Take a branch that holds commits nobody merged.")
 @json_option
 @click.pass_context
 def add_command(
-    ctx: click.Context, name: str, path: Path | None, base: str | None, as_json: bool
+    ctx: click.Context, name: str, path: Path | None, base: str | None, adopt: bool, as_json: bool
 ) -> int:
     """Make a worktree on branch plan/NAME, bound to the plan.
 
     The vault stays in the main checkout and serves all worktrees."""
-    seen = add(open_here(), name, path, base)
+    seen = add(open_here(), name, path, base, adopt=adopt)
     if wants_json(ctx, as_json):
         say_json(versioned(**_json(seen)))
     else:

@@ -10,6 +10,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+_HEX_DIGITS = 64
+
 
 def canonical_json(value: Any) -> str:
     """Sorted keys (strings), no spaces, UTF-8 as is; dataclasses by their compared fields."""
@@ -24,6 +26,11 @@ def digest_of(value: Any) -> str:
 def digest_bytes(data: bytes) -> str:
     """sha256 in hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def is_digest(text: str) -> bool:
+    """Whether a text can be one of these digests."""
+    return len(text) == _HEX_DIGITS and not text.strip("0123456789abcdef")
 
 
 def _plain(value: Any) -> Any:

@@ -11,29 +11,59 @@ _MAX_SLUG_BYTES = 200  # a file name has 255, and `progress-`, `.md.conflict-1` 
 # Control, format (bidi and invisible), surrogates, private use, unassigned, line separators.
 _REFUSED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
+# What git refuses in the name of a branch, besides control characters and slashes.
+_NOT_IN_BRANCHES = frozenset(" ~^:?*[")
+
 
 def plan_slug(name: str) -> str:
     """The name of a plan from how somebody wrote it; ValueError says what is wrong with it."""
     slug = name.removesuffix(".md").removeprefix("PLAN-")
     if slug in ("", ".", ".."):
         raise ValueError(f"`{name}` names no plan")
-    if slug.casefold() == "plan":
+    lower = slug.casefold()
+    if lower == "plan":
         raise ValueError(f"`{name}` is how the plan without a name is called")
-    if "/" in slug or "\\" in slug:
-        raise ValueError(f"plan name {slug!r} is not one path component")
-    for character in "" if slug.isascii() and slug.isprintable() else slug:
-        if unicodedata.category(character) in _REFUSED_CATEGORIES:
-            raise ValueError(f"plan name {slug!r} has the invisible character {character!r}")
-    if slug.startswith("-"):
-        raise ValueError(f"plan name `{slug}` starts with a dash")
-    if slug != slug.strip():
-        raise ValueError(f"plan name `{slug}` starts or ends with a space")
-    if len(slug) > MAX_SLUG_CHARACTERS or len(slug.encode()) > _MAX_SLUG_BYTES:
-        raise ValueError(f"plan name `{slug[:40]}…` is longer than {MAX_SLUG_CHARACTERS}")
+    path_component(slug, "plan name")
+    if lower.startswith("plan-") or lower.endswith(".md"):
+        # Whoever typed the name would be understood to mean the plan of another file.
+        raise ValueError(f"plan name `{slug}` reads like the file of another plan")
     original = copied_from(plan_file(slug))
     if original is not None:
         raise ValueError(f"plan name `{slug}` reads like a conflict copy of `{original}`")
     return slug
+
+
+def new_plan_slug(name: str) -> str:
+    """As `plan_slug`, for a plan that is about to be made: its name must do for a branch too."""
+    slug = plan_slug(name)
+    refused = sorted(set(slug) & _NOT_IN_BRANCHES)
+    if refused:
+        raise ValueError(
+            f"plan name `{slug}` has `{refused[0]}` in it, which the name of a git branch cannot"
+        )
+    odd = next((part for part in ("..", "@{") if part in slug), "")
+    if odd or slug.startswith(".") or slug.endswith((".", ".lock")):
+        why = f"has `{odd}` in it" if odd else "starts or ends as no git branch may"
+        raise ValueError(f"plan name `{slug}` {why}, and plans have branches")
+    return slug
+
+
+def path_component(text: str, what: str) -> str:
+    """A text that is safe as one part of a path and on a command line; ValueError otherwise."""
+    if text in ("", ".", ".."):
+        raise ValueError(f"{what} `{text}` names nothing")
+    if "/" in text or "\\" in text:
+        raise ValueError(f"{what} {text!r} is not one path component")
+    for character in "" if text.isascii() and text.isprintable() else text:
+        if unicodedata.category(character) in _REFUSED_CATEGORIES:
+            raise ValueError(f"{what} {text!r} has the invisible character {character!r}")
+    if text.startswith("-"):
+        raise ValueError(f"{what} `{text}` starts with a dash")
+    if text != text.strip():
+        raise ValueError(f"{what} `{text}` starts or ends with a space")
+    if len(text) > MAX_SLUG_CHARACTERS or len(text.encode()) > _MAX_SLUG_BYTES:
+        raise ValueError(f"{what} `{text[:40]}…` is longer than {MAX_SLUG_CHARACTERS}")
+    return text
 
 
 def plan_file(slug: str) -> str:

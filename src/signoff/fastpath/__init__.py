@@ -45,6 +45,8 @@ def answer_at_once(arguments: list[str]) -> int | None:
             return _to_a_reader(lambda: resolve(name, as_json))
         case ["list-plans"]:
             return _to_a_reader(lambda: list_plans(as_json))
+        case ["list-plans", "--staged"]:
+            return _to_a_reader(lambda: list_plans(as_json, staged=True))
         case ["session-start"]:
             return _to_a_reader(lambda: session_start(as_json))
     return None

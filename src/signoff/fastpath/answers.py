@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import namedtuple
 
 from signoff.domain.names import name_of_file, plan_file
 from signoff.domain.text import escape_line
@@ -14,8 +15,10 @@ from signoff.errors import (
     SignoffError,
     StorageFailed,
     UsageError,
+    VaultClash,
 )
 from signoff.storage import (
+    STAGED_FOLDER,
     VaultPlace,
     find_vault,
     open_glance,
@@ -66,14 +69,23 @@ def _code_of(error: SignoffError) -> Exit:
     return Exit.CANNOT_JUDGE if error.exit_code is Exit.CANNOT_JUDGE else Exit.USAGE
 
 
-def list_plans(as_json: bool = False) -> int:
+def list_plans(as_json: bool = False, staged: bool = False) -> int:
     """`list-plans`: every plan with its status, and which one this worktree is bound to."""
     try:
         place = find_vault(os.getcwd(), os.environ)
-        names = sorted(n for n in map(name_of_file, vault_files(place)) if n is not None)
+        folder = os.path.join(place.at, STAGED_FOLDER) if staged else place.at
+        names = sorted(n for n in map(name_of_file, vault_files(folder)) if n is not None)
+    except VaultClash as error:
+        # None of the plans there is ours: an empty list is the true answer, and this is why.
+        if as_json:
+            put_json({"vault": error.facts["folder"], "plans": [], "active_binding": None})
+        show_failure(error, as_json)
+        return Exit.YES
     except (SignoffError, OSError) as error:
         return show_failure(as_our_own(error), as_json)
-    standings, binding, troubles = read_ledger(place)
+    if staged:
+        return _list_staged(folder, names, as_json)
+    standings, binding, _, troubles = read_ledger(place)
     if as_json:
         plans = [_plan_json(place, name, standings) for name in names]
         put_json({"vault": place.at, "plans": plans, "active_binding": binding})
@@ -87,19 +99,40 @@ def list_plans(as_json: bool = False) -> int:
     return Exit.YES
 
 
-def vault_files(place: VaultPlace) -> list[str]:
+def _list_staged(folder: str, names: list[str], as_json: bool) -> int:
+    if as_json:
+        plans = [{"name": n, "path": os.path.join(folder, plan_file(n))} for n in names]
+        put_json({"staged": folder, "plans": plans})
+    else:
+        for name in names:
+            sys.stdout.write(f"{plan_file(name)}\tstaged\n")
+    return Exit.YES
+
+
+def vault_files(folder: str) -> list[str]:
     """The names of everything in the vault; no vault, nothing."""
     try:
-        return os.listdir(place.at)
+        return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
 
 
-def read_ledger(
-    place: VaultPlace,
-) -> tuple[Mapping[str, Standing] | None, str | None, list[SignoffError]]:
-    """Standings by name (None: cannot tell), the binding as it is shown, and what went wrong."""
-    standings, binding, troubles = None, None, []
+class Recorded(namedtuple("Recorded", ("standings", "binding", "binding_known", "troubles"))):
+    """Standings by name (None: cannot tell), the binding as it is shown, and what went wrong.
+
+    Without a binding, `binding_known` tells "none" from "cannot tell".
+    """
+
+    __slots__ = ()
+    standings: Mapping[str, Standing] | None
+    binding: str | None
+    binding_known: bool
+    troubles: list[SignoffError]
+
+
+def read_ledger(place: VaultPlace) -> Recorded:
+    """What is on record about the vault, as far as it can be read."""
+    standings, binding, known, troubles = None, None, True, []
     try:
         with open_glance(os.environ) as ledger:
             standings = ledger.standings_of(place)
@@ -112,9 +145,10 @@ def read_ledger(
         binding = f"DANGLING:{named}"
         troubles.append(error)
     except (SignoffError, OSError) as error:
+        known = False
         if not troubles:
             troubles.append(as_our_own(error))
-    return standings, binding, troubles
+    return Recorded(standings, binding, known, troubles)
 
 
 def status_of(name: str, standings: Mapping[str, Standing] | None) -> str:
@@ -169,8 +203,9 @@ def failure_text(error: SignoffError, as_json: bool, code: int) -> str:
         "message": error.message,
         "hint": error.hint,
         "exit_code": code,
+        "facts": error.facts,
     }
-    return json.dumps({"schema_version": SCHEMA_VERSION, "error": body})
+    return json.dumps({"schema_version": SCHEMA_VERSION, "error": body}, default=str)
 
 
 def as_our_own(error: SignoffError | OSError) -> SignoffError:

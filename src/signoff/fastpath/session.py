@@ -44,6 +44,7 @@ class Session:
         self.standings: Mapping[str, Standing] | None = None
         self.bound: str | None = None
         self.dangling = False
+        self.binding_known = True
         self.next_step = ""
         self.questions: tuple[Question, ...] = ()
         self.troubles: list[str] = []
@@ -51,7 +52,7 @@ class Session:
     @property
     def works_on(self) -> str | None:
         """The plan that a command without a name is about; None: none, or nobody can tell."""
-        if self.dangling:
+        if self.dangling or not self.binding_known:
             return None
         return "" if self.bound is None and "" in self.names else self.bound
 
@@ -72,6 +73,7 @@ def session_start(as_json: bool = False) -> int:
                 "text": text,
                 "bound": None if session.dangling else session.bound,
                 "dangling": session.dangling,
+                "binding_known": session.binding_known,
                 "next_step": session.next_step,
                 "plans": [shown_name(name) for name in session.names],
                 "conflicts": session.copies,
@@ -93,10 +95,11 @@ def look_around() -> Session:
     try:
         place = find_vault(os.getcwd(), os.environ)
         session.vault = os.path.isdir(place.at)
-        files = vault_files(place)
+        files = vault_files(place.at)
         session.names = sorted(n for n in map(name_of_file, files) if n is not None)
         session.copies = sorted(n for n in files if copied_from(n) is not None)
-        session.standings, session.bound, troubles = read_ledger(place)
+        recorded = read_ledger(place)
+        session.standings, session.bound, session.binding_known, troubles = recorded
         session.dangling = any(isinstance(error, ActivePlanError) for error in troubles)
         session.troubles += map(_trouble, troubles)
         if session.standings is not None:
@@ -124,6 +127,8 @@ def _lines(session: Session) -> Iterator[str]:
     mine = session.works_on
     if mine is not None:
         yield from _mine(session, mine)
+    elif not session.binding_known:
+        yield "cannot tell which plan this worktree is bound to: name one in each command"
     elif session.names and not session.dangling:
         yield "this worktree is bound to no plan: name one in each command, or signoff bind NAME"
     others = [name for name in session.names if name != mine]

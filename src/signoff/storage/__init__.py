@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from signoff.errors import PlanConflict
     from signoff.storage.active import (
         MARKER_RULE,
         ActivePlan,
@@ -52,7 +53,12 @@ if TYPE_CHECKING:
     )
     from signoff.storage.glance import Bound, Glance, Question, Standing, open_glance
     from signoff.storage.home import Home
-    from signoff.storage.identity import own_shared_vault, plan_identity, remember_plan
+    from signoff.storage.identity import (
+        own_shared_vault,
+        own_vault,
+        plan_identity,
+        remember_plan,
+    )
     from signoff.storage.keys import (
         PublicKey,
         SigningKey,
@@ -70,7 +76,13 @@ if TYPE_CHECKING:
         leased,
     )
     from signoff.storage.ledger import Ledger
-    from signoff.storage.location import VAULT_FOLDER, VAULT_VARIABLE, VaultPlace, find_vault
+    from signoff.storage.location import (
+        STAGED_FOLDER,
+        VAULT_FOLDER,
+        VAULT_VARIABLE,
+        VaultPlace,
+        find_vault,
+    )
     from signoff.storage.locks import hold, holders, wait_for
     from signoff.storage.progress import KEPT_FOLDER, merge_copies, progress_line, read_progress
     from signoff.storage.receipts import MAX_RECEIPT_BYTES, ReceiptStore, Sealed, open_sealed, seal
@@ -82,7 +94,12 @@ if TYPE_CHECKING:
         plan_resource,
         tenancies_of,
     )
-    from signoff.storage.vault import STAGED_FOLDER, PlanText, Vault, checked_slug
+    from signoff.storage.vault import (
+        PlanText,
+        Vault,
+        checked_new_slug,
+        checked_slug,
+    )
 
 __all__ = [
     "CLAIM_S",
@@ -109,6 +126,7 @@ __all__ = [
     "LeaseRequest",
     "Ledger",
     "Offer",
+    "PlanConflict",
     "PlanRecord",
     "PlanText",
     "PublicKey",
@@ -129,6 +147,7 @@ __all__ = [
     "append_lines",
     "bind_worktree",
     "check_entries",
+    "checked_new_slug",
     "checked_slug",
     "claim_first",
     "durable_replace",
@@ -150,6 +169,7 @@ __all__ = [
     "open_sealed",
     "own_public_key",
     "own_shared_vault",
+    "own_vault",
     "pack",
     "plan_identity",
     "plan_resource",
@@ -177,7 +197,7 @@ __all__ = [
 ]
 
 _MODULE_OF = {
-    "STAGED_FOLDER": "vault",
+    "STAGED_FOLDER": "location",
     "KEPT_FOLDER": "progress",
     "merge_copies": "progress",
     "progress_line": "progress",
@@ -206,6 +226,7 @@ _MODULE_OF = {
     "MARKER_RULE": "active",
     "remember_plan": "identity",
     "own_shared_vault": "identity",
+    "own_vault": "identity",
     "find_vault": "location",
     "VaultPlace": "location",
     "VAULT_VARIABLE": "location",
@@ -241,6 +262,7 @@ _MODULE_OF = {
     "append_line": "files",
     "durable_replace": "files",
     "read_plan_file": "files",
+    "PlanConflict": "files",
     "swap_file": "files",
     "Home": "home",
     "plan_identity": "identity",
@@ -265,6 +287,7 @@ _MODULE_OF = {
     "RunRecord": "records",
     "PlanText": "vault",
     "Vault": "vault",
+    "checked_new_slug": "vault",
     "checked_slug": "vault",
 }
 

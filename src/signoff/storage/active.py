@@ -235,6 +235,12 @@ def _disagreement(place: VaultPlace, marked: str | None, recorded: Bound) -> Act
     said = f"names plan `{marked}`" if marked is not None else "is gone"
     return ActivePlanError(
         f"`{path}` {said}, but the ledger binds this worktree to `{recorded.name}`",
-        f"signoff bind {recorded.name} to write it again, or signoff unbind",
+        f"signoff bind {_quoted(recorded.name)} to write it again, or signoff unbind",
         facts,
     )
+
+
+def _quoted(name: str) -> str:
+    import shlex  # noqa: PLC0415 - only an error needs it, and answers should come at once
+
+    return shlex.quote(name)

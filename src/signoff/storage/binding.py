@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def bind_worktree(
             if other.exists():
                 raise PlanConflict(
                     f"plan `{plan.name}` is bound to the worktree `{other}`",
-                    f"cd '{other}' && signoff unbind",
+                    f"cd {shlex.quote(str(other))} && signoff unbind",
                     {"worktree": str(other)},
                 )
             _release(ledger, other, repository, by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -145,7 +146,7 @@ def claimed_by_another(row: Tenancy) -> Held:
     minutes = max(1, round(row.left_s / 60))
     return Held(
         f"plan `{name}` is claimed by worker `{row.holder.worker}` since {row.holder.since}",
-        f"signoff next --give-back {name} --worker {row.holder.worker},"
+        f"signoff next --give-back {shlex.quote(name)} --worker {shlex.quote(row.holder.worker)},"
         f" or wait {minutes} min until the claim ends",
         {"holder": row.holder.facts()},
     )
@@ -190,6 +191,7 @@ def _refuse_if_too_late(
         raise Held(
             f"the claim of worker `{row.holder.worker}` on plan `{name}` ended, and plan"
             f" `{other.holder.plan}`, which may change the same files, is under way",
-            f"signoff next for another plan; signoff next --give-back {name} gives up the claim",
+            "signoff next for another plan; "
+            f"signoff next --give-back {shlex.quote(name)} gives up the claim",
             {"holder": other.holder.facts()},
         )

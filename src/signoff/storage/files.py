@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shlex
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -256,7 +257,9 @@ def _conflict(
         return PlanConflict(message, facts=facts)
     facts["kept"] = str(kept)
     return PlanConflict(
-        f"{message}; your text is kept in `{kept}`", f"diff '{path}' '{kept}'", facts
+        f"{message}; your text is kept in `{kept}`",
+        shlex.join(["diff", str(path), str(kept)]),
+        facts,
     )
 
 
@@ -266,7 +269,7 @@ def _refuse_irregular(path: Path, mode: int) -> None:
     kind = _KINDS.get(stat.S_IFMT(mode), "not a file")
     hint = None
     if stat.S_ISDIR(mode) and (inside := sorted(path.glob("PLAN*.md"))):
-        hint = f"name the file: {inside[0]}"
+        hint = f"name the file: {shlex.quote(str(inside[0]))}"
     elif stat.S_ISLNK(mode):
         hint = "name the file it points to, or replace the link by the file"
     raise PlanUnreadable(f"`{path}` is {kind}, not a regular file", hint)
@@ -280,4 +283,6 @@ def _unreadable(path: Path, error: OSError) -> PlanNotFound | PlanUnreadable:
         return PlanNotFound(f"no plan at `{path}`")
     if error.errno == errno.ELOOP:
         return PlanUnreadable(f"`{path}` is a symbolic link that cannot be followed")
-    return PlanUnreadable(f"`{path}` cannot be read: {error.strerror}", f"ls -l '{path}'")
+    return PlanUnreadable(
+        f"`{path}` cannot be read: {error.strerror}", f"ls -l {shlex.quote(str(path))}"
+    )

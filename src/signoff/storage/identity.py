@@ -19,6 +19,7 @@ from signoff.storage.location import (
     repository_of_vault,
 )
 from signoff.storage.records import PlanRecord
+from signoff.storage.vault import Vault
 
 _ID_DIGITS = 16
 
@@ -49,17 +50,25 @@ def remember_plan(ledger: Ledger, record: PlanRecord) -> None:
     ledger.register_plan(record)
 
 
-def own_shared_vault(folder: Path, repository: Path) -> None:
+def own_vault(place: VaultPlace) -> None:
+    """Before the first write into a shared vault: say whose it is, or VaultClash."""
+    if place.shared:
+        Vault(place.folder).create()
+        own_shared_vault(place.folder, Path(place.owner))
+
+
+def own_shared_vault(folder: Path, owner: Path) -> None:
     """Say that this repository keeps its plans here, so that no other takes them for its own.
 
     Other machines that share the folder have paths of their own; their lines stay.
     """
-    refuse_clash(VaultPlace(str(folder), str(repository), str(repository), shared=True))
     path = folder / OWNERS_FILE
     host = os.fsencode(os.uname().nodename)
-    mine = host + b"\t" + os.fsencode(repository)
+    mine = host + b"\t" + os.fsencode(owner)
     while True:
         before = read_plan_file(path, follow=False) if path.exists() else None
+        # After that look: whoever comes in between is refused by the swap, and seen next time.
+        refuse_clash(VaultPlace(str(folder), str(owner), str(owner), shared=True))
         lines = before.split(b"\n") if before else []
         if mine in lines:
             return

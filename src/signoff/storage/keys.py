@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ def _read_private(path: Path) -> bytes | None:
         if state.st_mode & _OPEN_TO_OTHERS:
             raise KeyUnusable(
                 f"others than you can read the signing key `{path}`",
-                f"find out who has a copy; if nobody: chmod 600 '{path}'",
+                f"find out who has a copy; if nobody: chmod 600 {shlex.quote(str(path))}",
             )
         return file.read(_LARGEST_KEY)
 

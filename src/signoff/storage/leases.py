@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -137,7 +138,8 @@ class Lease:
         """What a driver is told that lost it."""
         name = shown_name(self._request.name)
         return Fenced(
-            f"this driver lost its lease on plan `{name}`", f"signoff status {name}, then run again"
+            f"this driver lost its lease on plan `{name}`",
+            f"signoff status {shlex.quote(name)}, then run again",
         )
 
     def keep_renewing(self) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections import namedtuple
 
-from signoff.domain.names import plan_slug
+from signoff.domain.names import path_component
 from signoff.errors import ConfigInvalid, VaultClash
 from signoff.places import as_path, user_choice, user_file
-from signoff.workspace import find_checkout, read_small
+from signoff.workspace import bare_repository_around, find_checkout, is_git_directory, read_small
 
 # Not `typing.TYPE_CHECKING`: loading `typing` and `pathlib` takes longer than all the rest.
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 VAULT_FOLDER = ".harness"
 SHARED_VAULT_FOLDER = "_harness"
+STAGED_FOLDER = "queued-plans"  # in the vault: plans that wait to be activated
 VAULT_VARIABLE = "SIGNOFF_VAULT"
 PROJECT_VARIABLE = "SIGNOFF_PROJECT"
 OWNERS_FILE = ".repositories"
@@ -38,6 +39,11 @@ class VaultPlace(namedtuple("VaultPlace", ("at", "top", "main", "shared"))):
     top: str
     main: str | None
     shared: bool
+
+    @property
+    def owner(self) -> str:
+        """Whose plans these are: the repository's, else the folder's own."""
+        return self.main or self.top
 
     @property
     def folder(self) -> Path:
@@ -58,6 +64,8 @@ class VaultPlace(namedtuple("VaultPlace", ("at", "top", "main", "shared"))):
 def find_vault(cwd: str | os.PathLike[str], environ: Mapping[str, str]) -> VaultPlace:
     """The main checkout's vault, else the current folder's; VaultClash if it is another's."""
     checkout = find_checkout(cwd)
+    if checkout is None and (bare := bare_repository_around(cwd)) is not None:
+        checkout = (bare, bare)  # the plans of its worktrees are kept there
     top, main = checkout or (os.path.realpath(cwd),) * 2
     base = _shared_vault(environ)
     owner = main if checkout else None
@@ -70,18 +78,21 @@ def find_vault(cwd: str | os.PathLike[str], environ: Mapping[str, str]) -> Vault
 
 
 def repository_of_vault(folder: Path) -> Path | None:
-    """The main checkout whose plans this folder holds; None if it is nobody's vault."""
+    """The main checkout whose plans this folder holds; None if it is no repository's vault."""
     if folder.name == VAULT_FOLDER:
+        if is_git_directory(folder.parent):
+            return folder.parent  # a bare repository keeps the plans of its worktrees
         checkout = find_checkout(folder.parent)
         return as_path(checkout[1]) if checkout and checkout[0] == str(folder.parent) else None
     if folder.name == SHARED_VAULT_FOLDER:
         living = _living(owners(folder))
-        return as_path(living[0]) if len(living) == 1 else None
+        only = living[0] if len(living) == 1 else None
+        return as_path(only) if only is not None and _is_repository(only) else None
     return None
 
 
 def owners(folder: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The repositories of this machine that said they keep their plans in this shared folder."""
+    """The places of this machine that said they keep their plans in this shared folder."""
     data = read_small(os.path.join(folder, OWNERS_FILE), _OWNERS_BYTES) or b""
     lines = (os.fsdecode(line).split("\t", 1) for line in data.split(b"\n") if b"\t" in line)
     return tuple(path for host, path in lines if host == os.uname().nodename)
@@ -90,18 +101,22 @@ def owners(folder: str | os.PathLike[str]) -> tuple[str, ...]:
 def refuse_clash(place: VaultPlace) -> None:
     """Two repositories of the same name must not read each other's plans as their own."""
     known = owners(place.at)
-    if place.main is None or place.main in known:
+    if place.owner in known:
         return
     living = _living(known)
     if living:
         raise VaultClash(
-            f"`{place.at}` holds the plans of `{living[0]}`, not of `{place.main}`",
+            f"`{place.at}` holds the plans of `{living[0]}`, not of `{place.owner}`",
             facts={"folder": place.at, "owner": living[0]},
         )
 
 
-def _living(repositories: tuple[str, ...]) -> list[str]:
-    return [path for path in repositories if os.path.exists(os.path.join(path, ".git"))]
+def _living(places: tuple[str, ...]) -> list[str]:
+    return [path for path in places if os.path.isdir(path)]
+
+
+def _is_repository(path: str) -> bool:
+    return os.path.exists(os.path.join(path, ".git")) or is_git_directory(path)
 
 
 def _shared_vault(environ: Mapping[str, str]) -> str | None:
@@ -132,7 +147,7 @@ def _project(main: str, environ: Mapping[str, str]) -> str:
     if named is None:
         return os.path.basename(main)
     try:
-        return plan_slug(str(named))
+        return path_component(str(named), "project name")
     except ValueError as error:
         raise ConfigInvalid(
             f"the project name `{named}` is no folder name", "choose letters, digits and dashes"

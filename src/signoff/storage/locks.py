@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,15 +23,16 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.02
 
 
 @contextmanager
-def hold(folder: Path, name: str, holder: Holder) -> Iterator[None]:
+def hold(folder: Path, name: str, holder: Holder, what: str = "") -> Iterator[None]:
     """Hold the lock `name` in our own folder, or raise Held with who has it.
 
+    `what` is how people call the thing that the lock is about.
     The kernel releases it when the process ends, however it ends. The descriptor is
     close-on-exec, so no child started meanwhile can keep it.
     """
     folder_fd = _open_folder(folder)
     try:
-        fd = _try_lock(folder_fd, folder / _file_name(name), name)
+        fd = _try_lock(folder_fd, folder / _file_name(name), what or f"`{name}`")
     finally:
         os.close(folder_fd)
     try:
@@ -73,7 +75,7 @@ def _wait(fd: int, path: Path, deadline: float, timeout_s: float) -> None:
         pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
 
-def _try_lock(folder_fd: int, path: Path, name: str) -> int:
+def _try_lock(folder_fd: int, path: Path, what: str) -> int:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         try:
@@ -81,22 +83,29 @@ def _try_lock(folder_fd: int, path: Path, name: str) -> int:
         except OSError as error:
             if path.is_symlink():
                 message = f"the lock file `{path}` is a symbolic link"
-                raise HomeUnsafe(message, f"find out who made it, then: rm '{path}'") from error
+                raise HomeUnsafe(
+                    message, f"find out who made it, then: rm {shlex.quote(str(path))}"
+                ) from error
             raise os_failure(f"the lock file `{path}`", error) from error
         if not _flock(fd):
             holder = _read_holder(fd)
             os.close(fd)
-            raise _held(name, holder)
+            raise _held(what, holder)
         if _is_current(fd, Path(path.name), folder_fd):
             return fd
         os.close(fd)
 
 
-def _held(name: str, holder: Holder | None) -> Held:
+def _held(what: str, holder: Holder | None) -> Held:
     if holder is None:
-        return Held(f"`{name}` is held by a process that did not say who it is")
-    facts = {"holder": holder.facts()}
-    return Held(f"`{name}` is held by {holder} (plan `{holder.plan}`)", facts=facts)
+        return Held(f"{what} is held by a process that did not say who it is")
+    # Sessions of agents hold a workspace too, and have no plan's file to name.
+    cancel = f", or stop it: signoff cancel {shlex.quote(holder.plan)}"
+    return Held(
+        f"{what} is held by {holder} (plan `{holder.plan}`)",
+        f"wait for it{cancel if holder.plan.endswith('.md') else ''}",
+        {"holder": holder.facts()},
+    )
 
 
 def _flock(fd: int) -> bool:

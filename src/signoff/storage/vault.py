@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from signoff.domain.digests import digest_bytes
-from signoff.domain.names import folded, name_of_file, plan_file, plan_slug, progress_file
+from signoff.domain.names import (
+    copied_from,
+    folded,
+    name_of_file,
+    new_plan_slug,
+    path_component,
+    plan_file,
+    plan_slug,
+    progress_file,
+)
 from signoff.errors import PlanConflict, PlanNameInvalid, PlanNotFound, PlanUnreadable
 from signoff.storage.failures import os_failure
 from signoff.storage.files import append_lines, read_plan_file, swap_file
-
-STAGED_FOLDER = "queued-plans"
 
 
 class PlanText(NamedTuple):
@@ -49,8 +56,10 @@ class Vault:
         """
         path = self.plan_path(name)
         if expected is None:
-            self._create()
-            self._refuse_clash(name)
+            if name:
+                checked_new_slug(name)
+            self.create()
+            self.refuse_lookalike(name)
         return swap_file(path, expected, text.encode(), keep_loser=True)
 
     def append_progress(self, name: str, line: str) -> None:
@@ -60,7 +69,7 @@ class Vault:
     def append_progress_lines(self, name: str, lines: Sequence[str]) -> None:
         """Append several whole lines at once: none of anybody else's comes between."""
         path = self.progress_path(name)
-        self._create()
+        self.create()
         append_lines(path, lines)
 
     def list_plans(self) -> tuple[str, ...]:
@@ -69,13 +78,19 @@ class Vault:
             sorted(name for name in map(name_of_file, self.file_names()) if name is not None)
         )
 
+    def odd_names(self) -> tuple[str, ...]:
+        """Files that look like plans to people and are none, because of their names."""
+        lower = {name: folded(name) for name in self.file_names() if name_of_file(name) is None}
+        alike = (n for n, low in lower.items() if low.startswith("plan") and low.endswith(".md"))
+        return tuple(sorted(name for name in alike if copied_from(name) is None))
+
     def topic_exists(self, name: str) -> bool:
         """Whether the topic can be read."""
         return self.read_topic(name) is not None
 
     def read_topic(self, name: str) -> str | None:
         """The text of `topics/<name>.md`, or None; never of a file outside the folder."""
-        path = self.path / "topics" / f"{checked_slug(name)}.md"
+        path = self.path / "topics" / f"{_topic(name)}.md"
         if path.parent.is_symlink():
             raise PlanUnreadable(f"`{path.parent}` is a symbolic link", "replace it by a folder")
         try:
@@ -83,13 +98,15 @@ class Vault:
         except PlanNotFound:
             return None
 
-    def _create(self) -> None:
+    def create(self) -> None:
+        """Make the folder if it is not there."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise os_failure(f"the vault `{self.path}`", error) from error
 
-    def _refuse_clash(self, name: str) -> None:
+    def refuse_lookalike(self, name: str) -> None:
+        """PlanConflict for a name that some file system cannot tell from another plan's."""
         wanted = folded(name)
         for other in self.list_plans():
             if other != name and folded(other) == wanted:
@@ -114,6 +131,22 @@ def checked_slug(name: str) -> str:
         return plan_slug(name)
     except ValueError as error:
         raise PlanNameInvalid(str(error), facts={"name": name}) from error
+
+
+def checked_new_slug(name: str) -> str:
+    """As `checked_slug`, for a plan that is about to be made."""
+    try:
+        return new_plan_slug(name)
+    except ValueError as error:
+        raise PlanNameInvalid(str(error), facts={"name": name}) from error
+
+
+def _topic(name: str) -> str:
+    try:
+        return path_component(name.removesuffix(".md"), "topic")
+    except ValueError as error:
+        hint = "name a topic by letters, digits and dashes"
+        raise PlanNameInvalid(str(error), hint, {"name": name}) from error
 
 
 def _decode(path: Path, data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from signoff.domain.findings import Finding, Severity
@@ -110,12 +111,15 @@ def approve(
     place = proposal.place
     history = read_history(site.ledger, place.record.id)
     if history.running:
+        path = shlex.quote(str(place.path))
         raise Held(
             f"run `{history.run_id}` of this plan is not over; it goes by its own pins",
-            f"signoff run {place.path}, or signoff cancel {place.path}",
+            f"signoff run {path}, or signoff cancel {path}",
         )
     if place.parse().plan.plan_digest != proposal.plan.plan_digest:
-        raise PlanConflict("the plan changed while it was shown", f"signoff approve {place.path}")
+        raise PlanConflict(
+            "the plan changed while it was shown", f"signoff approve {shlex.quote(str(place.path))}"
+        )
     pins = site.ledger.put_blob(proposal.pins.to_bytes())
     data = {
         "plan_digest": proposal.plan.plan_digest,
@@ -125,6 +129,7 @@ def approve(
         "interactive": interactive,
         "policy": policy,
     }
+    place.own_vault()
     remember_plan(site.ledger, place.record)
     (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_APPROVED, data)])
     write_status(site, place, PlanStatus.APPROVED)
@@ -138,8 +143,9 @@ def reject(site: Site, place: PlanPlace, note: str) -> Approval:
     if history.running:
         raise Held(
             f"run `{history.run_id}` of this plan is not over",
-            f"signoff cancel {place.path}",
+            f"signoff cancel {shlex.quote(str(place.path))}",
         )
+    place.own_vault()
     remember_plan(site.ledger, place.record)
     data = {"note": note, "by": user_name()}
     (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_REJECTED, data)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from signoff.storage import (
     unbind_worktree,
 )
 from signoff.usecases.history import read_history
+from signoff.usecases.merged import Base, is_merged, signed_off
 from signoff.usecases.person import require_person
 from signoff.usecases.site import Site
 from signoff.workspace import Repository, exclude_from_git
@@ -91,10 +93,19 @@ def _refuse_a_run(site: Site, name: str | None, place: VaultPlace) -> None:
         plan = resolve_active_plan(name, cwd=site.cwd, environ=site.environ)
     except (ActivePlanError, ValueError):
         return  # the plan is gone; nothing can go on with it
-    history = read_history(site.ledger, plan_identity(plan.plan_path, place).id)
-    started = history.run.data.get("workspace") if history.run is not None else None
-    if history.running and started == str(place.worktree):
+    record = plan_identity(plan.plan_path, place)
+    history = read_history(site.ledger, record.id)
+    if history.run is None or history.run.data["workspace"] != str(place.worktree):
+        return
+    quoted = shlex.quote(name)
+    if history.running:
         raise Held(
             f"run `{history.run_id}` of plan `{shown_name(name)}` is not over in this worktree",
-            f"signoff run {name}, or signoff cancel {name}",
+            f"signoff run {quoted}, or signoff cancel {quoted}",
+        )
+    holds = Base(place.repository, site.environ).holds
+    if signed_off(history) and not is_merged(history, record, holds):
+        raise Held(
+            f"plan `{shown_name(name)}` is signed off in this worktree and not merged",
+            f"signoff merge {quoted}",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,7 +36,10 @@ def cancel_run(site: Site, place: PlanPlace, note: str) -> CancelReport:
     history = read_history(site.ledger, place.record.id)
     run = history.run_id
     if not history.running or run is None:
-        raise NoSuchRun(f"plan `{place.name}` has no run to cancel", f"signoff status {place.path}")
+        raise NoSuchRun(
+            f"plan `{place.name}` has no run to cancel",
+            f"signoff status {shlex.quote(str(place.path))}",
+        )
     record = site.ledger.run_record(run)
     fence = site.ledger.take_over(run, Holder.current(str(place.path)))
     data: dict[str, Any] = {"outcome": Outcome.CANCELLED, "by": by, "note": note}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.findings import Finding, Severity
@@ -15,6 +16,7 @@ from signoff.gate import Territory
 from signoff.storage import Vault, find_vault
 from signoff.usecases.conflicts import ConflictKind, find_conflicts
 from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.merged import signed_off
 from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.usecases.verify import find
 
@@ -74,23 +76,34 @@ def _names(vault: Vault) -> Iterator[Remark]:
         name = name_of_file(file_name)
         if name is not None:
             alike[folded(name)].append(file_name)
-        elif folded(file_name).startswith("plan") and folded(file_name).endswith(".md"):
-            said, hint = "looks like a plan and is none", f"rename it to {plan_file('NAME')}"
-            yield _remark(file_name, Severity.ERROR, "odd-name", said, hint)
+    for file_name in vault.odd_names():
+        said = "looks like a plan and is none"
+        yield _remark(file_name, Severity.ERROR, "odd-name", said, _rename(vault, file_name))
     for files in alike.values():
         for other in files[1:]:
             said = f"differs from `{files[0]}` only in case or composition"
-            yield _remark(other, Severity.ERROR, "name-clash", said, "rename one of the two")
+            yield _remark(other, Severity.ERROR, "name-clash", said, _rename(vault, other))
+
+
+def _rename(vault: Vault, file_name: str) -> str:
+    return shlex.join(
+        ["mv", "-n", str(vault.path / file_name), str(vault.path / plan_file("NAME"))]
+    )
 
 
 def _plan(site: Site, place: PlanPlace, name: str, active: dict[str, Plan]) -> Iterator[Remark]:
     parsed = place.parse()
     for finding in find(site, place, parsed):
-        if finding.severity is not Severity.NOTE:
+        if finding.code == "empty-plan":
+            # By its path: an empty file is no plan that a name could stand for.
+            hint = shlex.join(["signoff", "edit", str(place.path)])
+            yield Remark(plan_file(name), replace(finding, hint=hint))
+        elif finding.severity is not Severity.NOTE:
             yield Remark(plan_file(name), finding)
     history = read_history(site.ledger, place.record.id)
     pinned = _pinned(site, history)
     if pinned is None:
+        yield from _drift(name, history, parsed.plan)
         return
     active[name] = pinned
     if pinned.plan_digest != parsed.plan.plan_digest:
@@ -99,8 +112,26 @@ def _plan(site: Site, place: PlanPlace, name: str, active: dict[str, Plan]) -> I
             name,
             "edited-against-its-pin",
             f"the plan is not the one that {state}",
-            f"signoff approve {shown_name(name)} again, or signoff reject {shown_name(name)}",
+            f"signoff approve {_quoted(name)}, or signoff reject {_quoted(name)}",
         )
+
+
+def _drift(name: str, history: PlanHistory, plan: Plan) -> Iterator[Remark]:
+    """A sign-off does not un-happen, so this stops no commit; but what stands there is not done."""
+    if not signed_off(history) or history.run is None:
+        return
+    if history.run.data["plan_digest"] != plan.plan_digest:
+        yield _remark(
+            plan_file(name),
+            Severity.WARNING,
+            "edited-since-sign-off",
+            "the plan is not the one that was signed off",
+            f"signoff diff {_quoted(name)}, or signoff approve {_quoted(name)}",
+        )
+
+
+def _quoted(name: str) -> str:
+    return shlex.quote(shown_name(name))
 
 
 def _pinned(site: Site, history: PlanHistory) -> Plan | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,9 +34,9 @@ class Conflict:
     @property
     def next(self) -> str:
         """What to do about it."""
-        if self.kind is ConflictKind.PROGRESS_COPY:
+        if can_be_merged(self):
             return "signoff conflicts merge"
-        return f"diff '{self.original}' '{self.path}'"
+        return shlex.join(["diff", str(self.original), str(self.path)])
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,11 @@ class Merged:
 
 @dataclass(frozen=True)
 class MergeReport:
-    """What was merged, and what is left for people."""
+    """What was merged, and what is left for people; `wanted` is the one file asked about."""
 
     merged: tuple[Merged, ...]
     left: tuple[Conflict, ...]
+    wanted: Path | None = None
 
 
 def find_conflicts(vault: Vault) -> tuple[Conflict, ...]:
@@ -66,13 +68,13 @@ def merge_conflicts(vault: Vault, plan: str | None = None) -> MergeReport:
     wanted = None if plan is None else vault.path / progress_file(_slug(plan))
     by_original: dict[Path, list[Path]] = {}
     for conflict in find_conflicts(vault):
-        if _can_be_merged(conflict) and wanted in (None, conflict.original):
+        if can_be_merged(conflict) and wanted in (None, conflict.original):
             by_original.setdefault(conflict.original, []).append(conflict.path)
     merged = tuple(
         Merged(original, tuple(copies), merge_copies(original, tuple(copies)))
         for original, copies in sorted(by_original.items())
     )
-    return MergeReport(merged, find_conflicts(vault))
+    return MergeReport(merged, find_conflicts(vault), wanted)
 
 
 def _conflict(folder: Path, name: str) -> Conflict | None:
@@ -87,7 +89,7 @@ def _conflict(folder: Path, name: str) -> Conflict | None:
     return Conflict(folder / name, folder / original, ConflictKind.KEPT_TEXT)
 
 
-def _can_be_merged(conflict: Conflict) -> bool:
+def can_be_merged(conflict: Conflict) -> bool:
     """A regular file beside a progress file that some plan would have under exactly this name.
 
     One too large to be anybody's notes is left for people, like everything else."""

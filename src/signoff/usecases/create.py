@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.errors import PlanConflict
 from signoff.settings import REPOSITORY_FILE
-from signoff.storage import Vault, checked_slug, durable_replace, find_vault
-from signoff.usecases.site import Site
+from signoff.storage import Vault, checked_new_slug, durable_replace
+from signoff.usecases.site import Site, vault_to_write
 from signoff.usecases.staging import staged_vault
 
 PLAN_TEMPLATE = """\
@@ -57,11 +58,12 @@ class CreateReport:
 
     created: tuple[Path, ...]
     kept: tuple[Path, ...]
+    name: str = ""
 
 
 def init(site: Site) -> CreateReport:
     """A vault, a configuration and a first plan in the repository around here."""
-    place = find_vault(site.cwd, site.environ)
+    place = vault_to_write(site)
     top, folder = place.worktree, place.folder
     created, kept = [], []
     config = top / REPOSITORY_FILE
@@ -82,17 +84,20 @@ def init(site: Site) -> CreateReport:
 
 def new_plan(site: Site, name: str, *, staged: bool = False) -> CreateReport:
     """A named plan from the template, in the vault or among those that wait to be activated."""
-    slug = checked_slug(name)
-    vault = Vault(find_vault(site.cwd, site.environ).folder)
+    slug = checked_new_slug(name)
+    vault = Vault(vault_to_write(site).folder)
     queue = staged_vault(vault)
     # Looked for first: a refused swap keeps the text it was given, and a template is not worth it.
-    for path, hint in (
-        (vault.plan_path(slug), f"edit `{vault.plan_path(slug)}`"),
-        (queue.plan_path(slug), f"signoff activate {slug}"),
+    for path, verb in (
+        (vault.plan_path(slug), "edit"),
+        (queue.plan_path(slug), "activate"),
     ):
         if os.path.lexists(path):
+            hint = f"signoff {verb} {shlex.quote(slug)}"
             raise PlanConflict(f"plan `{slug}` exists already: `{path}`", hint)
+    vault.refuse_lookalike(slug)
+    queue.refuse_lookalike(slug)
     text = PLAN_TEMPLATE.format(title=slug.replace("-", " ").capitalize())
     chosen = queue if staged else vault
     chosen.swap_plan(slug, expected=None, text=text)
-    return CreateReport((chosen.plan_path(slug),), ())
+    return CreateReport((chosen.plan_path(slug),), (), slug)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from signoff.domain.ledger import Kind
@@ -32,7 +33,10 @@ def diff_plan(
     history = read_history(site.ledger, place.record.id)
     newest = history.run or history.approval
     if newest is None:
-        raise NoSuchRun(f"plan `{place.name}` was never approved", f"signoff approve {place.path}")
+        raise NoSuchRun(
+            f"plan `{place.name}` was never approved",
+            f"signoff approve {shlex.quote(str(place.path))}",
+        )
     pins = read_pins(site.ledger, newest)
     workspace = open_pinned_workspace(site, place, pins, pinned_plan(pins))
     if step is None:
@@ -65,5 +69,7 @@ def _around_attempt(
             before = entry.data["snapshot"]
     if found is None:
         which = f"attempt {attempt} at step `{step}`" if attempt else f"attempt at step `{step}`"
-        raise UsageError(f"no finished {which} in the newest run", f"signoff log {place.path}")
+        raise UsageError(
+            f"no finished {which} in the newest run", f"signoff log {shlex.quote(str(place.path))}"
+        )
     return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
-from signoff.domain.digests import digest_bytes
+from signoff.domain.digests import digest_bytes, is_digest
 from signoff.errors import PlanUnreadable, UsageError
 from signoff.planfile import decode
 from signoff.storage import MAX_PLAN_BYTES, read_plan_file, swap_file
@@ -42,7 +43,9 @@ def read_to_edit(site: Site, place: PlanPlace) -> Reading:
 
 
 def replace_text(site: Site, place: PlanPlace, data: bytes, expected: str) -> EditReport:
-    """Swap the whole text; PlanConflict keeps the refused one beside the plan."""
+    """Swap the whole text; PlanConflict keeps the refused one beside the plan.
+
+    A text that is there already is nobody's loss, whatever was expected."""
     require_person(site.environ, site.home.locks)
     if len(data) > MAX_PLAN_BYTES:
         raise PlanUnreadable(
@@ -50,6 +53,17 @@ def replace_text(site: Site, place: PlanPlace, data: bytes, expected: str) -> Ed
             "split it into smaller plans",
         )
     if not data.strip():
-        raise UsageError("the new text is empty", f"rm '{place.path}' if the plan is to go")
+        hint = f"if the plan is to go: {shlex.join(['rm', str(place.path)])}"
+        raise UsageError("the new text is empty", hint)
+    if not is_digest(expected):
+        raise UsageError(f"`{expected}` is no digest", _show_digest(place))
     decode(data, "the new text")
+    digest = digest_bytes(data)
+    if digest_bytes(read_plan_file(place.path)) == digest:
+        return EditReport(place, digest, digest)
+    place.own_vault()
     return EditReport(place, swap_file(place.path, expected, data, keep_loser=True), expected)
+
+
+def _show_digest(place: PlanPlace) -> str:
+    return f"its file_digest is in: signoff show {shlex.quote(str(place.path))} --json"

@@ -68,7 +68,7 @@ class PlanResult:
 
 @dataclass(frozen=True)
 class FleetReport:
-    """Every plan of the vault that has a name."""
+    """Every plan of the vault."""
 
     plans: tuple[PlanResult, ...]
     merged: tuple[str, ...]
@@ -76,7 +76,8 @@ class FleetReport:
     @property
     def exit_code(self) -> Exit:
         """Yes only if everything is signed off and merged."""
-        endings = {plan.ended for plan in self.plans}
+        named = [plan for plan in self.plans if plan.name]
+        endings = {plan.ended for plan in named or self.plans}
         if endings <= {Ended.DONE}:
             return Exit.YES
         waits = {Ended.WAITING, Ended.UNMERGED}
@@ -150,7 +151,8 @@ class _Fleet:
         name = handed.name
         self.tried[name] = ""
         try:
-            if not handed.history.running:
+            bound = self.site.ledger.glance().worktree_of(handed.record.id)
+            if bound is None or not bound.is_dir():
                 self.tell(name, f"in {add(self.site, name).path}")
         except SignoffError as error:
             give_back(self.site, worker, shown_name(name))
@@ -196,16 +198,17 @@ class _Fleet:
         ready = find_ready(self.site)
         found = []
         for plan, answer in ready.plans:
-            if not plan.name:
-                continue
-            why = "; ".join(map(str, answer.reasons))
-            found.append(self._result(plan, answer.state, why))
+            reasons = [str(reason) for reason in answer.reasons]
+            reasons += [f"kept back by {shown_name(other)}" for other in answer.kept_back_by]
+            found.append(self._result(plan, answer.state, "; ".join(reasons)))
         return FleetReport(tuple(found), tuple(self.merged))
 
     def _result(self, plan: PlanFacts, state: PlanState, why: str) -> PlanResult:
         name, standing = plan.name, plan.standing
         if standing is PlanStanding.SIGNED_OFF:
             return PlanResult(name, Ended.DONE)
+        if not name:
+            return PlanResult(name, Ended.HELD_UP, "it works in the main checkout: signoff run")
         if standing is PlanStanding.SIGNED_OFF_UNMERGED:
             return PlanResult(name, Ended.UNMERGED, self.unmergeable.get(name, ""))
         if standing is PlanStanding.FAILED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from signoff.domain.escalation import Choice
+from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.errors import NothingToAnswer
 from signoff.storage import Ledger
@@ -25,6 +25,7 @@ class Item:
     context: dict[str, Any]
     choices: tuple[Choice, ...]
     at: str
+    cause: Cause
 
 
 @dataclass(frozen=True)
@@ -90,4 +91,5 @@ def _item(entry: Entry, name: str, path: str) -> Item:
         context=data["context"],
         choices=tuple(Choice(c) for c in data["choices"]),
         at=entry.at,
+        cause=Cause(data["cause"]),
     )

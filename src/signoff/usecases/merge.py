@@ -7,6 +7,7 @@ Nothing moves before everything is kept; a conflict or a regression becomes a qu
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,9 +29,10 @@ from signoff.usecases.history import (
     read_pins,
 )
 from signoff.usecases.marks import progress_of
-from signoff.usecases.merged import lived_apart, merge_entry, signed_off
+from signoff.usecases.merged import lived_apart, merge_entries, signed_off
 from signoff.usecases.mergeroom import judge_merged
 from signoff.usecases.person import require_person
+from signoff.usecases.readiness import refuse_unready
 from signoff.usecases.rejudging import Finding, Line
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.workbench import open_pinned_workspace, taken, workspace_lock
@@ -84,19 +86,28 @@ def merge_plan(
     place: PlanPlace,
     into: str | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    *,
+    anyway: bool = False,
 ) -> MergeReport:
-    """Merge one plan; only a person's own command may."""
+    """Merge one plan; only a person's own command may.
+
+    What it depends on comes first, unless the person says `anyway`.
+    """
     by = require_person(site.environ, site.home.locks)
+    if not anyway:
+        refuse_unready(site, place, "merge")
     work = _finished_work(site, place)
-    known = merge_entry(work.history)
-    if known is not None:
-        data = known.data
-        return MergeReport(place, data["base"], data["branch"], data["commit"], already=True)
     with (
         hold(site.home.locks, f"merge-{work.repository.main}", Holder.current(str(place.path))),
         Git.open(work.repository, site.environ) as git,
     ):
         base = into or base_branch(git, work.repository)
+        head = existing_head(git, base)
+        for entry in merge_entries(work.history):
+            if entry.data["base"] == base and is_ancestor(git, entry.data["commit"], head):
+                commit = entry.data["commit"]
+                return MergeReport(place, base, entry.data["branch"], commit, already=True)
+        _refuse_gone(work, place)
         branch = _own_branch(git, place.workspace)
         if branch == base:
             raise UsageError(
@@ -130,11 +141,6 @@ def _finished_work(site: Site, place: PlanPlace) -> _Work:
             f"plan `{name}` was worked on in the main checkout: there is nothing to merge",
             "commit it there",
         )
-    if history.run.data["workspace"] != str(place.workspace):
-        raise UsageError(
-            f"plan `{name}` was signed off in `{history.run.data['workspace']}`",
-            f"signoff merge {name} --workspace {history.run.data['workspace']}",
-        )
     pins = read_pins(site.ledger, history.run)
     state = fold_run(history, pinned_plan(pins))
     snapshot: str = history.finished.data["snapshot"]
@@ -142,6 +148,23 @@ def _finished_work(site: Site, place: PlanPlace) -> _Work:
         raise NotSignedOff(f"the ledger does not prove the sign-off of plan `{name}`")
     repository = Repository(place.workspace, Path(place.record.repository))
     return _Work(repository, history, state, pins, snapshot)
+
+
+def _refuse_gone(work: _Work, place: PlanPlace) -> None:
+    """What was signed off lies in one worktree, and nowhere else."""
+    assert work.history.run is not None
+    there = Path(work.history.run.data["workspace"])
+    name = shlex.quote(shown_name(place.record.name))
+    if not there.is_dir():
+        raise NotSignedOff(
+            f"the worktree `{there}` is gone, and with it what was signed off",
+            f"signoff worktree add {name}, approve and run it again",
+        )
+    if there != place.workspace:
+        raise UsageError(
+            f"plan `{shown_name(place.record.name)}` was signed off in `{there}`",
+            f"signoff merge {name} --workspace {shlex.quote(str(there))}",
+        )
 
 
 def _own_branch(git: Git, workspace: Path) -> str:

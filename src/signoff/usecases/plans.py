@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from signoff.domain.findings import Severity
 from signoff.domain.names import plan_file
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import NoVault, SignoffError
@@ -33,7 +34,7 @@ from signoff.usecases.history import (
     read_pins,
     waits_for_person,
 )
-from signoff.usecases.merged import is_merged, signed_off
+from signoff.usecases.merged import Base, is_merged, signed_off
 from signoff.usecases.site import Site
 
 _WITHOUT = PlanHistory(())
@@ -121,6 +122,7 @@ def take_census(site: Site) -> Census:
     needed = {n for w in written.values() if w.plan for n in needed_plans(w.plan.depends_on)}
     plans = [look.at(name, w, checked=name in needed) for name, w in written.items()]
     plans += look.at_vanished(needed - written.keys(), {plan.record.id for plan in plans})
+    plans += look.at_vanished_claims({plan.name for plan in plans})
     return Census(place, scope, tuple(plans), {plan.name: plan for plan in plans})
 
 
@@ -139,9 +141,14 @@ class _Written:
 
 def _written(path: Path) -> _Written:
     try:
-        return _Written(path, parse(decode(read_plan_file(path, follow=False), str(path))).plan)
+        parsed = parse(decode(read_plan_file(path, follow=False), str(path)))
     except SignoffError as error:
         return _Written(path, None, error.message)
+    for finding in parsed.findings:
+        # What a plan waits for and touches stands there: unread is not the same as none.
+        if finding.code == "bad-frontmatter" and finding.severity is Severity.ERROR:
+            return _Written(path, None, f"line {finding.line}: {finding.message}")
+    return _Written(path, parsed.plan)
 
 
 class _Look:
@@ -150,6 +157,7 @@ class _Look:
     def __init__(self, site: Site, place: VaultPlace, rows: Sequence[Tenancy]):
         self._site = site
         self._place = place
+        self._base = Base(place.repository, site.environ)
         gone = presumed_dead(site)
         self._unfinished = {row.plan for row in rows if row.unfinished}
         live = [row for row in rows if row.live]
@@ -183,6 +191,18 @@ class _Look:
             if facts.standing is not PlanStanding.INVALID:
                 found.append(replace(facts, listed=record.id in unfinished))
         return found
+
+    def at_vanished_claims(self, seen: set[str]) -> list[PlanFacts]:
+        """Plans that were handed out and whose files are gone: they still keep others back."""
+        found = {}
+        for row in self._claims.values():
+            name = row.holder.plan
+            path = self._place.folder / plan_file(name)
+            if name not in seen and not os.path.lexists(path):
+                record = PlanRecord(row.plan, name, str(path), self._place.main)
+                gone = _Written(path, None, f"its file `{path}` is gone")
+                found[name] = self._facts(name, record, gone, checked=False)
+        return list(found.values())
 
     def _facts(self, name: str, record: PlanRecord, written: _Written, checked: bool) -> PlanFacts:
         driver = self._drivers.get(f"plan:{record.id}")
@@ -221,7 +241,7 @@ class _Look:
             waits = waits_for_person(history, pinned_plan(pins), pins)
             return PlanStanding.WAITING_FOR_PERSON if waits else PlanStanding.INTERRUPTED
         if signed_off(history) and not _approved_since(history):
-            merged = is_merged(history, record)
+            merged = is_merged(history, record, self._base.holds)
             return PlanStanding.SIGNED_OFF if merged else PlanStanding.SIGNED_OFF_UNMERGED
         if plan is None:
             return PlanStanding.INVALID

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -44,6 +45,7 @@ def add_progress(place: PlanPlace, text: str, environ: Mapping[str, str]) -> Pro
     at = datetime.now(UTC).isoformat(timespec="microseconds")
     line = progress_line(at, author, run or None, step or None, text)
     name = _name(place)
+    place.own_vault()
     place.vault.append_progress(name, line)
     return ProgressReport(place, place.vault.progress_path(name), (line,))
 
@@ -53,6 +55,6 @@ def _name(place: PlanPlace) -> str:
     if name is None:
         raise UsageError(
             f"`{place.path}` lies outside a vault; only plans of a vault have a progress file",
-            f"signoff log {place.path}",
+            f"signoff log {shlex.quote(str(place.path))}",
         )
     return name

@@ -35,6 +35,7 @@ from signoff.usecases.history import (
 )
 from signoff.usecases.inbox import Item, open_items
 from signoff.usecases.marks import projection_of
+from signoff.usecases.readiness import refuse_unready
 from signoff.usecases.rehoming import pins_for, refuse_foreign_worktree
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
@@ -74,6 +75,7 @@ class RunOptions:
     roles: Mapping[str, str] | None = None
     cancelled: Callable[[], bool] = lambda: False
     worker: str | None = None
+    anyway: bool = False  # although plans it depends on are not signed off and merged
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,9 @@ def run_plan(
     """Take the plan and its workspace, then drive; whoever else holds them is named."""
     site.home.keep_apart(place.workspace)
     refuse_foreign_worktree(site, place)
+    # Before we hold the plan ourselves; a run that was begun goes on whatever it depends on.
+    if not options.anyway and not read_history(site.ledger, place.record.id).running:
+        refuse_unready(site, place, "run")
     site.home.keep_reserve()
     worker = find_worker(site.environ, options.worker)
     holder = worker.driver(site, str(place.path))
@@ -173,7 +178,9 @@ def _require_approval(
     changed = history.approval is not None
     why = "changed since it was approved" if changed else "was not approved"
     given_roles = "".join(f" --role {n}={shlex.quote(c)}" for n, c in (options.roles or {}).items())
-    raise NotApproved(f"plan `{place.name}` {why}", f"signoff approve {place.path}{given_roles}")
+    raise NotApproved(
+        f"plan `{place.name}` {why}", f"signoff approve {shlex.quote(str(place.path))}{given_roles}"
+    )
 
 
 def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pins: Pins) -> None:
@@ -188,7 +195,7 @@ def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pin
     if changed:
         raise NotApproved(
             f"protected files changed since the approval: {', '.join(changed[:10])}",
-            f"signoff approve {place.path}",
+            f"signoff approve {shlex.quote(str(place.path))}",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +27,12 @@ from signoff.storage import (
     VaultPlace,
     find_vault,
     open_glance,
+    own_vault,
     plan_identity,
     read_plan_file,
     resolve_active_plan,
 )
-from signoff.workspace import find_repository
+from signoff.workspace import find_repository, is_git_directory
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class PlanPlace:
     record: PlanRecord
     workspace: Path
     vault: Vault
+    shared: VaultPlace | None = None  # the shared vault around the caller, if the plan lies there
 
     @property
     def name(self) -> str:
@@ -68,6 +71,11 @@ class PlanPlace:
         places = (self.path, root / VAULT_FOLDER, self.vault.path)
         return frozenset(str(p.relative_to(root)) for p in places if p.is_relative_to(root))
 
+    def own_vault(self) -> None:
+        """Before anything is written: in a shared vault, say whose plans these are."""
+        if self.shared is not None:
+            own_vault(self.shared)
+
     def read(self) -> str:
         """The plan's text as it is now."""
         return decode(read_plan_file(self.path), str(self.path))
@@ -75,6 +83,18 @@ class PlanPlace:
     def parse(self) -> Parsed:
         """The plan as it is now."""
         return parse(self.read())
+
+
+def vault_to_write(site: Site) -> VaultPlace:
+    """The vault around here, before a plan is made there: nobody else's, and in no git folder."""
+    place = find_vault(site.cwd, site.environ)
+    if is_git_directory(place.top):
+        raise UsageError(
+            f"`{place.top}` is a bare repository: there is no checkout here",
+            f"git -C {shlex.quote(place.top)} worktree list, then cd into one of them",
+        )
+    own_vault(place)
+    return place
 
 
 def find_plan(
@@ -88,7 +108,8 @@ def find_plan(
     place = find_vault(cwd, environ)
     path = _plan_path(cwd, named, place, environ)
     if not path.exists() and not path.is_symlink():
-        raise PlanNotFound(f"no plan at `{path}`", f"signoff init, or write `{path}`")
+        hint = "signoff init" if named is None else "signoff list-plans"
+        raise PlanNotFound(f"no plan at `{path}`", hint)
     # Not Path.resolve(): that raises on a circle of links, which reading the file then names.
     path = Path(os.path.realpath(path))
     record = plan_identity(path, place)
@@ -96,7 +117,9 @@ def find_plan(
     if not root.is_dir():
         raise WorkspaceMissing(f"the workspace `{root}` is not a folder")
     in_vault = record.repository is not None or path.parent.name == VAULT_FOLDER
-    return PlanPlace(path, record, root, Vault(path.parent if in_vault else root / VAULT_FOLDER))
+    in_shared = place.shared and path.parent == Path(os.path.realpath(place.folder))
+    vault = Vault(path.parent if in_vault or in_shared else root / VAULT_FOLDER)
+    return PlanPlace(path, record, root, vault, place if in_shared else None)
 
 
 def _plan_path(cwd: Path, named: str | None, place: VaultPlace, environ: Mapping[str, str]) -> Path:
@@ -114,9 +137,10 @@ def _plan_path(cwd: Path, named: str | None, place: VaultPlace, environ: Mapping
             return _not_a_copy(direct, place)
         raise
     if direct.is_file() and not direct.samefile(in_vault):
+        here, there = shlex.quote(f"./{named}"), shlex.quote(str(in_vault))
         raise UsageError(
             f"`{named}` is a file here and a plan of the vault",
-            f"say ./{named} for the file, or {in_vault} for the plan",
+            f"say {here} for the file, or {there} for the plan",
         )
     return in_vault
 
@@ -138,7 +162,7 @@ def _not_a_copy(path: Path, place: VaultPlace) -> Path:
     home = place.folder if place.repository == repository.main else repository.main / VAULT_FOLDER
     raise UsageError(
         f"`{path}` is a copy in a worktree; plans are kept in `{home}`",
-        f"name the plan: {shown_name(name)}",
+        f"name the plan: {shlex.quote(shown_name(name))}",
     )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.domain.globs import has_wildcard, matches
-from signoff.errors import PlanConflict, PlanNotFound, SignoffError
+from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
 from signoff.planfile import parse
-from signoff.storage import STAGED_FOLDER, Vault, checked_slug, find_vault
+from signoff.storage import STAGED_FOLDER, Vault, checked_new_slug
 from signoff.testing.crash import VaultPoint, reach
-from signoff.usecases.site import Site
+from signoff.usecases.site import Site, vault_to_write
 
 MOST_FILES = 200_000
 
@@ -35,16 +36,19 @@ def activate(site: Site, name: str, *, anyway: bool = False) -> ActivateReport:
 
     Killed in between, the plan is active, and the staged text is still there to be removed.
     """
-    slug = checked_slug(name)
-    place = find_vault(site.cwd, site.environ)
+    slug = checked_new_slug(name)
+    place = vault_to_write(site)
     vault = Vault(place.folder)
     staged = staged_vault(vault)
     _refuse_existing(vault, staged, slug)
     try:
         text, _ = staged.read_plan(slug)
     except PlanNotFound as error:
-        hint = f"signoff new {slug} --staged"
+        hint = f"signoff new {shlex.quote(slug)} --staged"
         raise PlanNotFound(f"no plan `{slug}` is staged in `{staged.path}`", hint) from error
+    if not text.strip():
+        path = shlex.quote(str(staged.plan_path(slug)))
+        raise PlanUnreadable(f"the staged plan `{slug}` is empty", f"rm {path}, or write it")
     if not anyway:
         _refuse_finished(slug, text, place.worktree)
     # The same lock and the same exclusive creation as for any other plan.
@@ -58,14 +62,16 @@ def _refuse_existing(vault: Vault, staged: Vault, slug: str) -> None:
     path = vault.plan_path(slug)
     if not os.path.lexists(path):
         return
-    waiting = os.path.lexists(staged.plan_path(slug))
-    hint = f"diff '{path}' '{staged.plan_path(slug)}'" if waiting else f"signoff show {slug}"
-    try:
-        if waiting and staged.read_plan(slug) == vault.read_plan(slug):
-            hint = f"rm '{staged.plan_path(slug)}': it is the same text"
-    except SignoffError:
-        pass  # whichever cannot be read, the plan is there
-    raise PlanConflict(f"plan `{slug}` exists already: `{path}`", hint)
+    said, hint = f"plan `{slug}` exists already: `{path}`", f"signoff show {shlex.quote(slug)}"
+    waiting = staged.plan_path(slug)
+    if os.path.lexists(waiting):
+        hint = shlex.join(["diff", str(path), str(waiting)])
+        try:
+            if staged.read_plan(slug) == vault.read_plan(slug):
+                said, hint = f"{said}, with the same text", shlex.join(["rm", str(waiting)])
+        except SignoffError:
+            pass  # whichever cannot be read, the plan is there
+    raise PlanConflict(said, hint)
 
 
 def _refuse_finished(slug: str, text: str, workspace: Path) -> None:
@@ -76,7 +82,7 @@ def _refuse_finished(slug: str, text: str, workspace: Path) -> None:
     more = f" and {len(produced) - 5} more" if len(produced) > 5 else ""
     raise PlanConflict(
         f"everything that plan `{slug}` produces exists already: {shown}{more}",
-        f"signoff activate {slug} --anyway",
+        f"signoff activate {shlex.quote(slug)} --anyway",
     )
 
 

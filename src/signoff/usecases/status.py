@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from signoff.domain.plan import Plan, PlanStatus
@@ -61,7 +62,9 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
     pinned = _pinned(site, history)
     plan = pinned or written
     if plan is None:
-        raise PlanNotFound(f"no readable plan at `{place.path}`", f"signoff log {place.path}")
+        raise PlanNotFound(
+            f"no readable plan at `{place.path}`", f"signoff log {shlex.quote(str(place.path))}"
+        )
     state = fold_run(history, plan)
     digest = written.plan_digest if written is not None else plan.plan_digest
     edited = pinned is not None and digest != pinned.plan_digest

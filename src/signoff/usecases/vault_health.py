@@ -46,6 +46,11 @@ def _vault(place: VaultPlace) -> Iterator[Check]:
         said = f"{len(files)} plans, {named} of them named" if named else "one plan without a name"
         detail = f"`{vault.path}`: {said}: {', '.join(files[:MOST_NAMED])}{more}"
         yield Check("vault", Health.OK, detail)
+    odd = vault.odd_names()
+    if odd:
+        shown = ", ".join(f"`{name}`" for name in odd[:MOST_NAMED])
+        detail = f"{shown} in `{vault.path}`: looks like a plan and is none"
+        yield Check("names", Health.WARN, detail, "signoff check")
     conflicts = find_conflicts(vault)
     if not conflicts:
         yield Check("conflicts", Health.OK, "no conflict copies")

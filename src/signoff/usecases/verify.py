@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from signoff.domain.findings import Finding, Severity
@@ -43,6 +44,7 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     digest = parsed.plan.plan_digest
     status = history.status(digest)
     if report.ok and status is PlanStatus.DRAFT:
+        place.own_vault()
         remember_plan(site.ledger, place.record)
         site.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
         status = PlanStatus.VERIFIED
@@ -74,7 +76,7 @@ def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding
         raise PlanInvalid(
             f"{place.path.name}:{first.line}: {first.message}{more}\n"
             f"  {first.text.strip()}\n  hint: {first.hint}",
-            f"signoff verify {place.path}",
+            f"signoff verify {shlex.quote(str(place.path))}",
             {"findings": len(errors)},
         )
     return findings

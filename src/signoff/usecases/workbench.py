@@ -66,7 +66,7 @@ def taken(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
 
     A driver that lives would hold the lock.
     """
-    with hold(site.home.locks, workspace_lock(place), holder):
+    with hold(site.home.locks, workspace_lock(place), holder, f"the workspace `{place.workspace}`"):
         kill_marked(WORKSPACE_VARIABLE, workspace_lock(place))
         yield
 
@@ -89,8 +89,8 @@ def driven(site: Site, place: PlanPlace, holder: Holder, worker: Worker) -> Iter
     )
     locks = site.home.locks
     with (
-        hold(locks, plan_lock(place), holder),
-        hold(locks, workspace_lock(place), holder),
+        hold(locks, plan_lock(place), holder, f"plan `{place.name}`"),
+        hold(locks, workspace_lock(place), holder, f"the workspace `{place.workspace}`"),
         leased(site.ledger, request, worker.owns) as lease,
     ):
         kill_marked(WORKSPACE_VARIABLE, workspace_lock(place))

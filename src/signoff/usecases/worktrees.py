@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from signoff.domain.names import shown_name
-from signoff.errors import UnfinishedWork, UsageError
+from signoff.errors import PlanConflict, UnfinishedWork, UsageError
 from signoff.storage import (
     MARKER_RULE,
+    PlanRecord,
     VaultPlace,
     bind_worktree,
     find_vault,
@@ -19,7 +21,7 @@ from signoff.storage import (
     unbind_worktree,
 )
 from signoff.usecases.history import read_history
-from signoff.usecases.merged import is_merged
+from signoff.usecases.merged import Base, is_merged
 from signoff.usecases.person import require_person
 from signoff.usecases.site import Site
 from signoff.workspace import (
@@ -29,6 +31,8 @@ from signoff.workspace import (
     Worktree,
     WorktreeState,
     add_worktree,
+    branch_head,
+    commits_between,
     exclude_from_git,
     existing_head,
     find_worktree,
@@ -73,10 +77,18 @@ class Pruned:
     why: str
 
 
-def add(site: Site, name: str, path: Path | None = None, base: str | None = None) -> Seen:
+def add(
+    site: Site,
+    name: str,
+    path: Path | None = None,
+    base: str | None = None,
+    *,
+    adopt: bool = False,
+) -> Seen:
     """A worktree for the plan, on its own branch, bound to it; the same call finishes half of one.
 
-    A plan that is bound to a worktree already gets no second one.
+    A plan that is bound to a worktree already gets no second one. A branch that holds commits
+    nobody merged is taken only by who says `adopt`: they would be merged with the plan's work.
     """
     place, repository = _here(site)
     by = require_person(site.environ, site.home.locks)
@@ -86,12 +98,15 @@ def add(site: Site, name: str, path: Path | None = None, base: str | None = None
     record = plan_identity(plan.plan_path, place)
     target = site.cwd / path if path is not None else default_path(repository, plan.name)
     branch = f"{BRANCH_PREFIX}{plan.name}"
+    _refuse_second(site, record, target)
     remember_plan(site.ledger, record)
     with Git.open(repository, site.environ) as git:
         exclude_from_git(repository, MARKER_RULE)
         worktree = _existing(git, target, branch)
         if worktree is None:
             start = existing_head(git, base or base_branch(git, repository))
+            if not adopt:
+                _refuse_unmerged_branch(git, branch, start, plan.name)
             worktree = add_worktree(git, target, branch, start)
     bind_worktree(site.ledger, record, worktree.path, repository.main, by)
     return Seen(worktree.path, branch, plan.name, worktree.state, is_main=False)
@@ -171,6 +186,28 @@ def _here(site: Site) -> tuple[VaultPlace, Repository]:
     return place, Repository(place.worktree, place.repository)
 
 
+def _refuse_second(site: Site, record: PlanRecord, target: Path) -> None:
+    bound = site.ledger.glance().worktree_of(record.id)
+    if bound is not None and bound.is_dir() and bound != target.resolve():
+        raise PlanConflict(
+            f"plan `{record.name}` has a worktree already: `{bound}`",
+            f"cd {shlex.quote(str(bound))}, or signoff unbind there",
+            {"worktree": str(bound)},
+        )
+
+
+def _refuse_unmerged_branch(git: Git, branch: str, base: str, name: str) -> None:
+    head = branch_head(git, branch)
+    commits = commits_between(git, base, head) if head is not None else ()
+    if commits:
+        listed = _some([f"  {commit.id[:12]} {commit.subject}" for commit in commits])
+        raise UnfinishedWork(
+            "\n".join([f"branch `{branch}` holds commits that are not in the base:", *listed]),
+            f"signoff worktree add {shlex.quote(name)} --adopt, after you looked at them",
+            {"commits": [commit.id for commit in commits]},
+        )
+
+
 def _existing(git: Git, target: Path, branch: str) -> Worktree | None:
     """The worktree that an earlier, interrupted call has made."""
     for worktree in list_worktrees(git):
@@ -210,12 +247,13 @@ def _seen(site: Site, git: Git, worktree: Worktree, repository: Repository, base
 
 
 def _would_be_lost(seen: Seen, lost: Unfinished) -> UnfinishedWork:
+    plan = shlex.quote(seen.plan or "NAME")
     files = [f"  {path}" for path in lost.uncommitted]
     commits = [f"  {commit.id[:12]} {commit.subject}" for commit in lost.commits]
     lines = [f"`{seen.path}` has work that is nowhere else:", *_some(files), *_some(commits)]
     return UnfinishedWork(
         "\n".join(lines),
-        f"signoff merge {seen.plan or 'NAME'} keeps it; --force throws it away",
+        f"signoff run {plan}, then signoff merge {plan} keep it; --force throws it away",
         {"paths": list(lost.uncommitted), "commits": [c.id for c in lost.commits]},
     )
 
@@ -243,7 +281,8 @@ def _why_kept(site: Site, seen: Seen, place: VaultPlace) -> str:
     plan = resolve_active_plan(seen.plan, cwd=site.cwd, environ=site.environ, creating=True)
     record = plan_identity(plan.plan_path, place)
     history = read_history(site.ledger, record.id)
-    return "" if is_merged(history, record) else f"plan `{shown_name(seen.plan)}` is not merged"
+    merged = is_merged(history, record, Base(place.repository, site.environ).holds)
+    return "" if merged else f"plan `{shown_name(seen.plan)}` is not merged"
 
 
 def _unfinished_run(site: Site, seen: Seen, place: VaultPlace) -> str:

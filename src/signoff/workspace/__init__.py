@@ -27,7 +27,12 @@ if TYPE_CHECKING:
         tree_of,
     )
     from signoff.workspace.byproducts import RoomLimits
-    from signoff.workspace.checkout import find_checkout, read_small
+    from signoff.workspace.checkout import (
+        bare_repository_around,
+        find_checkout,
+        is_git_directory,
+        read_small,
+    )
     from signoff.workspace.cleanroom import CleanRoom, Room
     from signoff.workspace.cloning import How
     from signoff.workspace.committing import Committed, commit_content, unjudged_changes
@@ -76,6 +81,7 @@ __all__ = [
     "WorktreeState",
     "add_worktree",
     "advance",
+    "bare_repository_around",
     "branch_head",
     "branch_heads",
     "check_out",
@@ -90,6 +96,7 @@ __all__ = [
     "find_repository",
     "find_worktree",
     "is_ancestor",
+    "is_git_directory",
     "list_worktrees",
     "make_commit",
     "manifest_digest",
@@ -112,7 +119,9 @@ __all__ = [
 _MODULE_OF = {
     "unjudged_changes": "committing",
     "tree_changes": "trees",
+    "bare_repository_around": "checkout",
     "find_checkout": "checkout",
+    "is_git_directory": "checkout",
     "read_small": "checkout",
     "advance": "advancing",
     "Commit": "branches",

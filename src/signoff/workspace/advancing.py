@@ -10,6 +10,7 @@ advance
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -140,7 +141,7 @@ def _refuse_busy(checkout: Worktree) -> None:
         if (checkout.own / name).exists():
             raise BranchConflict(
                 f"a merge, cherry-pick or revert is under way in `{checkout.path}` (`{name}`)",
-                f"finish or abort it: git -C '{checkout.path}' status",
+                f"finish or abort it: git -C {shlex.quote(str(checkout.path))} status",
             )
 
 
@@ -196,6 +197,7 @@ def _would_be_lost(checkout: Worktree, paths: set[str]) -> BranchConflict:
     more = f" and {len(named) - _NAMED_AT_MOST} more" if len(named) > _NAMED_AT_MOST else ""
     return BranchConflict(
         f"local changes in `{checkout.path}` would be overwritten: {shown}{more}",
-        f"commit or put them away there: git -C '{checkout.path}' stash --include-untracked",
+        "commit or put them away there: "
+        f"git -C {shlex.quote(str(checkout.path))} stash --include-untracked",
         {"checkout": str(checkout.path), "paths": named},
     )

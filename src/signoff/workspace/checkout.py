@@ -26,6 +26,23 @@ def find_checkout(start: str | os.PathLike[str]) -> tuple[str, str] | None:
         folder = above
 
 
+def is_git_directory(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a repository itself, as a bare one is, by what git looks for in one."""
+    folders = all(os.path.isdir(os.path.join(path, name)) for name in ("objects", "refs"))
+    return folders and os.path.lexists(os.path.join(path, "HEAD"))
+
+
+def bare_repository_around(start: str | os.PathLike[str]) -> str | None:
+    """The bare repository in which a path outside any checkout lies."""
+    folder = os.path.realpath(start)
+    while not is_git_directory(folder):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
+
+
 def _main_checkout(top: str, dot_git: str) -> str:
     """The main checkout of a linked worktree; `top` itself for a submodule or anything odd.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator
 from itertools import islice
@@ -82,7 +83,8 @@ def _checkout(git: Git, branch: str, root: Path) -> Worktree | None:
             raise BranchConflict(
                 f"branch `{storable_path(branch)}` is checked out in `{worktree.path}`, "
                 f"and the content is that of `{root}`",
-                f"commit it there, or check out another branch in '{worktree.path}'",
+                "commit it there, or check out another branch in "
+                f"{shlex.quote(str(worktree.path))}",
             )
         refuse_locked_index(worktree.own)
     return found[0] if found else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -213,7 +214,7 @@ class Git:
     def _hint(self) -> str:
         if (self.common / "shallow").exists():
             return "the clone is shallow; fetch the rest of its history: git fetch --unshallow"
-        return f"look at the repository: git --git-dir='{self.common}' fsck"
+        return f"look at the repository: git --git-dir={shlex.quote(str(self.common))} fsck"
 
 
 def _furnish(folder: Path, common: Path, objects: ObjectFormat) -> None:

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,7 +105,8 @@ def refuse_links(folder: Path, names: tuple[str, ...]) -> None:
         if place.is_symlink():
             raise UsageError(
                 f"`{place}` is a symbolic link; nothing is written there",
-                f"find out who made it, then put back what belongs there: ls -l '{place}'",
+                "find out who made it, then put back what belongs there: "
+                f"ls -l {shlex.quote(str(place))}",
             )
 
 
@@ -120,7 +122,8 @@ def read_format(common: Path) -> GitFormat:
     data = read_small(place, _CONFIG_BYTES)
     if data is None and place.exists():
         raise UsageError(
-            f"`{place}` cannot be read as a small regular file", f"look at it: ls -l '{place}'"
+            f"`{place}` cannot be read as a small regular file",
+            f"look at it: ls -l {shlex.quote(str(place))}",
         )
     settings = _settings((data or b"").decode("utf-8", "replace"))
     _refuse_unknown_version(settings, place)
@@ -203,7 +206,8 @@ def _scan(folder: Path) -> list[os.DirEntry[str]]:
             return list(entries)
     except OSError as error:
         raise UsageError(
-            f"`{folder}` cannot be read: {error.strerror}", f"look at it: ls -ld '{folder}'"
+            f"`{folder}` cannot be read: {error.strerror}",
+            f"look at it: ls -ld {shlex.quote(str(folder))}",
         ) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,7 +123,7 @@ def _locked(own: Path) -> BranchConflict:
     lock = own / _LOCK
     return BranchConflict(
         f"`{lock}` exists: another git works in this checkout",
-        f"wait for it; if none runs any more: rm '{lock}'",
+        f"wait for it; if none runs any more: rm {shlex.quote(str(lock))}",
         {"lock": str(lock)},
     )
 

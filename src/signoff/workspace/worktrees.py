@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import stat
 from contextlib import suppress
@@ -267,12 +268,12 @@ def _refuse_removal(worktree: Worktree) -> None:
     if worktree.locked:
         raise BranchConflict(
             f"worktree `{worktree.path}` is locked",
-            f"git worktree unlock '{worktree.path}'",
+            f"git worktree unlock {shlex.quote(str(worktree.path))}",
         )
     if worktree.state is WorktreeState.FOREIGN:
         raise BranchConflict(
             f"`{worktree.path}` does not say that it is this worktree; it stays as it is",
-            f"look at it: cat '{worktree.path / _DOT_GIT}'",
+            f"look at it: cat {shlex.quote(str(worktree.path / _DOT_GIT))}",
         )
 
 
