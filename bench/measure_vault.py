@@ -97,10 +97,10 @@ def _vault_of(folder: Path, count: int) -> Scene:
     text = (scene.workspace / "PLAN.md").read_text()
     vault.path.mkdir()
     for number in range(count):
-        path = vault.plan_path(f"plan-{number:04}")
+        path = vault.plan_path(f"work-{number:04}")
         path.write_text(text)
         ledger.register_plan(plan_identity(path))
-    argv = (sys.executable, "-m", "signoff", "bind", "plan-0001")
+    argv = (sys.executable, "-m", "signoff", "bind", "work-0001")
     seconds_of(argv, scene.workspace, scene.env)
     return scene
 
