@@ -7,9 +7,10 @@ BIN := $(VENV)/bin
 RUNTIME_STAMP := $(VENV)/.runtime-installed
 DEV_STAMP := $(VENV)/.dev-installed
 WORKERS ?= auto
+CORE := gate planfile verification
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test truth fast-test lint types imports docs check bench soak pins clean help
+.PHONY: demo test test-clients truth fast-test lint types imports docs check bench bench-steering soak pins clean help
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -19,8 +20,11 @@ demo: $(RUNTIME_STAMP) ## Watch an agent lie and signoff refuse it, on the embed
 
 test: $(DEV_STAMP) ## Everything: SQLite and a real PostgreSQL, in parallel, with coverage of the core
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov=signoff --cov-branch --cov-report=
-	$(BIN)/python -m coverage report --include='src/signoff/gate/*,src/signoff/planfile/*,src/signoff/verification/*' --fail-under=95
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(CORE:%=--cov=signoff.%) --cov-branch --cov-report=
+	$(BIN)/python -m coverage report --fail-under=95
+
+test-clients: $(DEV_STAMP) ## Real clients from npm, headless, against a scripted model
+	SIGNOFF_TEST_CLIENTS=1 $(BIN)/python -m pytest tests/clients -q
 
 truth: $(DEV_STAMP) ## Both corpora in every sandbox that works here: liars refused, honest work signed off
 	$(BIN)/python truth/run.py --isolation all
@@ -45,6 +49,9 @@ check: lint types imports docs ## Everything that is not a test
 
 bench: $(DEV_STAMP) ## Speed as ratios to a floor measured in the same run
 	$(BIN)/python bench/bench.py
+
+bench-steering: $(DEV_STAMP) ## Habits of weak models, with the tool-batch runtime and without it
+	$(BIN)/python bench/steering/bench_steering.py
 
 soak: $(DEV_STAMP) ## Thousands of kills and hostile contracts; takes hours
 	$(BIN)/python -m pytest tests/crash tests/process/test_hostile_contracts.py -q -n $(WORKERS) --soak

@@ -19,15 +19,14 @@ MakeScene = Callable[..., Scene]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("crash")
-    group.addoption("--soak", action="store_true", help=f"{MANY_KILLS} random kills")
     group.addoption("--kills", type=int, help="how many random kills, instead")
     group.addoption("--kill-seed", type=int, help="choose the moments as a failed run did")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "batch" in metafunc.fixturenames:
-        # The options are unknown when the whole suite is run: this file is then read too late.
-        soak = metafunc.config.getoption("soak", default=False)
+        soak = metafunc.config.getoption("soak")
+        # These are unknown when the whole suite is run: this file is then read too late.
         kills = metafunc.config.getoption("kills", default=None)
         kills = kills or (MANY_KILLS if soak else FEW_KILLS)
         metafunc.parametrize("batch", range(max(1, kills // KILLS_EACH // len(DATABASES))))

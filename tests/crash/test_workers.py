@@ -28,7 +28,7 @@ PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 @pytest.fixture
 def size(request: pytest.FixtureRequest, ledger_url: str | None) -> tuple[int, int, int]:
     """How many plans, workers and kills this session pays for."""
-    soak = request.config.getoption("soak", default=False)
+    soak = request.config.getoption("soak")
     return (MANY if soak else FEW)["sqlite" if ledger_url is None else "postgresql"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,8 @@ HOSTILE = (
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
-        soak = metafunc.config.getoption("soak", default=False)
-        metafunc.parametrize("seed", range((MANY if soak else FEW) // len(_modes())))
+        soak = metafunc.config.getoption("soak")
+        metafunc.parametrize("seed", range(ceil((MANY if soak else FEW) / len(_modes()))))
 
 
 def _modes() -> list[Isolation]:
@@ -69,7 +70,7 @@ def test_no_hostile_contract_outlives_its_time(
     overrun = time.monotonic() - began - command.limits.wall_s
     assert observation.ending in (Ending.EXITED, Ending.TIMED_OUT, Ending.SIGNALLED), text
     assert _alive(tmp_path) == [], text
-    if request.config.getoption("soak", default=False):
+    if request.config.getoption("soak"):
         # Only on a machine of its own: elsewhere the harness may have to wait for its turn.
         assert overrun <= OVERRUN_S, text
 

@@ -5,8 +5,9 @@ Names are loaded when they are first asked for: `log` and `status` show events a
 and loading the drive with everything that it judges by takes longer than they do.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from signoff.lazy import door
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
@@ -44,10 +45,4 @@ _MODULE_OF = {
     "standing_note": "projection",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = door(__name__, _MODULE_OF)

@@ -6,13 +6,11 @@ what makes and checks proofs takes longer to load than most commands take to run
 
 from __future__ import annotations
 
-from importlib import import_module
+from signoff.lazy import door
 
 # Not `typing.TYPE_CHECKING`: what must answer at once comes through here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from signoff.errors import PlanConflict
     from signoff.storage.active import (
         MARKER_RULE,
@@ -291,10 +289,4 @@ _MODULE_OF = {
     "checked_slug": "vault",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = door(__name__, _MODULE_OF)

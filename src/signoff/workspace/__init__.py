@@ -5,13 +5,11 @@ Loaded when first asked for: finding the repository is on the fast paths, snapsh
 
 from __future__ import annotations
 
-from importlib import import_module
+from signoff.lazy import door
 
 # Not `typing.TYPE_CHECKING`: what must answer at once comes through here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from signoff.workspace.advancing import advance
     from signoff.workspace.branches import (
         Commit,
@@ -170,10 +168,4 @@ _MODULE_OF = {
     "Workspace": "workspace",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = door(__name__, _MODULE_OF)
