@@ -15,6 +15,7 @@ from string import Template
 from signoff.domain.ledger import Entry
 from signoff.domain.verdict import Isolation, Result
 from signoff.errors import SignoffError
+from signoff.storage import VAULT_FOLDER
 from signoff.usecases.site import find_plan
 from signoff.wiring import open_site
 from truth.agents import command_line
@@ -104,11 +105,12 @@ class Arena:
             place = self.root / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(text.encode() if isinstance(text, str) else text)
-        if self.cwd.is_dir():
+        in_vault = f"{VAULT_FOLDER}/PLAN-{self.case.plan_path}.md" in self.case.files
+        if self.cwd.is_dir() and not in_vault:
             self._write_plan()
         if self.case.prepare:
             self._shell(self.case.prepare, self.root)
-        if not (self.cwd / self.case.plan_path).exists():
+        if not (self.cwd / self.case.plan_path).exists() and not in_vault:
             self._write_plan()
 
     def _write_plan(self) -> None:

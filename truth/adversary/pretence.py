@@ -135,7 +135,10 @@ CASES = (
                 on_fail="retry(1), then escalate",
             )
         ),
-        agent={"1:1": 'echo "test $(date +%s) -lt \\$(date +%s)" > product.sh', "1:2": "sleep 2"},
+        agent={
+            "1:1": 'echo "test $(( $(date +%s) + 6 )) -lt \\$(date +%s)" > product.sh',
+            "1:2": "sleep 8",  # the product holds when this is over, and not before
+        },
         needs_isolation=True,
     ),
     Case(

@@ -111,8 +111,6 @@ CASES = (
         "a plan may be called by its name",
         Accepted(attempts=1),
         files={".harness/PLAN-fix.md": PLAIN},
-        prepare="rm PLAN.md 2> /dev/null || rm fix",
-        plan=PLAIN,
         plan_path="fix",
     ),
     Case(
