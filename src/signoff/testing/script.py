@@ -1,0 +1,197 @@
+"""What a scripted model says, as data: its turns, its failures, and what it was sent."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from uuid import uuid4
+
+from signoff.errors import ScriptUnusable
+from signoff.testing.conversation import Call, Conversation, complaint
+
+LONGEST_WAIT_S = 60.0
+USUAL_INPUT_TOKENS, USUAL_OUTPUT_TOKENS = 100, 20
+
+
+class FailureKind(StrEnum):
+    """How an answer fails."""
+
+    STATUS = "status"  # an HTTP error instead of an answer
+    DROPPED = "dropped"  # the connection breaks after what was said
+    CUT_SHORT = "cut-short"  # a stream ends in order, but without its last events
+    MALFORMED = "malformed"  # after what was said comes something that is no JSON
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failure; everything but `kind` is about `STATUS`.
+
+    `code` is the provider's own word for it, such as `context_length_exceeded`.
+    """
+
+    kind: FailureKind
+    status: int = 500
+    message: str = "scripted failure"
+    code: str = ""
+    retry_after_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 400 <= self.status <= 599:
+            raise ScriptUnusable(f"the status `{self.status}` is no failure", "use 400 to 599")
+        if self.retry_after_s is not None:
+            _check_wait("retry_after_s", self.retry_after_s, float("inf"))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One answer: chunks of text, then tool calls, and the tokens it says it took.
+
+    `cut_off` answers ran into the limit of output tokens. With a failure, text and calls are what
+    is still said before it. A turn that says nothing is allowed: models do that.
+    """
+
+    text: tuple[str, ...] = ()
+    calls: tuple[Call, ...] = ()
+    input_tokens: int = USUAL_INPUT_TOKENS
+    output_tokens: int = USUAL_OUTPUT_TOKENS
+    cut_off: bool = False
+    first_byte_s: float = 0.0
+    between_chunks_s: float = 0.0
+    failure: Failure | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.text, str):
+            raise ScriptUnusable(
+                "the text of a turn is a tuple of chunks, not one string", "use say('…')"
+            )
+        _check_wait("first_byte_s", self.first_byte_s, LONGEST_WAIT_S)
+        _check_wait("between_chunks_s", self.between_chunks_s, LONGEST_WAIT_S)
+
+    @property
+    def whole_text(self) -> str:
+        """All chunks as one."""
+        return "".join(self.text)
+
+
+Respond = Callable[[Conversation], Turn]
+
+
+def say(*chunks: str, calls: Iterable[Call] = (), failure: FailureKind | None = None) -> Turn:
+    """A turn of text, chunk by chunk, with calls after it, perhaps ending in a failure."""
+    return Turn(chunks, tuple(calls), failure=Failure(failure) if failure else None)
+
+
+def use(*calls: Call) -> Turn:
+    """A turn of tool calls alone, all at once."""
+    return Turn(calls=calls)
+
+
+def refuse(
+    status: int,
+    message: str = "scripted failure",
+    *,
+    code: str = "",
+    retry_after_s: float | None = None,
+) -> Turn:
+    """An HTTP error instead of an answer."""
+    return Turn(failure=Failure(FailureKind.STATUS, status, message, code, retry_after_s))
+
+
+class Script:
+    """Answers requests in order, or as `respond` decides, and keeps what it was sent.
+
+    `last_repeats` goes on with the last turn for ever. `aside` is said to requests that offer no
+    tools, without using up a turn: clients ask for titles and summaries between their turns.
+    A conversation that no real API accepts is refused with status 400, and uses up none either.
+    Every request brings the whole conversation again: `keep` limits `received` to the latest ones.
+    """
+
+    def __init__(
+        self,
+        turns: Iterable[Turn] = (),
+        *,
+        respond: Respond | None = None,
+        last_repeats: bool = False,
+        aside: Turn | None = None,
+        keep: int | None = None,
+    ):
+        self.turns = tuple(turns)
+        if bool(self.turns) == (respond is not None):
+            raise ScriptUnusable(
+                "a script has either turns or a function that responds",
+                "Script([say('…')]) or Script(respond=function)",
+            )
+        self._respond = respond
+        self._last_repeats = last_repeats
+        self._aside = aside
+        self._lock = threading.Lock()
+        self._received: deque[Conversation] = deque(maxlen=keep)
+        self._requests = 0
+        self._used = 0
+
+    @property
+    def received(self) -> tuple[Conversation, ...]:
+        """The requests so far, oldest first."""
+        with self._lock:
+            return tuple(self._received)
+
+    @property
+    def requests(self) -> int:
+        """How many requests were seen, refused ones included."""
+        with self._lock:
+            return self._requests
+
+    @property
+    def turns_left(self) -> int:
+        """How many turns nobody has heard yet; 0 for a function that responds."""
+        with self._lock:
+            return max(0, len(self.turns) - self._used)
+
+    def answer(self, conversation: Conversation) -> Turn:
+        """Take note of a request and say what the model says to it."""
+        refused = complaint(conversation.messages)
+        with self._lock:
+            self._received.append(conversation)
+            self._requests += 1
+            if refused is not None:
+                return refuse(400, refused, code="invalid_request_error")
+            if self._aside is not None and not conversation.tools:
+                return _with_ids(self._aside)
+            planned = None if self._respond else self._next()
+        # Outside the lock: a function may wait, and others are answered meanwhile.
+        return _with_ids(planned or self._ask(conversation))
+
+    def _next(self) -> Turn:
+        used, self._used = self._used, self._used + 1
+        if used >= len(self.turns) and not self._last_repeats:
+            raise ScriptUnusable(
+                f"request {self._requests} came after the last of {len(self.turns)} scripted turns",
+                "add turns to the script, or let its last turn repeat",
+            )
+        return self.turns[min(used, len(self.turns) - 1)]
+
+    def _ask(self, conversation: Conversation) -> Turn:
+        assert self._respond is not None  # a script without turns has a function
+        turn = self._respond(conversation)
+        if not isinstance(turn, Turn):
+            raise ScriptUnusable(
+                f"`respond` returned `{type(turn).__name__}`, not a turn", "return say('…')"
+            )
+        return turn
+
+
+def _with_ids(turn: Turn) -> Turn:
+    """Calls that have no id get one that no other call ever had."""
+    ids = (call.id or f"call_{uuid4().hex[:20]}" for call in turn.calls)
+    return replace(
+        turn, calls=tuple(replace(c, id=i) for c, i in zip(turn.calls, ids, strict=True))
+    )
+
+
+def _check_wait(name: str, wait_s: float, most_s: float) -> None:
+    if not 0 <= wait_s <= most_s:
+        limit = f"0 to {most_s:g}" if most_s < float("inf") else "0 or more"
+        raise ScriptUnusable(f"`{name}` is {wait_s}", f"use {limit} seconds")
