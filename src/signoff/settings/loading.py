@@ -1,14 +1,11 @@
-"""Configuration: the repository's `signoff.toml` and the user's own file, as validated values.
-
-The repository's file travels with the work, so an agent can write it: it is pinned at approval
-and may only make checks stricter. What could loosen a check is read from the user's file alone.
-"""
+"""Both configuration files read, checked and merged: roles, policies, sandbox, places."""
 
 from __future__ import annotations
 
-import difflib
+import shlex
+import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -16,11 +13,31 @@ from typing import Any
 
 from signoff.errors import ConfigInvalid
 from signoff.places import DATABASE_VARIABLE, read_config_file, user_choices, user_file
+from signoff.settings.agent import SessionPolicy, read_agent
+from signoff.settings.reading import (
+    check_keys,
+    is_positive,
+    read_boolean,
+    read_number,
+    read_text,
+    read_texts,
+)
 
 REPOSITORY_FILE = "signoff.toml"
 HUMAN_ROLE = "human"
 MOST_JUDGINGS = 100
-_USER_KEYS = ("roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox")
+_ROLE_KEYS = frozenset({"command", "timeout_s", "env", "kind", "network"})
+_LOOP_KEYS = _ROLE_KEYS - {"command"} | {"agent", "model", "base_url"}
+_USER_KEYS = (
+    "roles",
+    "policy",
+    "database",
+    "vault",
+    "projects",
+    "auto_approve",
+    "sandbox",
+    "agent",
+)
 
 
 class SandboxChoice(StrEnum):
@@ -84,6 +101,7 @@ class Settings:
     vault: str | None = None  # user only
     auto_approve: bool = False  # user only
     sandbox: Sandbox = Sandbox()  # user only
+    agent: SessionPolicy = field(default_factory=SessionPolicy)
 
     def pinned(self) -> dict[str, Any]:
         """What approval pins: the part that decides how steps are dispatched and judged."""
@@ -121,17 +139,18 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
     """Both files merged; a missing file is an empty one."""
     shared = _read(repository / REPOSITORY_FILE) if repository else {}
     repository_file = str(repository / REPOSITORY_FILE) if repository else REPOSITORY_FILE
-    _check_keys(shared, {"roles", "policy"}, repository_file)
+    check_keys(shared, {"roles", "policy", "agent"}, repository_file)
     own_path = user_file(environ)
     own = user_choices(environ)
-    _check_keys(own, _USER_KEYS, str(own_path))
+    check_keys(own, _USER_KEYS, str(own_path))
     return Settings(
         roles={**_roles(own, str(own_path)), **_roles(shared, repository_file)},
         policy=_strictest(_policy(own, str(own_path)), _policy(shared, repository_file)),
-        database_url=environ.get(DATABASE_VARIABLE) or _text(own, "database", str(own_path)),
-        vault=_text(own, "vault", str(own_path)),
-        auto_approve=_boolean(own, "auto_approve", str(own_path)),
+        database_url=environ.get(DATABASE_VARIABLE) or read_text(own, "database", str(own_path)),
+        vault=read_text(own, "vault", str(own_path)),
+        auto_approve=read_boolean(own, "auto_approve", str(own_path)),
         sandbox=_sandbox(own, str(own_path)),
+        agent=read_agent(own, shared, str(own_path), repository_file),
     )
 
 
@@ -163,16 +182,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigInvalid(f"`{path}` is not valid TOML: {error}") from error
 
 
-def _check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    names = sorted(known)
-    for key in table:
-        if key in names:
-            continue
-        close = difflib.get_close_matches(key, names, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(names)}"
-        raise ConfigInvalid(f"`{where}` has an unknown key `{key}`", hint)
-
-
 def _roles(data: Mapping[str, Any], where: str) -> dict[str, Role]:
     tables = data.get("roles", {})
     if not isinstance(tables, dict):
@@ -188,12 +197,12 @@ def _role(name: str, table: Any, where: str) -> Role:
         table = {"command": table}
     if not isinstance(table, dict):
         raise ConfigInvalid(f"`{place}` must be a table or a command line")
-    _check_keys(table, {"command", "timeout_s", "env", "kind", "network"}, place)
-    command = table.get("command")
+    check_keys(table, _LOOP_KEYS if "agent" in table else _ROLE_KEYS, place)
+    command = _loop_command(table, place) if "agent" in table else table.get("command")
     if not isinstance(command, str) or not command.strip():
         raise ConfigInvalid(f"`{place}` has no `command`")
     timeout_s = table.get("timeout_s")
-    if timeout_s is not None and not _is_positive(timeout_s):
+    if timeout_s is not None and not is_positive(timeout_s):
         raise ConfigInvalid(f"`{place}`: `timeout_s` must be a positive number of seconds")
     kind = table.get("kind", _kind_of(name))
     if kind not in (RoleKind.CODE, RoleKind.REVIEW):
@@ -202,10 +211,25 @@ def _role(name: str, table: Any, where: str) -> Role:
         name,
         command,
         timeout_s,
-        env=_texts(table, "env", place, "variable names"),
+        env=(*read_texts(table, "env", place, "variable names"), *_model_key(table)),
         kind=RoleKind(kind),
-        network=_boolean(table, "network", place, default=True),
+        network=read_boolean(table, "network", place, default=True),
     )
+
+
+def _loop_command(table: Mapping[str, Any], place: str) -> str:
+    """The built-in loop, as a command line like any other; the prompt comes on standard input."""
+    model, base_url = read_text(table, "model", place), read_text(table, "base_url", place)
+    if table["agent"] != "loop" or model is None:
+        raise ConfigInvalid(f"`{place}`: `agent` must be `loop`, with a `model`")
+    words = [sys.executable, "-m", "signoff", "agent", "--role-prompt", "--model", model]
+    return shlex.join([*words, "--base-url", base_url] if base_url else words)
+
+
+def _model_key(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every provider's key is in a variable of one form: `OPENAI_API_KEY`, `GOOGLE_API_KEY`."""
+    provider = str(table.get("model")).partition(":")[0].partition("-")[0]
+    return (f"{provider.upper()}_API_KEY",) if "agent" in table else ()
 
 
 def _named_role(name: str, command: str) -> Role:
@@ -221,11 +245,9 @@ def _policy(data: Mapping[str, Any], where: str) -> Policy:
     if not isinstance(table, dict):
         raise ConfigInvalid(f"`{where}`: `policy` must be a table")
     names = set(Policy.__dataclass_fields__)
-    _check_keys(table, names, f"{where}, policy")
-    judgings = table.get("judgings", 1)
-    if type(judgings) is not int or not 1 <= judgings <= MOST_JUDGINGS:
-        raise ConfigInvalid(f"`{where}`: `judgings` must be a number from 1 to {MOST_JUDGINGS}")
-    switches = {name: _boolean(table, name, where) for name in names - {"judgings"}}
+    check_keys(table, names, f"{where}, policy")
+    judgings = read_number(table, "judgings", where, default=1, most=MOST_JUDGINGS)
+    switches = {name: read_boolean(table, name, where) for name in names - {"judgings"}}
     return Policy(judgings=judgings, **switches)
 
 
@@ -239,41 +261,15 @@ def _sandbox(data: Mapping[str, Any], where: str) -> Sandbox:
     if not isinstance(table, dict):
         raise ConfigInvalid(f"`{where}`: `sandbox` must be a table")
     place = f"{where}, sandbox"
-    _check_keys(table, Sandbox.__dataclass_fields__, place)
+    check_keys(table, Sandbox.__dataclass_fields__, place)
     choices = [choice.value for choice in SandboxChoice]
     chosen = table.get("isolation", SandboxChoice.AUTO)
     if chosen not in choices:
         raise ConfigInvalid(f"`{place}`: `isolation` must be one of {', '.join(choices)}")
     return Sandbox(
         isolation=SandboxChoice(chosen),
-        agents=_boolean(table, "agents", place, default=True),
-        clean_room=_boolean(table, "clean_room", place, default=True),
-        writable=_texts(table, "writable", place),
-        readable=_texts(table, "readable", place),
+        agents=read_boolean(table, "agents", place, default=True),
+        clean_room=read_boolean(table, "clean_room", place, default=True),
+        writable=read_texts(table, "writable", place),
+        readable=read_texts(table, "readable", place),
     )
-
-
-def _is_positive(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 < value < float("inf")
-
-
-def _text(table: Mapping[str, Any], name: str, where: str) -> str | None:
-    value = table.get(name)
-    if value is not None and (not isinstance(value, str) or not value):
-        raise ConfigInvalid(f"`{where}`: `{name}` must be a text")
-    return value
-
-
-def _texts(table: Mapping[str, Any], name: str, where: str, of: str = "paths") -> tuple[str, ...]:
-    value = table.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        raise ConfigInvalid(f"`{where}`: `{name}` must be a list of {of}")
-    return tuple(value)
-
-
-def _boolean(table: Mapping[str, Any], name: str, where: str, *, default: bool = False) -> bool:
-    value = table.get(name, default)
-    if not isinstance(value, bool):
-        raise ConfigInvalid(f"`{where}`: `{name}` must be true or false")
-    return value

@@ -1,0 +1,60 @@
+"""Values of a configuration file, checked one by one; what is wrong is told with its place."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from signoff.errors import ConfigInvalid
+
+
+def check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """Nothing in the table that nobody would read."""
+    names = sorted(known)
+    for key in table:
+        if key in names:
+            continue
+        close = difflib.get_close_matches(key, names, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(names)}"
+        raise ConfigInvalid(f"`{where}` has an unknown key `{key}`", hint)
+
+
+def is_positive(value: Any) -> bool:
+    """A number above nothing, with an end."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 < value < float("inf")
+
+
+def read_text(table: Mapping[str, Any], name: str, where: str) -> str | None:
+    """A text that is not empty; None when there is none."""
+    value = table.get(name)
+    if value is not None and (not isinstance(value, str) or not value):
+        raise ConfigInvalid(f"`{where}`: `{name}` must be a text")
+    return value
+
+
+def read_texts(
+    table: Mapping[str, Any], name: str, where: str, of: str = "paths"
+) -> tuple[str, ...]:
+    """A list of texts."""
+    value = table.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ConfigInvalid(f"`{where}`: `{name}` must be a list of {of}")
+    return tuple(value)
+
+
+def read_number(table: Mapping[str, Any], name: str, where: str, *, default: int, most: int) -> int:
+    """A whole number from 1 to the most there may be."""
+    value = table.get(name, default)
+    if type(value) is not int or not 1 <= value <= most:
+        raise ConfigInvalid(f"`{where}`: `{name}` must be a number from 1 to {most}")
+    return value
+
+
+def read_boolean(table: Mapping[str, Any], name: str, where: str, *, default: bool = False) -> bool:
+    """A switch."""
+    value = table.get(name, default)
+    if not isinstance(value, bool):
+        raise ConfigInvalid(f"`{where}`: `{name}` must be true or false")
+    return value
