@@ -29,6 +29,7 @@ LEAVES = st.sampled_from(
         ),
         *("X=$(exit $A)", "export Y=$(exit $B)", "test 1 = 2", "exit", "set -e", "set +e", "wait"),
         *("set -o pipefail", "bash -c 'exit $A'", "eval 'exit 2'", "trap 'exit 0' EXIT", "((0))"),
+        *("cd /", "let 1", "seq 1", "/bin/true", "/usr/bin/env false", "cat /dev/null"),
         *("! :", "true < /no/such/file", "command false", "g() { return 1; }", "g", "[[ a ]]"),
     ]
 )
@@ -54,6 +55,8 @@ def _combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         two.map(lambda p: f"case $A in 0) {p[0]} ;; *) {p[1]} ;; esac"),
         inner.map(lambda p: f"for i in 1 2; do {p}\ndone"),
         inner.map(lambda p: f"while read -r i; do {p}\ndone <<< x"),
+        inner.map(lambda p: f"while {p}\ndo exit 4\ndone"),
+        inner.map(lambda p: f"until {p}\ndo exit 4\ndone"),
     )
 
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 from signoff.domain.findings import Finding
 from signoff.planfile.bulk import without_collection
 from signoff.planfile.verify.facts import ShellFacts
-from signoff.planfile.verify.shell import analyse
+from signoff.planfile.verify.shell import analyse, is_readable
 from signoff.planfile.verify.surroundings import ParsedPlan, Surroundings
 from signoff.planfile.verify.table import CODES, RULES
 from signoff.planfile.verify.view import View
 
-__all__ = ["CODES", "RULES", "ParsedPlan", "ShellFacts", "Surroundings", "analyse", "verify"]
+__all__ = [
+    "CODES",
+    "RULES",
+    "ParsedPlan",
+    "ShellFacts",
+    "Surroundings",
+    "analyse",
+    "is_readable",
+    "verify",
+]
 
 
 @without_collection

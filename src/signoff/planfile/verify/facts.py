@@ -56,7 +56,8 @@ def shape_of(text: str) -> tuple[str, list[str]]:
         return places.setdefault(digits[0], f"zq{len(places)}qz")
 
     def without_numbers(path: re.Match[str]) -> str:
-        return path[0] if path[0] in _KNOWN_BY_NUMBER else _DIGITS.sub(place, path[0])
+        known = path[0].rpartition("/")[2] in _KNOWN_BY_NUMBER
+        return path[0] if known else _DIGITS.sub(place, path[0])
 
     return _NUMBERED.sub(without_numbers, text), list(places)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from signoff.planfile.verify.answers import plainly_named
 from signoff.planfile.verify.constants import known_status
 from signoff.planfile.verify.script import (
     Arithmetic,
@@ -195,7 +196,12 @@ class Evaluator:
             returns |= other.returns
         return Outcome(falls, exits, returns)
 
-    def _loop(self, loop: Loop, _last: Statuses, guarded: bool) -> Outcome:
+    def _loop(self, loop: Loop, last: Statuses, guarded: bool) -> Outcome:
+        if loop.condition is not None:
+            asked = self.run(loop.condition, last, guarded=True)
+            goes_on = nonzero(asked.falls) if loop.kind is LoopKind.UNTIL else asked.falls & ZERO
+            if not goes_on:
+                return replace(asked, falls=ZERO if asked.falls else NONE)
         body = self._maybe(loop.body, ANY, guarded)
         if loop.kind is LoopKind.FOR:
             runs = loop.words and all(w.literal for w in loop.words)
@@ -217,11 +223,13 @@ class Evaluator:
     def _command(self, command: Command, last: Statuses, guarded: bool) -> Outcome:
         if not command.words:
             return Outcome(self._assignment(command))
-        seen, wrappers = see_through(command, self._depth)
+        seen, wrappers = see_through(self._plain(command), self._depth)
         if isinstance(seen, Hidden):
             outcome = Outcome(ANY)
         elif isinstance(seen, Nested):
             outcome = self._nested(seen, last, guarded)
+        elif (plain := self._plain(seen)) is not seen:
+            outcome = self._command(plain, last, guarded)
         else:
             outcome = self._simple(seen, last, guarded)
         if "exec" in wrappers:
@@ -231,6 +239,11 @@ class Evaluator:
         if slow or not is_safe(command.redirects):
             outcome = replace(outcome, falls=outcome.falls | {FAILS})
         return outcome
+
+    def _plain(self, command: Command) -> Command:
+        """A program by its name alone, unless that name means a function here."""
+        plain = plainly_named(command)
+        return command if plain.words[0].text in self._functions else plain
 
     def _nested(self, nested: Nested, last: Statuses, guarded: bool) -> Outcome:
         if not nested.clear:

@@ -73,6 +73,11 @@ def _analyse(text: str) -> ShellFacts:
     )
 
 
+def is_readable(text: str) -> bool:
+    """Whether all syntax of valid shell text was understood; what it runs may still be hidden."""
+    return len(text) <= MAX_ANALYSED_CHARS and (find_problem(text) is not None or lower(text)[1])
+
+
 def quotes_item(text: str) -> bool:
     """Whether `{item}`, which arrives quoted already, stands inside quotes."""
     return "{item}" in text and _QUOTED_ITEM.search(text) is not None

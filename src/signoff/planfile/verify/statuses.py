@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from signoff.planfile.verify.answers import answer_of
 from signoff.planfile.verify.constants import known_status
 from signoff.planfile.verify.script import Block, Command, Node, Redirect, Word
 from signoff.planfile.verify.wrappers import see_through
@@ -87,6 +88,9 @@ def plain_status(name: str, args: tuple[Word, ...]) -> Statuses:
         return known_status(args) or ANY
     if name == "false":
         return frozenset((1,))
+    written = answer_of(name, args)
+    if written is not None:
+        return frozenset((written,))
     asks_nothing = not args or name not in ("wait", "ls")
     return ZERO if asks_nothing and (name in ALWAYS_ZERO or name == "ls") else ANY
 
