@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -238,6 +240,32 @@ class TestBubblewrap:
             assert pinned.bash(text.format("docs/vault/PLAN.md")).exit_code != 0
         assert plan.read_text() == "plan\n"
         assert pinned.bash("echo new > docs/vault/other").exit_code == 0
+
+    def test_what_is_not_there_cannot_be_made(self, cell: Pen) -> None:
+        absent = tuple(cell.workspace / name for name in (".made", "made.toml"))
+        held = cell.with_rules(absent=absent)
+        text = (
+            "mkdir -p .made; echo x > .made/file; echo x > made.toml; rm -rf .made made.toml; ls -A"
+        )
+        seen = held.bash(text)
+        assert seen.stdout.kept == b".made\ndocs\nmade.toml\n", seen
+        assert not any(path.exists() for path in absent), "nothing is left of the placeholders"
+        assert held.bash("echo x > .made/file; echo x > made.toml; true").exit_code == 0
+        assert not any(path.exists() for path in absent)
+
+    def test_what_somebody_else_makes_meanwhile_stays(self, cell: Pen) -> None:
+        absent = cell.workspace / ".made"
+        held = cell.with_rules(absent=(absent,))
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(held.bash, "touch begun; until test -e go; do sleep 0.05; done")
+            give_up = time.monotonic() + 60
+            while not (cell.workspace / "begun").exists():
+                assert time.monotonic() < give_up
+                time.sleep(0.01)
+            (absent / "of a person").write_text("mine")
+            (cell.workspace / "go").touch()
+            assert running.result().exit_code == 0
+        assert (absent / "of a person").read_text() == "mine"
 
     def test_temporary_folders_of_others_are_out_of_sight(self, cell: Pen) -> None:
         alone = cell.with_rules(readable=(), readonly=(), hidden=())

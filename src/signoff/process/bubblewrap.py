@@ -38,6 +38,7 @@ from signoff.process.exitinfo import open_pidfd, remembers_exits, wait_status
 from signoff.process.limits import apply_limits, cap_user_processes
 from signoff.process.mountplan import mount_arguments
 from signoff.process.pidgroup import PidGroup
+from signoff.process.placeholders import Placeholders
 from signoff.process.proctable import children_from_lists, read_proc, read_stat
 from signoff.process.seccomp import can_filter, filter_program
 from signoff.process.shell import find_tool
@@ -71,6 +72,7 @@ class Cell:
         missing = refusal_of_folder(command.cwd)
         if missing is not None:
             raise Unavailable(missing.detail)
+        self._placeholders = Placeholders(confinement.absent)
         try:
             self._open(_arguments(command, confinement))
         except BaseException:
@@ -123,9 +125,10 @@ class Cell:
         return code if code < 0 else self._refusal(stderr)
 
     def close(self) -> None:
-        """Close every descriptor."""
+        """Close every descriptor, and hold no place any more."""
         for fd in list(self._fds):
             self._close(fd)
+        self._placeholders.remove()
 
     def _open(self, arguments: list[str]) -> None:
         self._filter_fd = -1

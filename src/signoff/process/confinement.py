@@ -34,6 +34,8 @@ class Confinement:
     writable: tuple[Path, ...]
     readonly: tuple[Path, ...] = ()
     """Holes in the writable ones: seen, not changeable."""
+    absent: tuple[Path, ...] = ()
+    """Not there, and not to be made: shown empty and not changeable while the command runs."""
     readable: tuple[Path, ...] = ()
     """Seen although they lie below a private or hidden folder."""
     hidden: tuple[Path, ...] = ()
@@ -54,7 +56,8 @@ class Confinement:
         """Read-only paths that stay changeable: Landlock has no holes in what may be written."""
         if self.isolation is not Isolation.LANDLOCK:
             return ()
-        return tuple(hole for hole in self.readonly if _is_below_any(hole, self.writable))
+        holes = (*self.readonly, *self.absent)
+        return tuple(hole for hole in holes if _is_below_any(hole, self.writable))
 
 
 def is_within(path: Path, folder: Path) -> bool:

@@ -76,7 +76,7 @@ class _Rules:
         for place, mount in self._mounts.items():
             kind = _Kind.WRITABLE if mount.writable else _Kind.READONLY
             self._rules[place] = _Rule(kind, _real(mount.source))
-        self._add(_Kind.READONLY, confinement.readonly)
+        self._add(_Kind.READONLY, (*confinement.readonly, *confinement.absent))
         self._add(_Kind.HIDDEN, confinement.hidden)
         self._drop_what_needs_no_mount()
         self._hold_parents_in_place()

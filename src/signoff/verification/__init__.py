@@ -4,11 +4,13 @@ Names are loaded when they are first asked for: `status` needs the pins alone, a
 judge with everything that it reads takes longer than `status` itself.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from signoff.lazy import door
 
 if TYPE_CHECKING:
     from signoff.verification.bench import Bench
+    from signoff.verification.counting import runs_only_tests
     from signoff.verification.denominator import is_counted
     from signoff.verification.elsewhere import differences
     from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat, tool_folder
@@ -60,6 +62,7 @@ __all__ = [
     "is_counted",
     "output_tail",
     "protected_files",
+    "runs_only_tests",
     "steering_of",
     "tool_folder",
     "tools_of",
@@ -95,6 +98,7 @@ _MODULE_OF = {
     "is_counted": "denominator",
     "output_tail": "judge",
     "protected_files": "pins",
+    "runs_only_tests": "counting",
     "steering_of": "steering",
     "tool_folder": "enclosure",
     "changed_tools": "tools",
@@ -102,10 +106,4 @@ _MODULE_OF = {
     "written_by_contracts": "pins",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = door(__name__, _MODULE_OF)

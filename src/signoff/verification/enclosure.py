@@ -8,6 +8,7 @@ Signoff's home and the user's own configuration are invisible to both.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,8 +82,9 @@ class Enclosure:
         workspace: Path,
         readable: Iterable[Path] = (),
         writable: Iterable[Path] = (),
+        absent: Iterable[Path] = (),
     ) -> Confinement | None:
-        """The profile of an agent; None when nothing confines it."""
+        """The profile of an agent; None when nothing confines it. `absent` is not to be made."""
         if self.of_agents is Isolation.NONE:
             return None
         opened = set(self.writable)
@@ -92,6 +94,7 @@ class Enclosure:
             isolation=self.isolation,
             writable=(workspace, *outside, *writable),
             readonly=tuple(path for path in self.untouchable if path not in opened),
+            absent=tuple(p for p in absent if p not in opened and not os.path.lexists(p)),
             readable=(*self._tool_folders(), *self.readable, *readable),
             hidden=self.hidden,
             scratch=tuple(path for path in self.scratch if path not in opened),

@@ -19,9 +19,9 @@ from signoff.domain.counts import TestCounts
 from signoff.verification.counting.printed import Printed, count_printed
 from signoff.verification.counting.report_folder import REPORT_DIR_VARIABLE, read_reports
 from signoff.verification.counting.reports import DOCUMENTS, count_document, count_reports
-from signoff.verification.counting.sight import look_at
+from signoff.verification.counting.sight import look_at, runs_only_tests
 
-__all__ = ["REPORT_DIR_VARIABLE", "count_tests", "read_reports", "runs_tests"]
+__all__ = ["REPORT_DIR_VARIABLE", "count_tests", "read_reports", "runs_only_tests", "runs_tests"]
 
 
 def runs_tests(command: str) -> bool:

@@ -28,6 +28,17 @@ _PLAIN = frozenset(
         *("tsc", "rustfmt", "gofmt", "curl", "wget", "tar", "gzip", "unzip", "seq", "mktemp"),
     )
 )
+_SILENT = frozenset(
+    (
+        *("cd", "pushd", "popd", "export", "set", "unset", "true", ":", "test", "[", "umask"),
+        *("mkdir", "rm", "source", "."),
+    )
+)
+_SETS_PATH = re.compile(r"(?<!\w)PATH\+?=")
+_INSTALLED = re.compile(
+    r"(?:\S+/)?(?:\.?v?env|\.tox/\w+|node_modules)/\.?bin/[^/]+"
+    r"|/(?:usr/|opt/\S+/)?(?:local/)?bin/[^/]+"
+)
 _PREPARING = {
     "uv": ("sync", "pip", "lock", "venv"),
     "poetry": ("install", "sync", "lock"),
@@ -78,6 +89,38 @@ def look_at(command: str) -> Sight:
             hides = True
     repeats = bool(facts.problem or unseen or facts.functions or _REPEATS.search(command))
     return Sight(calls, hides, repeats)
+
+
+def runs_only_tests(command: str) -> bool:
+    """Whether all that the text shows is known runners, with nothing beside them that could print.
+
+    What it then prints comes out of a runner: from the search path, or of a folder that package
+    tools install into.
+    """
+    facts = analyse(command)
+    unseen = any(not _NO_CALL.match(unseen.what) for unseen in facts.unseen)
+    if facts.problem or facts.functions or unseen or _SETS_PATH.search(command):
+        return False
+    found = False
+    for call in facts.calls:
+        chain = list(_unwrapped(call.name, call.args))
+        runner = next((i for i in chain if any(r.is_called(i) for r in RUNNERS)), None)
+        # A runner that is a script of the workspace (`python manage.py test`) can print anything.
+        if runner is not None and runner.tool != "python" and all(map(_is_installed, chain)):
+            found = True
+        elif runner is not None or not _prints_nothing(chain[-1]):
+            return False
+    return found
+
+
+def _prints_nothing(call: Invocation) -> bool:
+    return (call.tool in _SILENT and not call.path) or (
+        bool(call.args) and call.args[0] in _PREPARING.get(call.tool, ())
+    )
+
+
+def _is_installed(call: Invocation) -> bool:
+    return not call.path or _INSTALLED.match(call.path) is not None
 
 
 def _unwrapped(name: str, args: tuple[str, ...]) -> Iterator[Invocation]:
