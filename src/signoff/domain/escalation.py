@@ -22,6 +22,10 @@ class Cause(StrEnum):
     AGENT_ANSWER = "agent-answer"  # the agent says blocked, impossible or needs input
     HANDOFF = "handoff"  # files that make other programs act were created or changed
     MERGE = "merge"  # the merged content conflicts, or does not hold
+    BLOCKED = "blocked"  # an agent calls a step of its session blocked
+    UNATTAINABLE = "unattainable"  # an agent says that a postcondition cannot be reached
+    RATCHET = "ratchet"  # an agent wants to drop or weaken a part of its plan
+    REFUSED = "refused"  # a session's final answer was refused over and over
 
 
 class Choice(StrEnum):

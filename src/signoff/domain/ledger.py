@@ -38,6 +38,22 @@ class Kind(StrEnum):
     PLAN_BOUND = "plan.bound"
     PLAN_UNBOUND = "plan.unbound"
     PLAN_MERGED = "plan.merged"
+    SESSION_STARTED = "session.started"
+    PLAN_WRITTEN = "plan.written"
+    STEP_CLAIMED = "step.claimed"
+    TOOL_CALLED = "tool.called"
+    NOTE_KEPT = "note.kept"
+    STEP_STRAYED = "step.strayed"
+    SESSION_DELEGATED = "session.delegated"
+    SESSION_USAGE = "session.usage"
+    ANSWER_REFUSED = "answer.refused"
+    ANSWER_ACCEPTED = "answer.accepted"
+    SESSION_ENDED = "session.ended"
+    SESSION_SIGNED = "session.signed"
+    DEFINITION_CHANGED = "definition.changed"
+    ROLLBACK_KEPT = "rollback.kept"
+    ROLLBACK_RESTORED = "rollback.restored"
+    TURN_HALTED = "turn.halted"
 
 
 KIND_MEANING: dict[Kind, str] = {
@@ -65,6 +81,22 @@ KIND_MEANING: dict[Kind, str] = {
     Kind.PLAN_BOUND: "a worktree works on this plan from now on",
     Kind.PLAN_UNBOUND: "a worktree does not work on this plan any more",
     Kind.PLAN_MERGED: "the plan's branch is in the base, judged again on the merged content",
+    Kind.SESSION_STARTED: "an agent's session began, or was taken up again",
+    Kind.PLAN_WRITTEN: "an agent wrote its plan, or wrote it anew; with what it dropped",
+    Kind.STEP_CLAIMED: "an agent said where a step or postcondition stands; never proof by itself",
+    Kind.TOOL_CALLED: "a tool was called, and what its result rests on",
+    Kind.NOTE_KEPT: "an agent kept a note that its evidence can cite",
+    Kind.STEP_STRAYED: "files changed that the step in progress does not declare",
+    Kind.SESSION_DELEGATED: "a step was handed to a session of its own, with a share of the budget",
+    Kind.SESSION_USAGE: "what a turn of the session used",
+    Kind.ANSWER_REFUSED: "a final answer came while the gate was shut",
+    Kind.ANSWER_ACCEPTED: "a final answer came while the gate was open: awaiting sign-off",
+    Kind.SESSION_ENDED: "the session ended without an accepted answer",
+    Kind.SESSION_SIGNED: "everything was judged once more with the agent gone",
+    Kind.DEFINITION_CHANGED: "a fact about a task's definition of done and its rounds",
+    Kind.ROLLBACK_KEPT: "what files held before a call changed them; can be had back",
+    Kind.ROLLBACK_RESTORED: "a person had changes of calls undone",
+    Kind.TURN_HALTED: "the runtime ended a turn: calls failed or were blocked again and again",
 }
 
 

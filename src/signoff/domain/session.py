@@ -1,0 +1,274 @@
+"""The nouns of a session: what an agent claims, cites and calls, and how a session can end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from signoff.domain.digests import digest_bytes
+from signoff.domain.plan import Contract
+
+SESSION_PREFIX = "session-"
+DEEPEST_DELEGATION = 5
+SHORTEST_DIGEST = 12  # hex digits of a sha256 that are enough to cite a file
+
+SESSION_ID = re.compile(r"session-[0-9a-f]{16}")
+
+
+def session_id_of(client_session: str) -> str:
+    """The id of the session that belongs to a client's own session id; always the same one."""
+    if SESSION_ID.fullmatch(client_session):
+        return client_session
+    digest = digest_bytes(client_session.encode("utf-8", "surrogatepass"))
+    return f"{SESSION_PREFIX}{digest[:16]}"
+
+
+class ClaimStatus(StrEnum):
+    """What an agent says of a step. Stored words; none of them is proof."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    DONE = "done"
+    BLOCKED = "blocked"
+    UNATTAINABLE = "unattainable"  # of a postcondition, with a reason
+
+
+class ReferenceKind(StrEnum):
+    """What a piece of evidence points at."""
+
+    TOOL = "tool"
+    FILE = "file"
+    CONTRACT = "contract"
+    URL = "url"
+    SCRATCHPAD = "scratchpad"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One `kind:target` in an evidence text; a file also names the content it had."""
+
+    kind: ReferenceKind
+    target: str
+    digest: str = ""
+
+    def __str__(self) -> str:
+        # Without a digest, an `@` of the name would be read as one.
+        plain = _PLAIN.fullmatch(self.target) and (self.digest or "@" not in self.target)
+        target = self.target if plain else json.dumps(self.target, ensure_ascii=False)
+        return f"{self.kind}:{target}" + (f"@{self.digest}" if self.digest else "")
+
+
+_CLOSING = ".,;)]}>\"'"  # what ends a sentence or a bracket, and no target
+_PLAIN = re.compile(rf"[^\s`\"]*[^\s`{re.escape(_CLOSING)}]")
+_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
+_REFERENCE = re.compile(
+    rf"(?<![\w/])`?(tool|file|contract|url|scratchpad):({_QUOTED}(?:@[^\s`]*)?|[^\s`]+)`?"
+)
+_IN_QUOTES = re.compile(rf"({_QUOTED})(@.*)?")
+_DIGEST = re.compile(r"(.*)@((?:sha256:)?[0-9a-fA-F]*)", re.DOTALL)
+
+
+def references_in(evidence: str) -> tuple[Reference, ...]:
+    """Every reference an evidence text makes, each once, in its order."""
+    found = (_reference(m[1], m[2]) for m in _REFERENCE.finditer(evidence))
+    return tuple(dict.fromkeys(found))
+
+
+def _reference(kind: str, target: str) -> Reference:
+    """A target with spaces, or one that ends like a sentence, stands in double quotes."""
+    inside = _in_quotes(target)
+    target, rest = (target.rstrip(_CLOSING), "") if inside is None else inside
+    cited = rest if inside is not None else target
+    if kind == ReferenceKind.FILE and (named := _DIGEST.fullmatch(cited)):
+        name = target if inside is not None else named[1]
+        return Reference(ReferenceKind.FILE, name, named[2].removeprefix("sha256:").lower())
+    return Reference(ReferenceKind(kind), target)
+
+
+def _in_quotes(target: str) -> tuple[str, str] | None:
+    """What stands in the quotes, and what follows them; None where there are none."""
+    found = _IN_QUOTES.fullmatch(target)
+    try:
+        return (json.loads(found[1]), (found[2] or "").rstrip(_CLOSING)) if found else None
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call of a tool as the harness saw it; digests are sha256 of whole files.
+
+    `reads` and `writes` name the files the result rests on, with their content when the call
+    ended (an empty digest: the file was gone). `content` is the workspace's digest after the call,
+    for a call that may rest on all of it. `touched` are files it changed in any way.
+    """
+
+    id: str
+    name: str
+    ok: bool
+    reads: Mapping[str, str] = field(default_factory=dict)
+    writes: Mapping[str, str] = field(default_factory=dict)
+    output_sha256: str = ""
+    touched: tuple[str, ...] = ()
+    content: str = ""
+    at: str = ""
+
+    def basis(self) -> dict[str, str]:
+        """Every file it rests on, with its content."""
+        return {**self.reads, **self.writes}
+
+    @property
+    def can_prove(self) -> bool:
+        """Whether the harness saw it read or change files, run a command, or hand a step on."""
+        if self.name in PLAN_TOOL_NAMES:
+            return False
+        return self.name == DELEGATE_TOOL or bool(self.reads or self.writes or self.content)
+
+    def to_data(self) -> dict[str, Any]:
+        """The stored form."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "ok": self.ok,
+            "reads": dict(self.reads),
+            "writes": dict(self.writes),
+            "output_sha256": self.output_sha256,
+            "touched": list(self.touched),
+            "content": self.content,
+            "called_at": self.at,
+        }
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a piece of accepted evidence rests on: it is stale when any of it is not so any more."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    content: str = ""
+    contracts: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+
+    def __add__(self, other: Basis) -> Basis:
+        # Of one file cited twice the later content counts, and so it is with the workspace.
+        return Basis(
+            {**self.files, **other.files},
+            other.content or self.content,
+            tuple(dict.fromkeys((*self.contracts, *other.contracts))),
+            tuple(dict.fromkeys((*self.urls, *other.urls))),
+        )
+
+    def to_data(self) -> dict[str, Any]:
+        """The stored form."""
+        return {
+            "files": dict(self.files),
+            "content": self.content,
+            "contracts": list(self.contracts),
+            "urls": list(self.urls),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Basis:
+        """The stored form read back."""
+        return cls(
+            dict(data.get("files", {})),
+            str(data.get("content", "")),
+            tuple(data.get("contracts", ())),
+            tuple(data.get("urls", ())),
+        )
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """What must hold before a step begins: an earlier step, or a contract."""
+
+    text: str
+    step: str = ""
+    contract: Contract | None = None
+
+    def to_data(self) -> dict[str, Any]:
+        """The stored form."""
+        command = self.contract.command if self.contract else ""
+        return {"text": self.text, "step": self.step, "command": command}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Precondition:
+        """The stored form read back."""
+        contract = Contract(data["command"]) if data["command"] else None
+        return cls(data["text"], data["step"], contract)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a step of an agent's plan says beside its task."""
+
+    touches: tuple[str, ...] = ()
+    preconditions: tuple[Precondition, ...] = ()
+    splits: str = ""  # the step of the plan before that this one is a part of
+
+    def to_data(self) -> dict[str, Any]:
+        """The stored form."""
+        return {
+            "touches": list(self.touches),
+            "preconditions": [p.to_data() for p in self.preconditions],
+            "splits": self.splits,
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Declared:
+        """The stored form read back."""
+        return cls(
+            tuple(data["touches"]),
+            tuple(Precondition.from_data(p) for p in data["preconditions"]),
+            data["splits"],
+        )
+
+
+class SessionStanding(StrEnum):
+    """Where a session stands; computed from its entries, never set."""
+
+    WORKING = "working"
+    AWAITING_SIGN_OFF = "awaiting sign-off"  # the gate opened, provisionally
+    WAITING = "waiting for a person"
+    ESCALATED = "escalated"  # refused too often
+    UNPLANNED = "unplanned"  # ended without a plan: nothing was claimed, nothing proved
+    ENDED = "ended"  # a person said so
+    DONE = "done"
+    KEPT_SELF_SET = "kept, self-set"  # every check held, but the agent chose the checks
+
+
+class Decision(StrEnum):
+    """What became of a final answer."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    ESCALATED = "escalated"
+
+
+DELEGATE_TOOL = "delegate"  # what it proves is the child's own gate, asked again and again
+
+# Calls of these prove nothing: they only move what is claimed.
+PLAN_TOOL_NAMES = frozenset(
+    {
+        "plan_create",
+        "plan_show",
+        "step_update",
+        "step_check",
+        "postcondition_verify",
+    }
+)
+
+
+def normal(text: str) -> str:
+    """A description as it is compared: case and spacing do not make it another one."""
+    return " ".join(text.split()).casefold()
+
+
+def shown_list(names: Iterable[str], most: int = 20) -> str:
+    """Names in backticks, with an end to them."""
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(f"`{name}`" for name in every[:most]) + more
