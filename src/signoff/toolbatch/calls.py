@@ -1,0 +1,132 @@
+"""A call of a tool as the runtime sees it, whatever the tool is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Nature(StrEnum):
+    """What kind of thing a tool does."""
+
+    OBSERVE = "observe"
+    MUTATE = "mutate"
+    SHELL = "shell"  # may do either: what it did is seen afterwards
+    TODO = "todo"
+    NOTE = "note"
+    ASK = "ask"
+    PLAN = "plan"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class ToolShape:
+    """How a tool is used: which argument names a path, and which must carry content."""
+
+    nature: Nature
+    path: str = ""
+    payload: tuple[str, ...] = ()
+    usage: str = ""  # the right shape of a call, as a model should write it
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether calls of it may run beside each other."""
+        return self.nature is Nature.OBSERVE
+
+
+# Not a tool: an answer without calls. It ends the turn and hands the work over to judging, and a
+# model can always give it; where a next action must name something, this is its name.
+ANSWER = "answer"
+
+STANDARD_SHAPES: dict[str, ToolShape] = {
+    "read": ToolShape(Nature.OBSERVE, "path", usage="read(path)"),
+    "glob": ToolShape(Nature.OBSERVE, "path", usage="glob(pattern, path)"),
+    "grep": ToolShape(Nature.OBSERVE, "path", usage="grep(pattern, path)"),
+    "write": ToolShape(Nature.MUTATE, "path", ("content",), "write(path, content)"),
+    "edit": ToolShape(Nature.MUTATE, "path", ("old", "new"), "edit(path, old, new)"),
+    "patch": ToolShape(Nature.MUTATE, "", ("diff",), "patch(diff)"),
+    "bash": ToolShape(Nature.SHELL, "", ("command",), "bash(command)"),
+    "todo": ToolShape(Nature.TODO, "", ("items",), "todo(items)"),
+    "scratchpad": ToolShape(Nature.NOTE, usage="scratchpad(key, text)"),
+    "ask_user": ToolShape(Nature.ASK, usage="ask_user(question)"),
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One proposed call. `paths` are relative to the workspace, as far as the call names any."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    shape: ToolShape
+    paths: tuple[str, ...] = ()
+    malformed: str = ""  # why its arguments could not be read
+
+    @property
+    def target(self) -> str:
+        """The one path it is about, or nothing."""
+        return self.paths[0] if self.paths else ""
+
+    @property
+    def label(self) -> str:
+        """A few words for a list of what is going on."""
+        about = self.target or str(self.arguments.get("command", "") or "")[:40]
+        return f"{self.tool} {about}".strip()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What executing a call gave; digests are sha256 of whole files, empty for one that is gone."""
+
+    text: str
+    ok: bool
+    reads: Mapping[str, str] = field(default_factory=dict)
+    writes: Mapping[str, str] = field(default_factory=dict)
+    content: str = ""  # of the workspace, for a call that may rest on all of it
+    declined: bool = False  # the person said no
+    touched: tuple[str, ...] = ()  # what it changed beside whole files: links, permissions, folders
+
+
+class OutcomeKind(StrEnum):
+    """What became of a proposed call."""
+
+    EXECUTED = "executed"
+    DUPLICATE = "duplicate"
+    BLOCKED = "blocked"
+    DECLINED = "declined"
+
+
+@dataclass(frozen=True)
+class NextAction:
+    """What the model should do next, for a machine; beside every text that says so."""
+
+    tool: str
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one call; `text` is what the transcript gets."""
+
+    call: Call
+    kind: OutcomeKind
+    text: str
+    ok: bool
+    rule: str = ""  # the pre-flight rule that spoke
+    guidance: bool = False  # a block that only guides does not count as an error
+    next_action: NextAction | None = None
+    result: Result | None = None
+    category: str = ""  # of a failure, where it has a name
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it counts towards the limit of consecutive errors."""
+        return not self.ok and not self.guidance
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The files it changed."""
+        return tuple(self.result.writes) if self.result is not None else ()

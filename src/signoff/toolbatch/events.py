@@ -1,0 +1,115 @@
+"""Everything that happens in a batch, as one typed stream; whoever wants to know subscribes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from signoff.domain.definition import Item, Round
+from signoff.toolbatch.calls import Call, NextAction, Outcome
+
+
+@dataclass(frozen=True)
+class ToolCalled:
+    """A call was announced; once, also when it had been streamed."""
+
+    call: Call
+
+
+@dataclass(frozen=True)
+class ToolResulted:
+    """A call has an outcome, executed or not."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class TodoUpdated:
+    """What is to do, with the labels of the batch that is under way."""
+
+    items: tuple[Item, ...]
+    under_way: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RollbackKept:
+    """What a file held before it was changed is kept, and can be had back."""
+
+    number: int
+    paths: tuple[str, ...]
+    by: str  # id of the call
+
+
+@dataclass(frozen=True)
+class RecoverySuggested:
+    """A failure has a follow-up; `attempt` of `budget` in its episode."""
+
+    category: str
+    subject: str
+    attempt: int
+    budget: int
+    text: str
+    next_action: NextAction | None
+
+
+@dataclass(frozen=True)
+class Steered:
+    """The one message of this turn; a lasting one is repeated until it is followed."""
+
+    rule: str
+    text: str
+    next_action: NextAction
+    lasting: bool = False
+
+
+@dataclass(frozen=True)
+class RoundChanged:
+    """A verification round was planned, begun, decided or became stale."""
+
+    round: Round
+
+
+@dataclass(frozen=True)
+class TimelineNoted:
+    """One line of what happened and why, for `signoff log`."""
+
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Responded:
+    """The turn ended with this message for the person."""
+
+    text: str
+    failed: bool = False
+
+
+Event = (
+    ToolCalled
+    | ToolResulted
+    | TodoUpdated
+    | RollbackKept
+    | RecoverySuggested
+    | Steered
+    | RoundChanged
+    | TimelineNoted
+    | Responded
+)
+Subscriber = Callable[[Event], None]
+
+
+class Stream:
+    """Tells every subscriber, in their order."""
+
+    def __init__(self, *subscribers: Subscriber):
+        self._subscribers = list(subscribers)
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """From now on it is told too."""
+        self._subscribers.append(subscriber)
+
+    def emit(self, event: Event) -> None:
+        """Tell everybody."""
+        for subscriber in self._subscribers:
+            subscriber(event)

@@ -1,0 +1,282 @@
+"""Builds the views that rules read: what happened lately, counted; what is missing; what is next.
+
+What is on disk is looked at when a batch begins and after a change, not for every rule; everything
+that grows with the session is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from signoff.domain.definition import Artifact, Definition, Item, RoundStatus
+from signoff.domain.text import escape_line
+from signoff.toolbatch import artifacts, repair, todo
+from signoff.toolbatch.calls import (
+    STANDARD_SHAPES,
+    Call,
+    Nature,
+    NextAction,
+    Outcome,
+    OutcomeKind,
+    ToolShape,
+)
+from signoff.toolbatch.disk import Disk
+from signoff.toolbatch.duplicates import Duplicates, key_of
+from signoff.toolbatch.planned import Planned
+from signoff.toolbatch.preflight.late import looks, refers
+from signoff.toolbatch.shellwork import command_of, rewritten
+from signoff.toolbatch.steering.drifting import declared, is_summary
+from signoff.toolbatch.view import BatchLimits, Counts, RepairFocus, Target, View
+
+MOST_COUNTED = 256  # calls or files that a count is kept for
+_BOOKS = frozenset({Nature.TODO, Nature.NOTE})
+CheckWrite = Callable[[Call], Sequence[str]]
+
+
+class Defined(Protocol):
+    """Whoever knows the definition of done."""
+
+    @property
+    def definition(self) -> Definition:
+        """As it is now."""
+
+
+@dataclass(frozen=True)
+class _OnDisk:
+    """What a look at the disk gave."""
+
+    planned: tuple[Artifact, ...]
+    items: tuple[Item, ...]
+    missing: tuple[Artifact, ...]
+    substantive: int
+    item: Item | None
+    target: Target | None
+
+
+class _Tally:
+    """Counts by name, of the latest names only."""
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[str, int] = OrderedDict()
+
+    def add(self, name: str) -> None:
+        self._counts[name] = self._counts.pop(name, 0) + 1
+        if len(self._counts) > MOST_COUNTED:
+            self._counts.popitem(last=False)
+
+    def of(self, name: str) -> int:
+        return self._counts.get(name, 0)
+
+    def drop(self, name: str) -> None:
+        self._counts.pop(name, None)
+
+    def clear(self) -> None:
+        self._counts.clear()
+
+
+@dataclass
+class Looker:
+    """Sees every call before it and after it; `check_write` finds what a write would break."""
+
+    keeper: Defined
+    disk: Disk
+    tools: frozenset[str]
+    limits: BatchLimits = field(default_factory=BatchLimits)
+    shapes: Mapping[str, ToolShape] = field(default_factory=lambda: STANDARD_SHAPES)
+    check_write: CheckWrite | None = None
+    repair: RepairFocus | None = None
+    lasting: NextAction | None = None
+    counts: Counts = field(default_factory=Counts)
+    last_written: str = ""
+
+    def __post_init__(self) -> None:
+        self.duplicates = Duplicates(self.disk)
+        self._blocked, self._failed_edits = _Tally(), _Tally()
+        self._facts: deque[str] = deque(maxlen=max(1, self.limits.facts))
+        self._disk_now: _OnDisk | None = None
+        self._fresh = False
+        self._planned = Planned(self.disk.root)
+        self._focused = 0
+        self.completed: dict[str, Item] = {}  # by the calls of this batch
+
+    def begin(self, calls: Sequence[Call]) -> None:
+        """A batch: the disk is looked at afresh, and a round that was decided since is known."""
+        self._fresh = False
+        self.completed = {}
+        books = bool(calls) and all(call.shape.nature in _BOOKS for call in calls)
+        turns = self.counts.bookkeeping_turns + 1 if books else 0
+        self.counts = replace(self.counts, bookkeeping_turns=turns)
+        self._focus()
+
+    def before(self, call: Call) -> View:
+        """The view that pre-flight rules read."""
+        view = self.around(call)
+        named = rewritten(command_of(call)) or (call.target,)
+        exists = any(self.disk.exists(path) for path in named if path)
+        return replace(
+            view,
+            repeated=self.duplicates.repeated(call),
+            exists=exists,
+            breaks=self._breaks(call),
+            named_first=not exists and self._named_first(view),
+        )
+
+    def after(self, view: View, outcome: Outcome) -> None:
+        """Count what came of a call."""
+        call, counts = outcome.call, self.counts
+        executed = outcome.kind is OutcomeKind.EXECUTED
+        if outcome.is_error:
+            counts = replace(counts, errors=counts.errors + 1)
+        elif executed:
+            counts = replace(counts, errors=0)
+        if outcome.kind is OutcomeKind.BLOCKED:
+            self._blocked.add(key_of(call))
+        elif looks(view):
+            seen_all = view.built and bool(view.definition.touched)
+            counts = replace(
+                counts,
+                looks=counts.looks + 1,
+                audits=counts.audits + seen_all,
+                reference_reads=counts.reference_reads + refers(view),
+            )
+        if call.shape.nature is Nature.ASK:
+            counts = replace(counts, questions=counts.questions + 1)
+        self.counts = counts
+        self._count_edits(outcome)
+        if outcome.changed:
+            self._changed(outcome)
+        if self.repair is not None:
+            self.repair = repair.after(self.repair, outcome)
+        if executed and outcome.result is not None:
+            self.duplicates.note(call, outcome.result)
+            self._fresh = self._fresh and call.shape.nature is not Nature.SHELL
+
+    def count_together(self, errors: int, outcomes: Sequence[Outcome]) -> None:
+        """Looks that were proposed together fail together: nobody could learn in between."""
+        if len(outcomes) < 2 or not any(outcome.is_error for outcome in outcomes):
+            return
+        went_well = any(o.ok and o.kind is OutcomeKind.EXECUTED for o in outcomes)
+        self.counts = replace(self.counts, errors=0 if went_well else errors + 1)
+
+    def around(self, call: Call, outcome: Outcome | None = None) -> View:
+        """The state as it is now, around one call."""
+        now = self._look()
+        alike, edits = self._blocked.of(key_of(call)), self._failed_edits.of(call.target)
+        if outcome is not None and outcome.kind is OutcomeKind.BLOCKED:
+            alike = max(0, alike - 1)  # this block is counted by now, and is not one before it
+        return View(
+            definition=self.keeper.definition,
+            call=call,
+            outcome=outcome,
+            missing=now.missing,
+            substantive=now.substantive,
+            next_item=now.item,
+            completed_now=self.completed.get(call.id),
+            next_target=now.target,
+            repair=self.repair,
+            facts=tuple(self._facts)[-self.limits.facts :] if self.limits.facts else (),
+            counts=replace(self.counts, blocked_alike=alike, failed_edits=edits),
+            limits=self.limits,
+            last_written=self.last_written,
+            lasting=self.lasting,
+            tools=self.tools,
+            shapes=self.shapes,
+        )
+
+    def existing(self) -> tuple[str, ...]:
+        """Paths of the planned artifacts that are there, looked at again."""
+        self._fresh = False
+        now = self._look()
+        return tuple(a.path for a in now.planned if a not in now.missing)
+
+    def ease(self) -> None:
+        """It was judged and is not done: looking around is work again, for twice as long."""
+        self.counts = replace(self.counts, audits=0)
+        self.limits = replace(self.limits, audits=2 * self.limits.audits)
+
+    def forget(self) -> None:
+        """What was shown is not before the model any more: looking again is no repetition."""
+        self.duplicates.forget()
+
+    def _look(self) -> _OnDisk:
+        definition, known = self.keeper.definition, self._disk_now
+        planned, items = definition.artifacts, definition.items
+        if self._fresh and known is not None and known.planned is planned and known.items is items:
+            return known
+        missing = self._planned.missing(planned)
+        item = todo.next_item(definition, missing)
+        self._fresh = True
+        self._disk_now = _OnDisk(
+            planned,
+            items,
+            missing,
+            sum(artifacts.is_substantive(a) for a in planned if a not in missing),
+            item,
+            self._target(definition, missing, item),
+        )
+        return self._disk_now
+
+    def _target(
+        self, definition: Definition, missing: tuple[Artifact, ...], item: Item | None
+    ) -> Target | None:
+        """As before, if all that it is made from is as before; a folder's is looked for anew."""
+        if not missing and (item is None or not item.artifacts):
+            return None
+        known, root = self._disk_now, self.disk.root
+        same = known is not None and (known.missing, known.item) == (missing, item)
+        if known is None or not same or any(a.directory for a in missing) or known.target is None:
+            return artifacts.next_target(definition, root, item)
+        there = (root / known.target.path).parent.is_dir()
+        return replace(known.target, parent_exists=there)
+
+    def _focus(self) -> None:
+        """A broken round opens a repair, any other that was decided ends it."""
+        definition = self.keeper.definition
+        last = definition.round
+        if last is None or last.number == self._focused:
+            return
+        if last.status is RoundStatus.BROKEN:
+            self.repair, self._focused = repair.focus_of(last, definition), last.number
+        elif last.status in (RoundStatus.KEPT, RoundStatus.SKIPPED, RoundStatus.UNKNOWN):
+            self.repair, self._focused = None, last.number
+
+    def _changed(self, outcome: Outcome) -> None:
+        assert outcome.result is not None
+        self.counts = replace(self.counts, looks=0, audits=0, reference_reads=0)
+        self._blocked.clear()
+        self._fresh = False
+        for path, digest in outcome.result.writes.items():
+            shown = f"`{escape_line(path)[:100]}`"
+            self._note(f"{shown} was written" if digest else f"{shown} was removed")
+            self.last_written = path if digest else self.last_written
+
+    def _note(self, fact: str) -> None:
+        if fact in self._facts:
+            self._facts.remove(fact)
+        self._facts.append(fact)
+
+    def _count_edits(self, outcome: Outcome) -> None:
+        call = outcome.call
+        if call.shape.nature is not Nature.MUTATE or not call.target:
+            return
+        if outcome.ok and outcome.changed:
+            self._failed_edits.drop(call.target)
+        elif outcome.kind is OutcomeKind.EXECUTED and not outcome.ok:
+            self._failed_edits.add(call.target)
+
+    def _breaks(self, call: Call) -> tuple[str, ...]:
+        if self.check_write is None or call.shape.nature is not Nature.MUTATE:
+            return ()
+        return tuple(self.check_write(call))
+
+    def _named_first(self, view: View) -> bool:
+        """Whether the root file names what the call would make."""
+        target = view.call.target
+        if view.call.shape.nature is not Nature.MUTATE or not target or declared(view, target):
+            return False
+        roots = [a.path for a in view.definition.artifacts if is_summary(a.path)]
+        name = target.rsplit("/", 1)[-1].encode("utf-8", "replace")
+        return any(name in (self.disk.read(root) or b"") for root in roots[:3])

@@ -1,0 +1,294 @@
+"""What happens to a batch of calls that a model proposes.
+
+BatchRunner.run
+  announce               the calls, as things under way
+  each group             neighbouring looks beside each other, everything else by itself
+    settle early         malformed, not confident, or a pre-flight rule: skipped, blocked, rewritten
+    execute              with what is about to change kept for undoing
+    settle               the books of the definition, recovery, counts; every call has an outcome
+    stop                 too many errors in a row, a call blocked again and again
+  end                    the one most specific steering message; go on, be judged, or halt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from signoff.domain.definition import Round
+from signoff.gate.definition import Touched
+from signoff.toolbatch import todo
+from signoff.toolbatch.bookkeeping import facts_of
+from signoff.toolbatch.calls import (
+    ANSWER,
+    Call,
+    Nature,
+    Outcome,
+    OutcomeKind,
+    Result,
+    ToolShape,
+)
+from signoff.toolbatch.events import (
+    RecoverySuggested,
+    Responded,
+    RollbackKept,
+    RoundChanged,
+    Steered,
+    Stream,
+    TimelineNoted,
+    TodoUpdated,
+    ToolCalled,
+    ToolResulted,
+)
+from signoff.toolbatch.executing import Execute, execute_beside, groups_of
+from signoff.toolbatch.handing import handed_over
+from signoff.toolbatch.judging import Books, Court
+from signoff.toolbatch.looking import Looker
+from signoff.toolbatch.outcomes import failure_in, honest, hopeless, not_made, outcome_of
+from signoff.toolbatch.preflight import decide
+from signoff.toolbatch.recovery import Category, Episodes, Failed, Failure, advise
+from signoff.toolbatch.rollback import Held, Keep
+from signoff.toolbatch.rules import Block, Skip
+from signoff.toolbatch.steering import most_specific, must_stop
+from signoff.toolbatch.view import View
+
+Confidence = Callable[[Call], str | None]
+Record = Callable[[Call, Result], Result]
+
+
+class Ending(StrEnum):
+    """What comes after a batch."""
+
+    CONTINUE = "continue"
+    VERIFY = "verify"  # hand over to judging
+    HALT = "halt"
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What became of a batch; `response` says why it is judged or was halted."""
+
+    outcomes: tuple[Outcome, ...]
+    ending: Ending
+    steering: Steered | None = None
+    response: str = ""
+
+
+@dataclass
+class BatchRunner:
+    """Runs batches; what is counted is counted across them."""
+
+    execute: Execute
+    looker: Looker
+    keeper: Books
+    stream: Stream = field(default_factory=Stream)
+    keep: Keep | None = None
+    court: Court | None = None
+    confidence: Confidence | None = None
+    record: Record | None = None  # hears of each result in order, and may add to its text
+    steering: bool = True  # off: calls are made, recorded and kept; nothing is said or stopped
+    announced: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._episodes = Episodes(self.looker.limits.recoveries)
+        self._stopped = ""
+
+    def run(self, calls: Sequence[Call], outcomes: list[Outcome] | None = None) -> BatchResult:
+        """Make every call that may be made; `outcomes` is right even when this is interrupted."""
+        outcomes = [] if outcomes is None else outcomes
+        self._stopped, handed = "", ""
+        self._announce(calls)
+        try:
+            for group in groups_of(calls):
+                outcomes += self._through(group)
+                handed = handed or next(
+                    filter(None, map(self._handed, outcomes[-len(group) :])), ""
+                )
+                if self._stopped or handed:
+                    break
+        finally:
+            self.announced.clear()
+            why = self._stopped or handed
+            outcomes += [not_made(call, why) for call in calls[len(outcomes) :]]
+        return self._end(outcomes, handed)
+
+    def answer(self, text: str) -> BatchResult:
+        """The model made no call: an empty answer is a failure, any other is to be judged."""
+        call = Call(ANSWER, ANSWER, {"text": text}, ToolShape(Nature.OTHER))
+        self._stopped = ""
+        self.looker.begin(())
+        if text.strip():
+            self._episodes.answered()
+            return self._end([Outcome(call, OutcomeKind.EXECUTED, text, ok=True)], "")
+        failure = Failure(Category.EMPTY, "")
+        view = self.looker.around(call)
+        outcome = Outcome(call, OutcomeKind.EXECUTED, "", ok=False)
+        outcome = self._recovered(view, outcome, failure)
+        self.looker.after(view, outcome)
+        self._stopped = self._stopped or self._stop(outcome)
+        return self._end([outcome], "")
+
+    def judge(self, because: str) -> Round | None:
+        """Hold a round now; None without a court, or when only a person can go on."""
+        if self.court is None:
+            return None
+        held = self.court.hold(self.keeper, because)
+        self.looker.begin(())
+        if held is not None:
+            self.stream.emit(RoundChanged(held))
+        return held
+
+    def _announce(self, calls: Sequence[Call]) -> None:
+        self.looker.begin(calls)
+        self._episodes.answered()
+        labels = tuple(call.label for call in calls)
+        self.stream.emit(TodoUpdated(self.keeper.definition.items, labels))
+
+    def _through(self, group: Sequence[Call]) -> list[Outcome]:
+        """One group: settled early or executed, and the outcomes in the order of the calls."""
+        for call in group:
+            if call.id not in self.announced:  # a streamed call was announced as it came
+                self.stream.emit(ToolCalled(call))
+        look = self.looker.before if self.steering else self.looker.around
+        views, errors = [look(call) for call in group], self.looker.counts.errors
+        early = [self._early(view) for view in views]
+        made = [view.call for view, outcome in zip(views, early, strict=True) if outcome is None]
+        results = self._executed(made)
+        outcomes = []
+        for view, outcome in zip(views, early, strict=True):
+            settled = outcome if outcome is not None else outcome_of(view.call, next(results))
+            outcomes.append(self._settle(view, settled))
+        self.looker.count_together(errors, outcomes)
+        self._stopped = self._stopped or next(filter(None, map(self._stop, outcomes)), "")
+        return outcomes
+
+    def _early(self, view: View) -> Outcome | None:
+        """What speaks against a call before it is made; None: it is made."""
+        call = view.call
+        if call.malformed:
+            text = f"error: {call.malformed}"
+            return Outcome(call, OutcomeKind.BLOCKED, text, ok=False, rule="malformed")
+        doubt = self.confidence(call) if self.confidence is not None else None
+        if doubt:
+            return Outcome(call, OutcomeKind.BLOCKED, f"skipped: {doubt}", ok=False, guidance=True)
+        found = decide(view) if self.steering else None
+        if found is None:
+            return None
+        rule, decision = found
+        if isinstance(decision, Skip):
+            text, action = f"duplicate: {decision.text}", decision.next_action
+            return Outcome(call, OutcomeKind.DUPLICATE, text, True, rule, next_action=action)
+        if isinstance(decision, Block):
+            said, action = "blocked" if decision.guidance else "error", decision.next_action
+            text = f"{said}: {decision.text}"
+            return Outcome(call, OutcomeKind.BLOCKED, text, False, rule, decision.guidance, action)
+        rewritten = replace(call, arguments=dict(decision.arguments))
+        outcome = outcome_of(rewritten, next(self._executed([rewritten])))
+        return replace(outcome, rule=rule, text=f"{decision.text}\n{outcome.text}")
+
+    def _executed(self, calls: Sequence[Call]) -> Iterator[Result]:
+        held = [self.keep.before(call) if self.keep is not None else Held() for call in calls]
+        results: dict[int, Result] = {}
+        try:
+            execute_beside(self.execute, calls, results)
+        finally:
+            for place, call in enumerate(calls):
+                self._keep_before(call, held[place], results.get(place))
+        return (self._recorded(call, results[place]) for place, call in enumerate(calls))
+
+    def _recorded(self, call: Call, result: Result) -> Result:
+        return result if self.record is None else self.record(call, result)
+
+    def _keep_before(self, call: Call, held: Held, result: Result | None) -> None:
+        kept = self.keep.after(call, held, result) if self.keep is not None else None
+        if kept is not None:
+            paths = tuple(file.path for file in kept.files)
+            self.stream.emit(RollbackKept(kept.number, paths, call.id))
+        if result is None and not call.shape.reads_only:
+            # Interrupted: it may have changed anything, so nothing is proved any more.
+            self.keeper.record(Touched((), call.id, call.tool))
+
+    def _settle(self, view: View, outcome: Outcome) -> Outcome:
+        outcome = self._booked(outcome)
+        self._episodes.settle(outcome)
+        if outcome.is_error:
+            outcome = self._recovered(view, outcome, failure_in(outcome))
+        self.looker.after(view, outcome)
+        self.stream.emit(ToolResulted(outcome))
+        return outcome
+
+    def _booked(self, outcome: Outcome) -> Outcome:
+        """The definition of done knows what the call did; the list shows what it knows."""
+        before, repairing = self.keeper.definition, self.looker.repair is not None
+        facts = facts_of(before, outcome, self.looker.existing, repairing=repairing)
+        if facts:
+            self.keeper.record(*facts)
+        after = self.keeper.definition
+        if after.round is not None and after.round != before.round:
+            self.stream.emit(RoundChanged(after.round))
+        if after.items != before.items:
+            self.stream.emit(TodoUpdated(after.items))
+            open_before = {item.text for item in before.pending}
+            done = next((i for i in after.completed if i.text in open_before), None)
+            self.looker.completed |= {} if done is None else {outcome.call.id: done}
+        if self.steering and outcome.call.shape.nature is Nature.TODO and outcome.ok:
+            return replace(outcome, text=todo.show(after))
+        return outcome
+
+    def _recovered(self, view: View, outcome: Outcome, failure: Failure | None) -> Outcome:
+        """A failure with a name gets a follow-up, and counts in its episode."""
+        if failure is None:
+            return outcome
+        episode = self._episodes.count(failure, outcome.call)
+        advice = advise(Failed(view, outcome.result, episode, self.looker.disk))
+        if self.steering:
+            self._stopped = self._stopped or hopeless(episode)
+        outcome = replace(outcome, category=str(failure.category))
+        if not self.steering or (outcome.kind is OutcomeKind.BLOCKED and outcome.next_action):
+            return outcome
+        self.stream.emit(
+            RecoverySuggested(
+                str(failure.category),
+                failure.subject,
+                episode.attempts,
+                episode.budget,
+                advice.text,
+                advice.next_action,
+            )
+        )
+        text = f"{outcome.text}\n{advice.text}".strip()
+        return replace(outcome, text=text, next_action=advice.next_action)
+
+    def _stop(self, outcome: Outcome) -> str:
+        limits = self.looker.limits
+        if not self.steering:
+            return ""
+        if self.looker.counts.errors >= limits.errors:
+            return f"{limits.errors} calls in a row failed; the last was `{outcome.call.label}`"
+        if must_stop(self.looker.around(outcome.call, outcome)):
+            return f"`{outcome.call.label}` was blocked again and again"
+        return ""
+
+    def _handed(self, outcome: Outcome) -> str:
+        return handed_over(self.looker.around(outcome.call, outcome)) if self.steering else ""
+
+    def _end(self, outcomes: Sequence[Outcome], handed: str) -> BatchResult:
+        """One message at most, and what comes next."""
+        made = tuple(outcomes)
+        if self._stopped:
+            text = honest(self._stopped, self.keeper.definition)
+            self.stream.emit(TimelineNoted("halted", self._stopped))
+            self.stream.emit(Responded(text, failed=True))
+            return BatchResult(made, Ending.HALT, None, text)
+        if not self.steering:
+            return BatchResult(made, Ending.CONTINUE)
+        handed = handed or next(filter(None, map(self._handed, made)), "")
+        if handed:
+            self.stream.emit(TimelineNoted("handed over", handed))
+            return BatchResult(made, Ending.VERIFY, None, handed)
+        said = most_specific(self.looker.around(o.call, o) for o in made)
+        self.looker.lasting = said.next_action if said is not None and said.lasting else None
+        if said is not None:
+            self.stream.emit(said)
+        return BatchResult(made, Ending.CONTINUE, said)

@@ -1,0 +1,177 @@
+"""Rules that keep the work going: the next item, the next file, no turn for the books alone."""
+
+from __future__ import annotations
+
+import posixpath
+
+from signoff.toolbatch.calls import ANSWER, Nature, OutcomeKind
+from signoff.toolbatch.events import Steered
+from signoff.toolbatch.rules import SteeringRule
+from signoff.toolbatch.steering.step import (
+    artifact_step,
+    item_comes_first,
+    next_step,
+    open_work,
+)
+from signoff.toolbatch.steering.wording import lasts, listed, quoted, steered
+from signoff.toolbatch.view import View
+
+_BOOKS = frozenset({Nature.TODO, Nature.NOTE})
+
+
+def empty_directory(view: View) -> Steered | None:
+    """A folder is no progress until a file is in it."""
+    if not _went_well(view) or not _makes_things(view) or _wrote_a_file(view):
+        return None
+    folder = _bare_folder(view)
+    if not folder or view.repair is not None:
+        return None
+    why = f"{quoted(folder)} is there, and none of its planned files: a folder is no progress."
+    return steered("empty_directory", view, why, artifact_step(view))
+
+
+def todo_updated(view: View) -> Steered | None:
+    """A list that was brought up to date has done nothing of what is on it."""
+    if view.call.shape.nature is not Nature.TODO or not _went_well(view):
+        return None
+    if open_work(view):
+        why = f"The list is up to date; {_left(view)}. A list does no work."
+    elif view.definition.artifacts or view.definition.touched:
+        why = "The list is up to date and everything is built. A list proves nothing."
+    else:
+        return None
+    return steered("todo_updated", view, why, next_step(view))
+
+
+def bookkeeping(view: View) -> Steered | None:
+    """Turns that only keep books, in a row."""
+    if view.call.shape.nature not in _BOOKS or not _went_well(view):
+        return None
+    # One turn for the list alone has a rule of its own, with more to say.
+    own_rule = view.call.shape.nature is Nature.TODO
+    if view.counts.bookkeeping_turns < view.limits.bookkeeping + own_rule:
+        return None
+    if not view.definition.artifacts and view.next_item is None and not view.definition.touched:
+        return None
+    why = f"{_times(view.counts.bookkeeping_turns)} only notes were kept; {_left(view)}."
+    return steered("bookkeeping", view, why, next_step(view))
+
+
+def next_item(view: View) -> Steered | None:
+    """After progress, the next pending item; unless a planned artifact goes before it."""
+    if not _went_well(view) or view.next_item is None or view.repair is not None:
+        return None
+    if view.completed_now is None and not _ended(view):
+        return None
+    if view.missing and not item_comes_first(view):
+        return None
+    done = view.completed_now
+    why = f"Done: {quoted(done.text)}." if done is not None else f"Not done: {_left(view)}."
+    return steered("next_item", view, why, next_step(view))
+
+
+def missing_artifact(view: View) -> Steered | None:
+    """Something planned is not there, and this call made progress or meant to be the last one."""
+    outcome = view.outcome
+    if outcome is None or not view.missing or view.repair is not None:
+        return None
+    if not (_ended(view) or (_makes_things(view) and _went_well(view))):
+        return None
+    why = f"{_left(view)}: {listed(tuple(str(a) for a in view.missing))}."
+    return steered("missing_artifact", view, why[0].upper() + why[1:], next_step(view))
+
+
+def everything_built(view: View) -> Steered | None:
+    """A change after which nothing planned is left: judging is next, or the item that is open."""
+    if not _makes_things(view) or not _went_well(view) or open_work(view):
+        return None
+    if not view.built or view.repair is not None or not view.definition.touched:
+        return None
+    why = "Everything planned exists. If no change is due any more, go on."
+    return steered("everything_built", view, why, next_step(view))
+
+
+def standing(view: View) -> Steered | None:
+    """A lasting message is said again until it is followed."""
+    if view.lasting is None or view.outcome is None or not lasts(view):
+        return None
+    return steered("standing", view, f"Nothing is made yet; {_left(view)}.", next_step(view))
+
+
+def _went_well(view: View) -> bool:
+    outcome = view.outcome
+    return outcome is not None and outcome.ok and outcome.kind is not OutcomeKind.DUPLICATE
+
+
+def _ended(view: View) -> bool:
+    """Whether the model meant to be finished."""
+    return view.call.tool == ANSWER
+
+
+def _makes_things(view: View) -> bool:
+    return view.call.shape.nature in (Nature.MUTATE, Nature.SHELL)
+
+
+def _wrote_a_file(view: View) -> bool:
+    return view.outcome is not None and bool(view.outcome.changed)
+
+
+def _bare_folder(view: View) -> str:
+    """The folder of the next target, where it exists and nothing planned is in it."""
+    target = view.next_target
+    if target is None or target.directory or not target.parent_exists or "/" not in target.path:
+        return ""
+    folder = f"{posixpath.dirname(target.path)}/"
+    inside = {a.path for a in view.definition.artifacts if a.path.startswith(folder)}
+    return folder if inside <= {a.path for a in view.missing} else ""
+
+
+def _left(view: View) -> str:
+    missing, planned = len(view.missing), len(view.definition.artifacts)
+    if missing:
+        return f"{missing} of {planned} planned are missing"
+    open_items = len(view.definition.pending)
+    return f"{open_items} items are open" if open_items else "nothing is proved"
+
+
+def _times(turns: int) -> str:
+    return "For a turn" if turns <= 1 else f"For {turns} turns"
+
+
+RULES = (
+    SteeringRule(
+        "empty_directory",
+        "A folder was made and nothing is in it: write its first file.",
+        empty_directory,
+    ),
+    SteeringRule(
+        "todo_updated",
+        "The list was updated and work is open: do the next thing on it.",
+        todo_updated,
+    ),
+    SteeringRule(
+        "bookkeeping",
+        "A turn, or several, of notes only: do the next thing.",
+        bookkeeping,
+    ),
+    SteeringRule(
+        "next_item",
+        "An item was completed: the next one, unless a planned artifact goes before it.",
+        next_item,
+    ),
+    SteeringRule(
+        "missing_artifact",
+        "Something planned is missing after a change: the concrete next file.",
+        missing_artifact,
+    ),
+    SteeringRule(
+        "everything_built",
+        "Nothing planned is missing any more after a change: hand over to judging.",
+        everything_built,
+    ),
+    SteeringRule(
+        "standing",
+        "An earlier message asked for the first file and was not followed: it is said again.",
+        standing,
+    ),
+)

@@ -1,0 +1,134 @@
+"""Rules for changes that were sent in the wrong shape: no payload, no match, through the shell."""
+
+from __future__ import annotations
+
+from signoff.toolbatch.calls import Nature, NextAction, OutcomeKind
+from signoff.toolbatch.events import Steered
+from signoff.toolbatch.recovery.categories import Category
+from signoff.toolbatch.rules import SteeringRule
+from signoff.toolbatch.steering.drifting import declared
+from signoff.toolbatch.steering.step import Step, next_step, repair_step, writer
+from signoff.toolbatch.steering.wording import listed, quoted, steered
+from signoff.toolbatch.view import View
+
+# An empty text is a payload where text is replaced by nothing, and no payload where it is the file.
+_MAY_BE_EMPTY = frozenset({"new"})
+
+
+def unknown_tool(view: View) -> Steered | None:
+    """A tool that is not there: what it was meant for is done by another."""
+    if view.outcome is None or view.call.tool in view.actions:
+        return None
+    why = f"There is no tool {quoted(view.call.tool)}."
+    return steered("unknown_tool", view, why, next_step(view))
+
+
+def missing_payload(view: View) -> Steered | None:
+    """A change without its target or its text cannot be made."""
+    call, outcome = view.call, view.outcome
+    if outcome is None or outcome.ok or call.shape.nature is not Nature.MUTATE:
+        return None
+    lacking = _lacking(view)
+    if not lacking and not call.malformed:
+        return None
+    usage = quoted(call.shape.usage)
+    what = f"without {listed(lacking)}" if lacking else "in a form that cannot be read"
+    why = f"The {quoted(call.tool)} call came {what}. Send it whole, as {usage}."
+    return steered("missing_payload", view, why, _same_target(view))
+
+
+def edit_mismatch(view: View) -> Steered | None:
+    """The text to replace is not in the file as it is."""
+    call, outcome = view.call, view.outcome
+    if outcome is None or outcome.ok or outcome.category != Category.EDIT_MISMATCH:
+        return None
+    if not call.target or (view.repair is not None and not view.repair.allows(call.target)):
+        return None
+    failed = max(view.counts.failed_edits, _failed_in_repair(view))
+    if failed >= view.limits.failed_edits:
+        why = f"{failed} edits of {quoted(call.target)} failed: write the whole file instead."
+        return steered("edit_mismatch", view, why, Step(NextAction(writer(view), call.target)))
+    why = (
+        f"The edit does not match {quoted(call.target)}: copy the old text exactly from the "
+        "lines shown in the result."
+    )
+    return steered("edit_mismatch", view, why, Step(NextAction(_same_tool(view), call.target)))
+
+
+def shell_rewrite(view: View) -> Steered | None:
+    """The file tools keep what was there, and see what does not match."""
+    outcome = view.outcome
+    if outcome is None or outcome.rule != "shell_rewrite" or outcome.next_action is None:
+        return None
+    instead = outcome.next_action
+    shape = view.shapes.get(instead.tool)
+    if outcome.kind is not OutcomeKind.BLOCKED or instead.tool not in view.tools:
+        return None
+    if shape is None or shape.nature is not Nature.MUTATE:
+        return None
+    if view.repair is not None and not view.repair.allows(instead.target):
+        return None
+    why = f"Text files are not rewritten through {quoted(view.call.tool)}: use the file tool."
+    # Changing one file over and over leads neither to those that are missing nor to judging.
+    planned, again = view.definition.artifacts, instead.target == view.last_written
+    stuck = bool(planned) and again and view.repair is None
+    return steered("shell_rewrite", view, why, next_step(view) if stuck else Step(instead))
+
+
+def _lacking(view: View) -> tuple[str, ...]:
+    call = view.call
+    wanted = [call.shape.path] if call.shape.path and not call.target else []
+    for name in call.shape.payload:
+        value = call.arguments.get(name)
+        if value is None or (value == "" and name not in _MAY_BE_EMPTY):
+            wanted.append(name)
+    return tuple(wanted)
+
+
+def _same_target(view: View) -> Step:
+    """Stay on the file that was meant, where it may be written; else the next step."""
+    target, tool = view.call.target, _same_tool(view)
+    if view.repair is not None:
+        allowed = target and view.repair.allows(target)
+        return Step(NextAction(tool, target)) if allowed else repair_step(view)
+    if target in {artifact.path for artifact in view.missing}:
+        return Step(NextAction(writer(view), target), whole=True)
+    if target and (declared(view, target) or target in view.definition.touched):
+        return Step(NextAction(tool, target))
+    return next_step(view)
+
+
+def _same_tool(view: View) -> str:
+    return view.call.tool if view.call.tool in view.tools else writer(view)
+
+
+def _failed_in_repair(view: View) -> int:
+    if view.repair is None:
+        return 0
+    return max(
+        (t.failed_edits for t in view.repair.targets if t.path == view.call.target), default=0
+    )
+
+
+RULES = (
+    SteeringRule(
+        "unknown_tool",
+        "A tool was called that is not there: the next step with one that is.",
+        unknown_tool,
+    ),
+    SteeringRule(
+        "missing_payload",
+        "A change came without its target or its text: send it whole, in the right shape.",
+        missing_payload,
+    ),
+    SteeringRule(
+        "edit_mismatch",
+        "An edit did not match: copy the text exactly; after some failures write the whole file.",
+        edit_mismatch,
+    ),
+    SteeringRule(
+        "shell_rewrite",
+        "A text file was to be rewritten through the shell: the file tools do that.",
+        shell_rewrite,
+    ),
+)

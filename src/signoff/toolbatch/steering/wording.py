@@ -1,0 +1,65 @@
+"""The few pieces that every steering message is put together from."""
+
+from __future__ import annotations
+
+from signoff.domain.text import escape_line
+from signoff.toolbatch.events import Steered
+from signoff.toolbatch.steering.step import Step, open_work
+from signoff.toolbatch.view import View
+
+MOST_CHARACTERS = 500  # of one message: a weak model reads the first lines
+_MOST_FACTS = 2
+_FACT, _QUOTE, _WHY = 70, 56, 190
+
+
+def steered(rule: str, view: View, why: str, step: Step) -> Steered:
+    """The message of a rule: why it speaks, the facts a forgetful model needs, the next step."""
+    parts = (clipped(escape_line(why), _WHY), _facts(view), step_text(view, step))
+    text = clipped(" ".join(part for part in parts if part), MOST_CHARACTERS)
+    return Steered(rule, text, step.action, lasting=lasts(view))
+
+
+def lasts(view: View) -> bool:
+    """A message stands until it is followed while nothing substantive exists; else for one turn."""
+    return view.substantive == 0 and open_work(view)
+
+
+def step_text(view: View, step: Step) -> str:
+    """The next step in words."""
+    if step.answers:
+        return f"Next: {step.reason}give your final answer; it is judged at once."
+    item = f"item {quoted(step.item.text)}: " if step.item is not None else ""
+    what = f"{quoted(step.action.tool)} {quoted(step.action.target)}".strip()
+    words = [f"Next: {item}{step.reason}{what}."]
+    if step.whole and view.substantive == 0:
+        words.append("A compact but real first version is enough; refine it later.")
+    if step.makes_parents:
+        words.append("The same call makes its folders.")
+    return " ".join(words)
+
+
+def quoted(text: str, most: int = _QUOTE) -> str:
+    """Words that are not ours in backticks, on one line and not endless: data, and no advice."""
+    plain = escape_line(text).replace("`", "'")
+    return f"`{clipped(plain, most)}`" if plain else ""
+
+
+def listed(names: tuple[str, ...], most: int = 2) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(quoted(name) for name in names[:most]) + more
+
+
+def clipped(text: str, most: int) -> str:
+    """At most so many characters; the middle goes, because names differ at their ends."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
+def _facts(view: View) -> str:
+    facts = view.facts[: min(view.limits.facts, _MOST_FACTS)]
+    if not facts:
+        return ""
+    return "Known: " + "; ".join(clipped(escape_line(fact), _FACT) for fact in facts) + "."

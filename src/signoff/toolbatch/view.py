@@ -1,0 +1,132 @@
+"""What a rule may look at: the state of the task around one call. Rules read it and return data."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from signoff.domain.definition import Artifact, Definition, Item
+from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, Call, NextAction, Outcome, ToolShape
+
+
+@dataclass(frozen=True)
+class BatchLimits:
+    """Numbers that a user may set."""
+
+    errors: int = 3  # consecutive real errors that end a turn
+    recoveries: int = 3  # attempts of one episode
+    late_share: float = 0.6  # of the artifacts done: from here on it is late
+    late_reads: int = 2  # of reference material, when it is late
+    looks: int = 8  # in a row, before the first file is asked for
+    audits: int = 2  # observations once everything exists
+    bookkeeping: int = 1  # turns in a row that only keep books
+    repeats: int = 2  # of the same blocked call, before the advice changes
+    failed_edits: int = 2  # of one file, before a full rewrite is advised
+    facts: int = 2  # restated in a message
+
+
+@dataclass(frozen=True)
+class RepairTarget:
+    """One file that a round found fault with."""
+
+    path: str
+    findings: tuple[str, ...]
+    visited: bool = False  # changed since the round
+    failed_edits: int = 0
+    absent: bool = False  # it is not there at all: written, not edited
+
+
+@dataclass(frozen=True)
+class RepairFocus:
+    """What a broken round asks for, and where changes may go meanwhile."""
+
+    round: int
+    targets: tuple[RepairTarget, ...]
+    allowed: tuple[str, ...]  # paths and folders (trailing `/`) that may be read and changed
+    findings: tuple[str, ...] = ()
+    changed: bool = False  # something in scope was changed since the round
+
+    @property
+    def next_target(self) -> RepairTarget | None:
+        """The first one that was not visited yet."""
+        return next((t for t in self.targets if not t.visited), None)
+
+    @property
+    def worked_on(self) -> bool:
+        """Whether judging again makes sense: every target was visited, and something changed."""
+        return self.next_target is None and self.changed
+
+    def allows(self, path: str) -> bool:
+        """Whether a path may be read and changed during the repair."""
+        # `src/../other` does not lie in `src/`, however it is written.
+        inside = posixpath.normpath(path)
+        return any(path == a or (a.endswith("/") and inside.startswith(a)) for a in self.allowed)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What happened lately, counted."""
+
+    errors: int = 0  # consecutive and real, across batches
+    audits: int = 0  # observations since everything exists
+    reference_reads: int = 0  # outside of the planned outputs, since the last change
+    looks: int = 0  # of any kind, since the last change
+    bookkeeping_turns: int = 0  # in a row
+    blocked_alike: int = 0  # times this very call was blocked before
+    questions: int = 0
+    failed_edits: int = 0  # of the file this call is about, in a row
+
+
+@dataclass(frozen=True)
+class Target:
+    """The concrete next file, and how it is known."""
+
+    path: str
+    directory: bool = False
+    origin: str = "declared"  # declared | item | sibling
+    parent_exists: bool = True
+
+
+@dataclass(frozen=True)
+class View:
+    """The state around one call: before it (no outcome yet), or after it."""
+
+    definition: Definition
+    call: Call
+    outcome: Outcome | None = None
+    missing: tuple[Artifact, ...] = ()  # planned, and not on disk
+    substantive: int = 0  # planned files that exist, index and readme not counted
+    next_item: Item | None = None
+    completed_now: Item | None = None  # the item that this call completed
+    next_target: Target | None = None
+    repair: RepairFocus | None = None
+    facts: tuple[str, ...] = ()
+    counts: Counts = Counts()
+    limits: BatchLimits = BatchLimits()
+    last_written: str = ""
+    lasting: NextAction | None = None  # what the standing message asks for
+    tools: frozenset[str] = field(default_factory=frozenset)  # names that can be called
+    repeated: str = ""  # why nothing can come of this call, in words; empty: something can
+    exists: bool = True  # whether what the call is about is there, before it
+    breaks: tuple[str, ...] = ()  # findings that this write would bring in
+    named_first: bool = False  # whether the root file or an item names what the call would make
+    shapes: Mapping[str, ToolShape] = field(default_factory=lambda: STANDARD_SHAPES)
+
+    @property
+    def actions(self) -> frozenset[str]:
+        """What a next action may name: a tool, or the answer that every model can give."""
+        return self.tools | {ANSWER}
+
+    @property
+    def built(self) -> bool:
+        """Whether every planned artifact exists."""
+        return bool(self.definition.artifacts) and not self.missing
+
+    @property
+    def late(self) -> bool:
+        """Whether most of the artifacts are done, and some are not."""
+        planned = len(self.definition.artifacts)
+        return (
+            bool(self.missing) and planned - len(self.missing) >= planned * self.limits.late_share
+        )

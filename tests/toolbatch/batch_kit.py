@@ -1,0 +1,222 @@
+"""A runner on a real folder, with small real tools, and everything that was told about it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from signoff.domain.definition import Check, Definition, RoundStatus, Seen, Support
+from signoff.domain.digests import digest_bytes
+from signoff.process import (
+    STANDARD_PATH,
+    Command,
+    Limits,
+    clean_environment,
+    find_tool,
+    run,
+    shell_command,
+)
+from signoff.toolbatch.calls import Call, Outcome, Result
+from signoff.toolbatch.disk import Folder
+from signoff.toolbatch.events import Event, Stream
+from signoff.toolbatch.judging import Court, seen_of
+from signoff.toolbatch.opening import Parts, open_runner
+from signoff.toolbatch.pipeline import BatchResult
+from signoff.toolbatch.proposing import propose
+from signoff.toolbatch.shelves import MemoryShelf, WorkspaceSnapshots
+from signoff.toolbatch.view import BatchLimits
+from signoff.workspace import Workspace
+
+
+class Says:
+    """A judge that finds what the test says; a stand-in for whoever runs checks."""
+
+    def __init__(self) -> None:
+        self.against: tuple[tuple[str, str], ...] = ()
+        self.asked = 0
+
+    def judge(self, checks: Sequence[Check]) -> tuple[RoundStatus, tuple[Seen, ...]]:
+        """Everything holds, except for what the test says."""
+        self.asked += 1
+        if self.against:
+            found = (
+                Seen("artifact", path, Support.CONTRADICTS, detail=text)
+                for path, text in self.against
+            )
+            return RoundStatus.BROKEN, tuple(found)
+        seen = tuple(seen_of(check, Support.SUPPORTS) for check in checks)
+        return RoundStatus.KEPT, seen
+
+
+@dataclass
+class Tools:
+    """Real tools on a folder; counts what it was asked to do."""
+
+    root: Path
+    answers: Callable[[str], str | None] = lambda _question: "yes"
+    made: list[str] = field(default_factory=list)
+    inside: Callable[[Call], None] = lambda _call: None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, call: Call) -> Result:
+        """Do it."""
+        with self._lock:
+            self.made.append(call.label)
+        self.inside(call)
+        doing = getattr(self, f"_{call.tool}", None)
+        if doing is None:
+            return Result(f"error: there is no tool `{call.tool}`", ok=False)
+        found: Result = doing(call.arguments)
+        return found
+
+    def _read(self, given: Mapping[str, Any]) -> Result:
+        file = self.root / given["path"]
+        if not file.is_file():
+            return Result(f"error: no file `{given['path']}`; look with glob", ok=False)
+        data = file.read_bytes()
+        return Result(data.decode(), ok=True, reads={given["path"]: digest_bytes(data)})
+
+    def _glob(self, given: Mapping[str, Any]) -> Result:
+        found = sorted(str(p.relative_to(self.root)) for p in self.root.glob(given["pattern"]))
+        return Result("\n".join(found), ok=True)
+
+    def _write(self, given: Mapping[str, Any]) -> Result:
+        file = self.root / given["path"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(given["content"])
+        return Result(f"wrote {given['path']}", True, writes=self._digest(given["path"]))
+
+    def _edit(self, given: Mapping[str, Any]) -> Result:
+        file = self.root / given["path"]
+        if not file.is_file():
+            return Result(f"error: no file `{given['path']}`; look with glob", ok=False)
+        text = file.read_text()
+        reads = self._digest(given["path"])
+        if given["old"] not in text:
+            said = f"error: `old` does not occur in `{given['path']}`; read it again"
+            return Result(said, ok=False, reads=reads)
+        file.write_text(text.replace(given["old"], given["new"], 1))
+        return Result("edited", True, reads=reads, writes=self._digest(given["path"]))
+
+    def _bash(self, given: Mapping[str, Any]) -> Result:
+        before = self._all()
+        argv = shell_command(given["command"])
+        seen = run(
+            Command(
+                argv=(str(find_tool(argv[0], STANDARD_PATH)), *argv[1:]),
+                cwd=self.root,
+                env=clean_environment({}, path=STANDARD_PATH),
+                limits=Limits(wall_s=float(given.get("timeout_s", 20))),
+            )
+        )
+        after = self._all()
+        writes = dict.fromkeys(before.keys() - after.keys(), "")
+        writes |= {p: d for p, d in after.items() if before.get(p) != d}
+        text = "\n".join(
+            (seen.describe(), seen.stdout.kept.decode(), seen.stderr.kept.decode())
+        ).strip()
+        content = "" if writes else self.content()
+        return Result(text, seen.exit_code == 0, writes=writes, content=content)
+
+    def _todo(self, given: Mapping[str, Any]) -> Result:
+        return Result(f"{len(given['items'])} items", ok=True)
+
+    def _scratchpad(self, given: Mapping[str, Any]) -> Result:
+        return Result(f"noted {given['key']}", ok=True)
+
+    def _ask_user(self, given: Mapping[str, Any]) -> Result:
+        answer = self.answers(given["question"])
+        return Result(answer or "the person said no", answer is not None, declined=answer is None)
+
+    def content(self) -> str:
+        """The digest of everything."""
+        return digest_bytes(repr(sorted(self._all().items())).encode())
+
+    def _digest(self, path: str) -> dict[str, str]:
+        return {path: digest_bytes((self.root / path).read_bytes())}
+
+    def _all(self) -> dict[str, str]:
+        files = (p for p in self.root.rglob("*") if p.is_file())
+        return {str(p.relative_to(self.root)): digest_bytes(p.read_bytes()) for p in files}
+
+
+class Scene:
+    """One session: `play` sends a batch of `(tool, arguments)`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        task: str = "tidy up",
+        *,
+        limits: BatchLimits | None = None,
+        snapshots: bool = False,
+        **parts: Any,
+    ):
+        self.root = folder / "work"
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.tools = Tools(self.root)
+        self.disk = Folder(self.root, self._content)
+        self.events: list[Event] = []
+        self.shelf = parts.pop("shelf", None) or MemoryShelf()
+        self.judge = Says()
+        store = None
+        if snapshots:
+            store = WorkspaceSnapshots(Workspace(self.root, folder / "store"))
+        self.snapshots = store
+        self.runner = open_runner(
+            self.root,
+            self.tools,
+            task,
+            stream=Stream(self.events.append),
+            parts=Parts(
+                limits=limits or BatchLimits(),
+                court=Court(self.root, self.judge),
+                disk=self.disk,
+                shelf=self.shelf,
+                snapshots=store,
+                **parts,
+            ),
+        )
+        self.looker = self.runner.looker
+        self._calls = 0
+
+    def _content(self) -> str:
+        return self.tools.content()
+
+    @property
+    def definition(self) -> Definition:
+        """The definition of done."""
+        return self.runner.keeper.definition
+
+    def calls(self, *batch: tuple[str, dict[str, Any] | str]) -> list[Call]:
+        """The calls of a batch, numbered on."""
+        made = []
+        for tool, arguments in batch:
+            self._calls += 1
+            made.append(propose(f"c{self._calls}", tool, arguments, root=self.root))
+        return made
+
+    def play(self, *batch: tuple[str, dict[str, Any] | str]) -> BatchResult:
+        """One batch."""
+        return self.runner.run(self.calls(*batch))
+
+    def one(self, tool: str, **arguments: Any) -> Outcome:
+        """A batch of one call; its outcome."""
+        return self.play((tool, arguments)).outcomes[0]
+
+    def put(self, path: str, text: str = "text\n") -> None:
+        """A file that was there before, or that somebody else changes."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def text(self, path: str) -> str:
+        """What a file holds."""
+        return (self.root / path).read_text()
+
+    def seen(self, kind: type[Any]) -> list[Any]:
+        """The events of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]

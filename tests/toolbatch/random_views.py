@@ -1,0 +1,120 @@
+"""Views of every kind from a seed, also of states that no sane session reaches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from signoff.domain.definition import Definition, Item, ItemKind, Round, RoundStatus
+from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, NextAction, Outcome, OutcomeKind
+from signoff.toolbatch.view import Counts, RepairFocus, RepairTarget, Target, View
+from tests.toolbatch.steering_kit import (
+    TOOLS,
+    artifacts,
+    blocked,
+    call,
+    duplicate,
+    executed,
+    mismatch,
+)
+
+PLANNED = ("docs/index.md", "docs/one.md", "docs/two.md", "assets/", "x" * 300 + ".md")
+PATHS = ("ref.md", "docs/tow.md", "docs/`odd`\n name.md", *PLANNED)
+TEXTS = ("", "write page one", "y" * 900, "`\n`\x1b[2J", "\u202e\u200bümlaut" * 20)
+NAMES = (*sorted(TOOLS), ANSWER, "some_other_tool")
+
+
+def some_view(random: Random) -> View:
+    """A view after a call."""
+    definition, outcome = _definition(random), _outcome(random)
+    missing = tuple(a for a in definition.artifacts if random.random() < 0.4)
+    repair = _repair(random) if random.random() < 0.3 else None
+    return View(
+        definition,
+        outcome.call,
+        outcome,
+        missing=missing,
+        substantive=max(0, len(definition.artifacts) - len(missing) - 1),
+        next_item=random.choice((None, *definition.pending)),
+        completed_now=random.choice((None, *definition.completed)),
+        next_target=Target(missing[0].path, missing[0].directory) if missing else None,
+        repair=repair,
+        facts=_texts(random),
+        counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(8))),
+        last_written=random.choice(("", *PATHS)),
+        lasting=random.choice((None, NextAction("write", PLANNED[1]))),
+        tools=random.choice((TOOLS, TOOLS, TOOLS - {"write"}, TOOLS - {"edit"}, frozenset())),
+    )
+
+
+def _outcome(random: Random) -> Outcome:
+    tool = random.choice(NAMES)
+    names = STANDARD_SHAPES[tool].payload if tool in STANDARD_SHAPES else ()
+    of = call(
+        tool,
+        random.choice(("", *PATHS)),
+        **{name: random.choice((None, "", "same", "text")) for name in names},
+    )
+    kind = random.choice(list(OutcomeKind))
+    if kind is OutcomeKind.EXECUTED:
+        if tool == "edit" and random.random() < 0.5:
+            return mismatch(random.choice(PATHS))
+        return executed(of, ok=random.random() < 0.7)
+    if kind is OutcomeKind.BLOCKED:
+        instead = NextAction(random.choice(("write", "read", "gone")), random.choice(PATHS))
+        rule = random.choice(("", "shell_rewrite", "out_of_scope"))
+        return replace(blocked(of, random.choice((None, instead))), rule=rule)
+    return replace(duplicate(of), kind=kind)
+
+
+def _definition(random: Random) -> Definition:
+    rounds = tuple(
+        Round(
+            number,
+            random.choice(list(RoundStatus)),
+            supersedes=random.choice((None, 1, 2)),
+            because=random.choice(TEXTS),
+        )
+        for number in range(1, random.randint(0, 3) + 1)
+    )
+    items = tuple(
+        Item(
+            random.choice(TEXTS),
+            random.choice(list(ItemKind)),
+            artifacts(*_paths(random)),
+            random.random() < 0.4,
+        )
+        for _ in range(random.randint(0, 3))
+    )
+    planned = random.sample(PLANNED, random.randint(0, len(PLANNED)))
+    return Definition(
+        random.choice(TEXTS),
+        artifacts(*planned),
+        items=items,
+        touched=_paths(random),
+        rounds=rounds,
+        failed_rounds=random.randint(0, 3),
+    )
+
+
+def _repair(random: Random) -> RepairFocus:
+    targets = tuple(
+        RepairTarget(
+            path,
+            _texts(random),
+            visited=random.random() < 0.5,
+            failed_edits=random.randint(0, 3),
+            absent=random.random() < 0.2,
+        )
+        for path in _paths(random)
+    )
+    allowed = (*(t.path for t in targets), *_paths(random))
+    return RepairFocus(1, targets, allowed, _texts(random), changed=random.random() < 0.5)
+
+
+def _paths(random: Random) -> tuple[str, ...]:
+    return tuple(random.sample(PATHS, random.randint(0, 3)))
+
+
+def _texts(random: Random) -> tuple[str, ...]:
+    return tuple(random.sample(TEXTS, random.randint(0, 3)))

@@ -1,0 +1,109 @@
+"""Views as a rule sees them, put together in one line of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from signoff.domain.definition import Artifact, Definition, Item, ItemKind, Round, RoundStatus
+from signoff.toolbatch.calls import (
+    STANDARD_SHAPES,
+    Call,
+    Nature,
+    NextAction,
+    Outcome,
+    OutcomeKind,
+    Result,
+    ToolShape,
+)
+from signoff.toolbatch.recovery.categories import Category
+from signoff.toolbatch.view import RepairFocus, RepairTarget, Target, View
+
+TOOLS = frozenset(STANDARD_SHAPES)
+GUIDE = ("docs/index.md", "docs/one.md", "docs/two.md", "docs/three.md")
+OTHER = ToolShape(Nature.OTHER)
+
+
+def artifacts(*paths: str) -> tuple[Artifact, ...]:
+    """Planned things; a trailing `/` is a folder."""
+    return tuple(Artifact(p.rstrip("/"), p.endswith("/")) for p in paths)
+
+
+def item(text: str, *paths: str, kind: ItemKind = ItemKind.BUILD) -> Item:
+    """An open item."""
+    return Item(text, kind, artifacts(*paths))
+
+
+def call(tool: str, path: str = "", **arguments: Any) -> Call:
+    """A call of a standard tool, with its payload unless the test leaves it out."""
+    shape = STANDARD_SHAPES.get(tool, OTHER)
+    given: dict[str, Any] = {name: f"some {name}" for name in shape.payload}
+    if path and shape.path:
+        given[shape.path] = path
+    given |= arguments
+    given = {name: value for name, value in given.items() if value is not None}
+    return Call("c1", tool, given, shape, (path,) if path else ())
+
+
+def executed(of: Call, *, ok: bool = True, writes: Mapping[str, str] | None = None) -> Outcome:
+    """It was executed; a change that went well wrote its target."""
+    if writes is None:
+        changes = ok and of.shape.nature is Nature.MUTATE and of.target
+        writes = {of.target: "d1"} if changes else {}
+    return Outcome(of, OutcomeKind.EXECUTED, "text", ok, result=Result("text", ok, writes=writes))
+
+
+def mismatch(path: str) -> Outcome:
+    """An edit whose old text is not in the file."""
+    return replace(executed(call("edit", path), ok=False), category=Category.EDIT_MISMATCH)
+
+
+def duplicate(of: Call) -> Outcome:
+    """There was nothing new in it."""
+    return Outcome(of, OutcomeKind.DUPLICATE, "text", ok=True)
+
+
+def blocked(of: Call, instead: NextAction | None = None) -> Outcome:
+    """A pre-flight rule was against it."""
+    return Outcome(of, OutcomeKind.BLOCKED, "text", ok=False, guidance=True, next_action=instead)
+
+
+def view(
+    outcome: Outcome,
+    *,
+    planned: tuple[str, ...] = GUIDE,
+    missing: tuple[str, ...] = (),
+    rounds: tuple[Round, ...] = (),
+    items: tuple[Item, ...] = (),
+    touched: tuple[str, ...] = (),
+    **more: Any,
+) -> View:
+    """The state after a call; what is missing decides the next target and what is substantive."""
+    definition = Definition(
+        "write the guide", artifacts(*planned), items=items, touched=touched, rounds=rounds
+    )
+    absent = artifacts(*missing)
+    there = [a for a in definition.artifacts if a not in absent and "index" not in a.path]
+    seen = View(
+        definition,
+        outcome.call,
+        outcome,
+        missing=absent,
+        substantive=len(there),
+        next_target=Target(absent[0].path, absent[0].directory) if absent else None,
+        next_item=items[0] if items else None,
+        tools=TOOLS,
+    )
+    return replace(seen, **more)
+
+
+def focus(*paths: str, allowed: tuple[str, ...] = (), **more: Any) -> RepairFocus:
+    """A repair of these files."""
+    targets = tuple(RepairTarget(path, (f"{path}:3: link to nowhere",)) for path in paths)
+    return replace(RepairFocus(1, targets, (*paths, *allowed)), **more)
+
+
+def broken(number: int = 1) -> Round:
+    """A round that found something."""
+    return Round(number, RoundStatus.BROKEN)

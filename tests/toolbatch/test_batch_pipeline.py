@@ -1,0 +1,372 @@
+"""A batch: every call gets an outcome, mutations in order, looks beside each other, limits."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from signoff.domain.definition import DefinitionStatus, RoundStatus
+from signoff.toolbatch.calls import Call, Outcome, OutcomeKind
+from signoff.toolbatch.events import (
+    Responded,
+    RoundChanged,
+    Steered,
+    TimelineNoted,
+    TodoUpdated,
+    ToolCalled,
+    ToolResulted,
+)
+from signoff.toolbatch.executing import NOT_FINISHED
+from signoff.toolbatch.pipeline import Ending
+from signoff.toolbatch.view import BatchLimits
+from tests.toolbatch.batch_kit import Scene
+
+TWO_PAGES = "Create `site/one.html` and `site/two.html`."
+
+
+def test_every_call_of_a_batch_has_an_outcome_in_the_order_of_the_calls(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.txt", "A")
+    result = scene.play(
+        ("read", {"path": "a.txt"}),
+        ("read", {"path": "gone.txt"}),
+        ("write", {"path": "b.txt", "content": "B"}),
+        ("write", {"path": "b.txt"}),
+        ("read", "not json"),
+        ("read", {"path": "b.txt"}),
+    )
+    kinds = [outcome.kind for outcome in result.outcomes]
+    assert kinds == [
+        OutcomeKind.EXECUTED,
+        OutcomeKind.EXECUTED,
+        OutcomeKind.EXECUTED,
+        OutcomeKind.BLOCKED,
+        OutcomeKind.BLOCKED,
+        OutcomeKind.EXECUTED,
+    ]
+    assert [outcome.call.id for outcome in result.outcomes] == [f"c{n}" for n in range(1, 7)]
+    assert all(outcome.text for outcome in result.outcomes)
+    assert [event.outcome for event in scene.seen(ToolResulted)] == list(result.outcomes)
+
+
+def test_neighbouring_looks_run_beside_each_other(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    for name in "abc":
+        scene.put(f"{name}.txt", name)
+    together = threading.Barrier(3, timeout=20)
+
+    def look(_call: Call) -> None:
+        together.wait()
+
+    scene.tools.inside = look
+    result = scene.play(*(("read", {"path": f"{name}.txt"}) for name in "abc"))
+    assert [outcome.text for outcome in result.outcomes] == ["a", "b", "c"]
+
+
+def test_a_look_after_a_change_in_the_same_batch_sees_the_change(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.txt", "old")
+    result = scene.play(
+        ("read", {"path": "a.txt"}),
+        ("write", {"path": "a.txt", "content": "new"}),
+        ("read", {"path": "a.txt"}),
+    )
+    assert [outcome.text for outcome in result.outcomes] == ["old", "wrote a.txt", "new"]
+
+
+def test_the_same_look_twice_in_one_batch_is_made_once(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.txt")
+    result = scene.play(("read", {"path": "a.txt"}), ("read", {"path": "a.txt"}))
+    assert [o.kind for o in result.outcomes] == [OutcomeKind.EXECUTED, OutcomeKind.DUPLICATE]
+    assert scene.tools.made == ["read a.txt"]
+
+
+def test_three_errors_in_a_row_end_the_turn_also_across_batches(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    assert scene.play(("bash", {"command": "exit 3"})).ending is Ending.CONTINUE
+    assert scene.play(("bash", {"command": "exit 4"})).ending is Ending.CONTINUE
+    result = scene.play(
+        ("bash", {"command": "exit 5"}), ("write", {"path": "late.txt", "content": "x"})
+    )
+    assert result.ending is Ending.HALT
+    assert "3 calls in a row failed" in result.response
+    assert "not done" in result.response
+    assert result.outcomes[1].text.startswith("not made: ")
+    assert not (scene.root / "late.txt").exists()
+    assert scene.seen(Responded) == [Responded(result.response, failed=True)]
+    assert scene.seen(TimelineNoted)[-1].reason == "halted"
+
+
+def test_looks_that_were_proposed_together_fail_as_one(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    looks = [("read", {"path": f"{name}/gone.txt"}) for name in "abcd"]
+    assert scene.play(*looks).ending is Ending.CONTINUE
+    assert scene.looker.counts.errors == 1
+
+
+def test_a_success_between_errors_starts_the_count_anew(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    for number in range(6):
+        assert scene.play(("bash", {"command": f"exit {number + 1}"})).ending is Ending.CONTINUE
+        if number % 2:
+            scene.one("write", path="a.txt", content=str(number))
+
+
+def test_guidance_neither_counts_as_an_error_nor_forgives_one(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.txt", "one")
+    scene.one("bash", command="exit 3")
+    scene.one("bash", command="exit 4")
+    blocked = scene.one("bash", command="sed -i s/one/two/ a.txt")
+    assert blocked.kind is OutcomeKind.BLOCKED
+    assert not blocked.is_error
+    assert scene.looker.counts.errors == 2
+    assert scene.play(("bash", {"command": "exit 5"})).ending is Ending.HALT
+
+
+def test_duplicates_do_not_hide_a_row_of_errors(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.txt")
+    scene.one("read", path="a.txt")
+    for code in (3, 4):
+        scene.one("bash", command=f"exit {code}")
+        assert scene.one("read", path="a.txt").kind is OutcomeKind.DUPLICATE
+    assert scene.play(("bash", {"command": "exit 5"})).ending is Ending.HALT
+
+
+def test_what_a_person_declines_is_no_error(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.tools.answers = lambda _question: None
+    for number in range(4):
+        outcome = scene.one("ask_user", question=f"may I {number}?")
+        assert outcome.kind is OutcomeKind.DECLINED
+        assert not outcome.is_error
+    assert scene.looker.counts.errors == 0
+
+
+def test_the_confidence_gate_keeps_a_call_from_being_made(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, confidence=lambda call: "not sure" if call.tool == "bash" else None)
+    outcome = scene.one("bash", command="echo hi")
+    assert (outcome.kind, outcome.text) == (OutcomeKind.BLOCKED, "skipped: not sure")
+    assert scene.tools.made == []
+
+
+def test_a_streamed_call_is_announced_once(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.txt")
+    calls = scene.calls(("read", {"path": "a.txt"}), ("glob", {"pattern": "*"}))
+    scene.runner.announced.add(calls[0].id)
+    scene.runner.run(calls)
+    assert [event.call.id for event in scene.seen(ToolCalled)] == [calls[1].id]
+    assert scene.runner.announced == set()
+
+
+def test_a_batch_is_announced_as_things_under_way(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.play(("write", {"path": "a.txt", "content": "x"}), ("bash", {"command": "echo hi"}))
+    assert scene.seen(TodoUpdated)[0].under_way == ("write a.txt", "bash echo hi")
+
+
+def test_interrupted_every_call_still_gets_an_outcome(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+
+    def interrupt(call: Call) -> None:
+        if call.tool == "bash":
+            raise KeyboardInterrupt
+
+    scene.tools.inside = interrupt
+    outcomes: list[Outcome] = []
+    calls = scene.calls(
+        ("write", {"path": "a.txt", "content": "x"}),
+        ("bash", {"command": "echo hi"}),
+        ("read", {"path": "a.txt"}),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        scene.runner.run(calls, outcomes)
+    texts = [outcome.text for outcome in outcomes]
+    assert texts == ["wrote a.txt", NOT_FINISHED, NOT_FINISHED]
+
+
+def test_interrupted_beside_each_other_no_look_goes_on_behind_the_back(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    for name in "ab":
+        scene.put(f"{name}.txt", name)
+    ended: list[str] = []
+    both = threading.Barrier(2, timeout=20)
+
+    def look(call: Call) -> None:
+        both.wait()
+        if call.target == "a.txt":
+            raise KeyboardInterrupt
+        ended.append(call.target)
+
+    scene.tools.inside = look
+    with pytest.raises(KeyboardInterrupt):
+        scene.play(("read", {"path": "a.txt"}), ("read", {"path": "b.txt"}))
+    assert ended == ["b.txt"]
+
+
+def test_the_last_planned_file_read_again_and_again_is_handed_over(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, TWO_PAGES)
+    scene.one("write", path="site/one.html", content="<p>1")
+    scene.one("write", path="site/two.html", content="<p>2")
+    endings = [
+        scene.play((tool, given)).ending
+        for tool, given in (
+            ("read", {"path": "site/one.html"}),
+            ("glob", {"pattern": "site/*"}),
+            ("read", {"path": "site/two.html"}),
+        )
+    ]
+    assert endings == [Ending.CONTINUE, Ending.CONTINUE, Ending.VERIFY]
+
+
+def test_a_question_when_everything_is_built_is_handed_over(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.")
+    scene.one("write", path="one.md", content="# one")
+    result = scene.play(("ask_user", {"question": "is this fine?"}))
+    assert result.ending is Ending.VERIFY
+    assert result.outcomes[0].kind is OutcomeKind.BLOCKED
+
+
+def test_a_list_alone_when_everything_is_built_is_handed_over(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.")
+    scene.one("write", path="one.md", content="# one")
+    result = scene.play(("todo", {"items": [{"text": "write one.md", "done": True}]}))
+    assert result.ending is Ending.VERIFY
+
+
+def test_files_that_were_there_before_are_nothing_to_hand_over(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.")
+    scene.put("one.md")
+    for name in "abcdef":
+        scene.put(f"{name}.txt", name)
+        assert scene.play(("read", {"path": f"{name}.txt"})).ending is Ending.CONTINUE
+
+
+def test_an_answer_before_anything_is_built_is_told_what_is_missing(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, TWO_PAGES)
+    result = scene.runner.answer("All done!")
+    assert result.ending is Ending.CONTINUE
+    assert result.steering is not None
+    assert result.steering.next_action.target == "site/one.html"
+
+
+def test_an_answer_when_everything_is_there_is_handed_over(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.")
+    scene.one("write", path="one.md", content="# one")
+    assert scene.runner.answer("All done!").ending is Ending.VERIFY
+
+
+def test_empty_answers_end_the_turn(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    endings = [scene.runner.answer("  ").ending for _ in range(3)]
+    assert endings == [Ending.CONTINUE, Ending.CONTINUE, Ending.HALT]
+
+
+def test_at_most_one_message_a_turn_however_many_calls(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, TWO_PAGES)
+    scene.put("a.txt")
+    scene.one("read", path="a.txt")
+    before = len(scene.seen(Steered))
+    result = scene.play(
+        ("read", {"path": "a.txt"}),
+        ("write", {"path": "site/one.html", "content": "<p>1"}),
+        ("todo", {"items": ["write two"]}),
+    )
+    assert scene.seen(Steered)[before:] == ([result.steering] if result.steering else [])
+    assert result.steering is not None
+
+
+def test_without_steering_calls_are_made_and_nothing_is_said(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, TWO_PAGES, steering=False)
+    scene.put("a.txt")
+    kinds = [scene.one("read", path="a.txt").kind for _ in range(4)]
+    assert kinds == [OutcomeKind.EXECUTED] * 4
+    assert scene.seen(Steered) == []
+    assert scene.runner.answer("done").ending is Ending.CONTINUE
+
+
+def test_the_same_blocked_call_is_told_plainer_and_then_stops(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.txt", "one")
+    results = [scene.play(("bash", {"command": "sed -i s/a/b/ a.txt"})) for _ in range(4)]
+    assert [result.ending for result in results] == [*[Ending.CONTINUE] * 3, Ending.HALT]
+    texts = [result.outcomes[0].text for result in results]
+    assert "for the 2. time" in texts[1]
+    assert len(set(texts)) == 4
+    assert "blocked again and again" in results[3].response
+
+
+def test_a_change_in_between_makes_blocked_calls_count_anew(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.txt", "one")
+    for number in range(6):
+        assert scene.play(("bash", {"command": "sed -i s/a/b/ a.txt"})).ending is Ending.CONTINUE
+        scene.one("write", path="b.txt", content=str(number))
+
+
+def test_a_user_can_set_how_many_errors_end_a_turn(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, limits=BatchLimits(errors=1))
+    assert scene.play(("bash", {"command": "exit 3"})).ending is Ending.HALT
+
+
+def test_the_list_shows_what_is_known_and_not_what_was_claimed(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.")
+    outcome = scene.one("todo", items=[{"text": "create one.md", "done": True}])
+    assert "[ ] create one.md" in outcome.text
+
+
+def test_a_command_whose_effect_nobody_saw_makes_a_kept_round_stale(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.")
+    scene.one("write", path="one.md", content="# one")
+    held = scene.runner.judge("asked")
+    assert held is not None
+    assert held.status is RoundStatus.KEPT
+    scene.tools.content = lambda: ""  # type: ignore[method-assign]
+    scene.one("bash", command="make nothing || true")
+    assert scene.definition.status is not DefinitionStatus.DONE
+    assert scene.definition.rounds[0].status is RoundStatus.STALE
+
+
+def test_a_broken_round_opens_a_repair_that_ends_with_the_next_round(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, TWO_PAGES)
+    scene.put("notes.txt")
+    scene.one("write", path="site/one.html", content="<p>1")
+    scene.one("write", path="site/two.html", content="<p>2")
+    scene.judge.against = (("site/two.html", "link to nowhere"),)
+    scene.runner.judge("asked")
+    assert scene.one("read", path="notes.txt").rule == "out_of_scope"
+    assert scene.one("write", path="site/one.html", content="x").rule == "out_of_scope"
+    assert scene.one("write", path="site/two.html", content="<p>2!").ok
+    result = scene.play(("read", {"path": "site/two.html"}))
+    assert result.ending is Ending.VERIFY
+    scene.judge.against = ()
+    scene.runner.judge(result.response)
+    assert scene.definition.status is DefinitionStatus.DONE
+    assert scene.one("read", path="notes.txt").ok
+
+
+def test_a_list_sent_during_a_repair_tidies_nothing_away(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.")
+    scene.one("todo", items=["create one.md", "polish one.md"])
+    scene.one("write", path="one.md", content="# one")
+    scene.judge.against = (("one.md", "thin"),)
+    scene.runner.judge("asked")
+    before = scene.definition.items
+    scene.one("todo", items=[{"text": "polish one.md", "done": True}])
+    assert scene.definition.items == before
+
+
+def test_everything_that_happened_to_a_round_is_told(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.")
+    scene.one("write", path="one.md", content="# one")
+    scene.runner.judge("asked")
+    scene.one("write", path="one.md", content="# two")
+    statuses = [event.round.status for event in scene.seen(RoundChanged)]
+    assert RoundStatus.KEPT in statuses
+    assert statuses[-1] in (RoundStatus.PLANNED, RoundStatus.PENDING)
+    assert any("stale" in f"{e.reason} {e.text}" for e in scene.seen(TimelineNoted))

@@ -1,0 +1,208 @@
+"""Pre-flight rules: what is not made, why, and what to do instead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from signoff.toolbatch.calls import ANSWER, NextAction, OutcomeKind
+from signoff.toolbatch.preflight import ORDER, PREFLIGHT, decide
+from signoff.toolbatch.rules import Block, Skip
+from tests.toolbatch.batch_kit import Scene
+from tests.toolbatch.random_views import some_view
+
+CHAPTERS = "Create `book/index.html`, `book/ch1.html`, `book/ch2.html` and `book/ch3.html`."
+
+
+def test_the_table_is_in_its_order_and_every_rule_says_what_it_is_about() -> None:
+    assert tuple(rule.name for rule in PREFLIGHT) == ORDER
+    assert all(rule.about.endswith(".") and "\n" not in rule.about for rule in PREFLIGHT)
+    assert len(set(ORDER)) == len(ORDER)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "lacking"),
+    [
+        ("write", {"path": "a.txt"}, "`content`"),
+        ("write", {"content": "x"}, "`path`"),
+        ("write", {"path": "a.html", "content": " "}, "`content`"),
+        ("edit", {"path": "a.txt", "new": "x"}, "`old`"),
+        ("edit", {"path": "a.txt", "old": "x"}, "`new`"),
+        ("patch", {}, "`diff`"),
+        ("bash", {"command": ""}, "`command`"),
+    ],
+)
+def test_a_change_without_target_or_text_is_an_error_with_the_right_shape(
+    tmp_path: Path, tool: str, arguments: dict[str, str], lacking: str
+) -> None:
+    scene = Scene(tmp_path)
+    outcome = scene.one(tool, **arguments)
+    assert (outcome.kind, outcome.rule) == (OutcomeKind.BLOCKED, "missing_payload")
+    assert lacking in outcome.text
+    assert outcome.is_error
+    assert scene.tools.made == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write", {"path": "pkg/__init__.py", "content": ""}),
+        ("write", {"path": ".gitkeep", "content": ""}),
+        ("edit", {"path": "a.txt", "old": "x", "new": ""}),
+        ("edit", {"path": "a.txt", "old": "  ", "new": "x"}),
+    ],
+)
+def test_what_may_be_empty_is_let_through(
+    tmp_path: Path, tool: str, arguments: dict[str, str]
+) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.txt", "x  y")
+    assert scene.one(tool, **arguments).kind is OutcomeKind.EXECUTED
+
+
+@pytest.mark.parametrize(
+    ("command", "tool"),
+    [
+        ("sed -i s/a/b/ a.html", "edit"),
+        ("perl -pi -e 's/a/b/' a.html", "edit"),
+        ("cat > a.html <<'X'\nhi\nX", "write"),
+        ("echo '<p>' | tee a.html", "write"),
+        ("bash -c 'echo hi > a.html'", "write"),
+    ],
+)
+def test_a_text_file_is_not_rewritten_through_the_shell(
+    tmp_path: Path, command: str, tool: str
+) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.html", "a")
+    outcome = scene.one("bash", command=command)
+    assert (outcome.rule, outcome.next_action) == ("shell_rewrite", NextAction(tool, "a.html"))
+    assert not outcome.is_error
+    assert scene.text("a.html") == "a"
+
+
+@pytest.mark.parametrize(
+    "command", ["echo hi > new.html", "echo hi > log.bin", "ls > list.txt", "cp a.html b.html"]
+)
+def test_other_uses_of_the_shell_are_let_through(tmp_path: Path, command: str) -> None:
+    scene = Scene(tmp_path)
+    scene.put("a.html", "a")
+    scene.put("list.txt", "a")
+    assert scene.one("bash", command=command).kind is OutcomeKind.EXECUTED
+
+
+def test_reference_material_is_not_read_on_and_on_when_most_is_done(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    for number in range(5):
+        scene.put(f"ref/{number}.html", str(number))
+    for name in ("index", "ch1", "ch2"):
+        scene.one("write", path=f"book/{name}.html", content=f"<p>{name}")
+    outcomes = [scene.one("read", path=f"ref/{n}.html") for n in range(3)]
+    assert [o.rule for o in outcomes] == ["", "", "late_drift"]
+    assert outcomes[2].next_action == NextAction("write", "book/ch3.html")
+    scene.one("edit", path="book/ch1.html", old="<p>", new="<p><b>")
+    assert scene.one("read", path="ref/3.html").rule == ""
+
+
+def test_early_on_reference_material_may_be_read(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    for number in range(6):
+        scene.put(f"ref/{number}.html", str(number))
+        assert scene.one("read", path=f"ref/{number}.html").rule == ""
+
+
+def test_one_more_file_beside_a_declared_set_is_declared_first(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    scene.one("write", path="book/index.html", content="<a href=ch1.html>1</a>")
+    outcome = scene.one("write", path="book/ch4.html", content="<p>4")
+    assert outcome.rule == "expanding"
+    assert "`book/index.html`" in outcome.text
+    assert outcome.next_action is not None
+    assert outcome.next_action.target in {f"book/ch{n}.html" for n in (1, 2, 3)}
+    scene.one("write", path="book/index.html", content="<a href=ch4.html>4</a>")
+    assert scene.one("write", path="book/ch4.html", content="<p>4").ok
+
+
+def test_files_of_another_kind_or_place_are_nobodys_business(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    for path in ("book/style.css", "notes.html", "book/img/a.html", "tests/test_book.py"):
+        assert scene.one("write", path=path, content="x").rule == ""
+
+
+def test_a_write_that_brings_in_a_broken_link_is_not_made(tmp_path: Path) -> None:
+    scene = Scene(
+        tmp_path,
+        check_write=lambda call: (
+            ["a.html:1: `gone.html` is not there"]
+            if "gone" in str(call.arguments.get("content"))
+            else []
+        ),
+    )
+    outcome = scene.one("write", path="a.html", content="<a href=gone.html>")
+    assert outcome.rule == "broken_link"
+    assert "gone.html" in outcome.text
+    assert not (scene.root / "a.html").exists()
+    assert scene.one("write", path="a.html", content="<a href=#x>").ok
+
+
+def test_a_link_to_what_is_planned_is_fine_before_it_is_there(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    page = "<!doctype html><title>b</title><p>words <a href='ch1.html'>1</a>"
+    assert scene.one("write", path="book/index.html", content=page).ok
+
+
+def test_a_link_to_what_nobody_plans_is_not_brought_in(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    page = "<!doctype html><title>b</title><p>words <a href='{}'>1</a>"
+    outcome = scene.one("write", path="book/ch1.html", content=page.format("ch9.html"))
+    assert outcome.rule == "broken_link"
+    assert "ch9.html" in outcome.text
+    scene.one("write", path="book/ch1.html", content=page.format("ch2.html"))
+    edited = scene.one("edit", path="book/ch1.html", old="ch2.html", new="ch8.html")
+    assert edited.rule == "broken_link"
+    assert "ch2.html" in scene.text("book/ch1.html")
+    assert scene.one("write", path="book/index.html", content=page.format("x/gone.html")).rule
+
+
+def test_a_link_that_was_broken_before_is_no_reason_to_refuse_a_write(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    page = "<!doctype html><title>b</title><p>{} <a href='gone.html'>1</a>"
+    scene.put("book/index.html", page.format("words"))
+    assert scene.one("write", path="book/index.html", content=page.format("more words")).ok
+
+
+def test_a_person_may_be_asked_as_long_as_something_is_to_be_built(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    assert scene.one("ask_user", question="which font?").kind is OutcomeKind.EXECUTED
+
+
+def test_without_file_tools_the_shell_may_write(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, tools=("bash", "read"))
+    scene.put("a.html", "a")
+    assert scene.one("bash", command="sed -i s/a/b/ a.html").ok
+
+
+def test_every_decision_names_an_action_that_can_be_taken() -> None:
+    spoken = set()
+    for seed in range(3_000):
+        view = some_view(Random(seed))
+        repeated = "" if seed % 3 else "seen already"
+        found = decide(replace(view, outcome=None, repeated=repeated, exists=seed % 2 == 0))
+        if found is None:
+            continue
+        name, decision = found
+        spoken.add(name)
+        assert isinstance(decision, Skip | Block)
+        action = decision.next_action
+        assert action is None or action.tool in view.actions
+        assert 0 < len(decision.text) < 1_000
+    assert spoken >= {"missing_payload", "out_of_scope", "duplicate_mutation", "audit_loop"}
+
+
+def test_the_answer_is_what_a_late_call_is_told(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.")
+    scene.one("write", path="one.md", content="# one")
+    assert scene.one("ask_user", question="fine?").next_action == NextAction(ANSWER)

@@ -1,0 +1,46 @@
+"""The runtime by itself: what its module says works as it says, and everything has its name."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import signoff.toolbatch as door
+
+
+def test_the_example_of_the_module_does_what_it_says(tmp_path: Path) -> None:
+    text = inspect.getdoc(door) or ""
+    example = textwrap.dedent(
+        "\n".join(line for line in text.split("\n") if line.startswith("    ") or not line)
+    )
+    assert len([line for line in example.split("\n") if line.strip()]) <= 15
+    (tmp_path / "work").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("True b.md\n", "")
+    assert (tmp_path / "work" / "a.md").read_text() == "# A"
+
+
+def test_every_public_name_is_there() -> None:
+    assert sorted(door.__all__) == sorted(set(door.__all__))
+    for name in door.__all__:
+        assert getattr(door, name) is not None
+
+
+def test_importing_it_loads_next_to_nothing() -> None:
+    loaded = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, signoff.toolbatch; print(sorted(m for m in sys.modules"
+            " if m.startswith('signoff.')))",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert loaded.stdout.strip() == "['signoff.lazy', 'signoff.toolbatch']"

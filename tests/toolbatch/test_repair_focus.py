@@ -1,0 +1,199 @@
+"""A broken round opens a repair: its files, what changed in its findings, and where work stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from signoff.domain.definition import Definition, Round, RoundStatus, Seen, Support
+from signoff.errors import UsageError
+from signoff.toolbatch import repair
+from signoff.toolbatch.calls import OutcomeKind
+from signoff.toolbatch.view import RepairFocus
+from tests.toolbatch.steering_kit import (
+    GUIDE,
+    artifacts,
+    blocked,
+    call,
+    duplicate,
+    executed,
+    focus,
+    mismatch,
+)
+
+
+def against(subject: str, detail: str = "", status: Support = Support.CONTRADICTS) -> Seen:
+    return Seen("artifact", subject, status, detail=detail)
+
+
+def broken(number: int, *seen: Seen) -> Round:
+    return Round(number, RoundStatus.BROKEN, seen=seen)
+
+
+def opened(
+    *seen: Seen, planned: tuple[str, ...] = GUIDE, touched: tuple[str, ...] = ()
+) -> RepairFocus:
+    last = broken(1, *seen)
+    found = repair.focus_of(
+        last, Definition("t", artifacts(*planned), touched=touched, rounds=(last,))
+    )
+    assert found is not None
+    return found
+
+
+def paths(found: RepairFocus) -> list[str]:
+    return [target.path for target in found.targets]
+
+
+@pytest.mark.parametrize("status", [s for s in RoundStatus if s is not RoundStatus.BROKEN])
+def test_only_a_broken_round_opens_a_repair(status: RoundStatus) -> None:
+    last = Round(1, status, seen=(against(GUIDE[1]),))
+    assert repair.focus_of(last, Definition("t", artifacts(*GUIDE))) is None
+
+
+def test_the_targets_are_the_files_found_fault_with_and_only_they_are_allowed() -> None:
+    found = opened(
+        against(GUIDE[1], "3: link to nowhere"),
+        against(GUIDE[1], "9: no title"),
+        against(GUIDE[2], status=Support.SUPPORTS),
+        against(GUIDE[3], status=Support.MISSING),
+    )
+    assert paths(found) == [GUIDE[1], GUIDE[3]]
+    assert found.targets[0].findings == (
+        "docs/one.md: 3: link to nowhere",
+        "docs/one.md: 9: no title",
+    )
+    assert not found.targets[0].absent and found.targets[1].absent
+    assert found.allows(GUIDE[1]) and not found.allows(GUIDE[2]) and not found.allows("src/a.py")
+
+
+def test_a_command_is_traced_to_the_files_that_its_output_names() -> None:
+    found = opened(
+        against("pytest -q", "FAILED tests/test_a.py::test - src/a.py:3: ValueError"),
+        planned=("src/a.py", "src/b.py"),
+        touched=("tests/test_a.py",),
+    )
+    assert paths(found) == ["src/a.py", "tests/test_a.py"]
+    assert found.targets[0].findings[0].startswith("FAILED tests/test_a.py")
+
+
+def test_a_command_that_names_all_files_is_traced_to_the_one_that_it_found_fault_with() -> None:
+    command = "signoff check-artifact ./docs/one.md ./docs/two.md"
+    found = opened(against(command, "ok\n./docs/two.md:3: link to nowhere\n1 finding"))
+    assert paths(found) == [GUIDE[2]]
+    assert found.targets[0].findings == ("./docs/two.md:3: link to nowhere",)
+    silent = opened(against(command))
+    assert paths(silent) == [GUIDE[1], GUIDE[2]], "without a word each of them may be it"
+    missing = against(GUIDE[3], "planned, and not there", Support.MISSING)
+    assert paths(opened(against(command), missing)) == [GUIDE[3]]
+
+
+@pytest.mark.parametrize(
+    "detail", ["data.md:3", "a.md.bak", "docs/a.md", "x/a.md", "a.md-old", "a.mdx", "-a.md"]
+)
+def test_a_name_inside_of_another_name_is_not_named(detail: str) -> None:
+    found = opened(against("make check", detail), planned=("a.md", "b.md"))
+    assert found.targets == ()
+
+
+def test_output_cannot_widen_the_repair_to_files_that_are_not_the_tasks() -> None:
+    found = opened(against("pytest", "see secrets/key.pem and docs/one.md"))
+    assert paths(found) == [GUIDE[1]]
+    assert not found.allows("secrets/key.pem")
+
+
+def test_a_finding_that_names_no_file_leaves_the_tasks_files_open_until_one_is_changed() -> None:
+    found = opened(against("make check", "exit code 1"), touched=("src/a.py",))
+    assert found.targets == () and not found.worked_on
+    assert found.allows(GUIDE[2]) and found.allows("src/a.py") and not found.allows("other.py")
+    assert repair.after(found, executed(call("edit", "src/a.py"))).worked_on
+
+
+def test_a_folder_is_allowed_with_all_that_is_in_it_and_nothing_beside_it() -> None:
+    found = opened(against("out", status=Support.MISSING), planned=("out/",))
+    assert paths(found) == ["out/"]
+    assert found.allows("out/a.md") and not found.allows("outside.md")
+    assert repair.after(found, executed(call("write", "out/a.md"))).worked_on
+
+
+def test_findings_are_told_as_what_is_new_what_stayed_and_what_is_gone() -> None:
+    first = broken(1, against(GUIDE[1], "thin"), against(GUIDE[2], "no title"))
+    second = broken(2, against(GUIDE[2], "no title"), against(GUIDE[3], "link to nowhere"))
+    definition = Definition("t", artifacts(*GUIDE), rounds=(first, second))
+    found = repair.focus_of(second, definition)
+    assert found is not None
+    assert found.findings == (
+        "new: docs/three.md: link to nowhere",
+        "still: docs/two.md: no title",
+        "gone: docs/one.md: thin",
+    )
+    before = repair.focus_of(first, definition)
+    assert before is not None
+    assert before.findings == ("docs/one.md: thin", "docs/two.md: no title")
+
+
+def test_every_target_is_visited_before_it_is_judged_again() -> None:
+    found = focus(GUIDE[1], GUIDE[2])
+    found = repair.after(found, executed(call("read", GUIDE[2])))
+    assert found.next_target is not None and not found.changed, "looking is not repairing"
+    found = repair.after(found, executed(call("edit", GUIDE[1])))
+    assert not found.worked_on
+    assert found.next_target is not None and found.next_target.path == GUIDE[2]
+    assert repair.after(found, executed(call("write", GUIDE[2]))).worked_on
+
+
+def test_a_change_through_the_shell_visits_what_it_wrote() -> None:
+    found = repair.after(focus(GUIDE[1]), executed(call("bash"), writes={GUIDE[1]: "d2"}))
+    assert found.worked_on
+
+
+def test_a_change_outside_of_the_repair_visits_nothing() -> None:
+    found = focus(GUIDE[1])
+    assert repair.after(found, executed(call("write", "other.md"))) == found
+
+
+def test_a_change_that_failed_visits_nothing_even_where_it_left_something_behind() -> None:
+    half_made = executed(call("bash"), ok=False, writes={GUIDE[1]: "d2"})
+    assert repair.after(focus(GUIDE[1]), half_made).next_target is not None
+
+
+def test_failed_edits_of_a_target_are_counted_until_one_succeeds() -> None:
+    found = focus(GUIDE[1], GUIDE[2])
+    for outcome in (
+        mismatch(GUIDE[1]),
+        duplicate(call("edit", GUIDE[1])),
+        blocked(call("edit", GUIDE[1])),
+    ):
+        found = repair.after(found, outcome)
+    assert [target.failed_edits for target in found.targets] == [3, 0]
+    found = repair.after(found, executed(call("write", GUIDE[1])))
+    assert found.targets[0].failed_edits == 0 and found.targets[0].visited
+
+
+def test_what_a_person_declined_is_no_failed_edit() -> None:
+    declined = replace(executed(call("edit", GUIDE[1]), writes={}), kind=OutcomeKind.DECLINED)
+    assert repair.after(focus(GUIDE[1]), declined) == focus(GUIDE[1])
+
+
+def test_a_person_can_widen_the_repair_inside_of_the_workspace() -> None:
+    found = repair.widen(repair.widen(focus(GUIDE[1]), "src/"), "notes.md")
+    assert found.allows("src/deep/a.py") and found.allows("notes.md") and not found.allows("srcs/a")
+    assert repair.widen(found, "src/") == found
+    for path in ("", " ", "/etc/passwd", "../other", "a/../../b", ".", "a//b", "/"):
+        with pytest.raises(UsageError):
+            repair.widen(found, path)
+
+
+def test_a_path_that_climbs_out_of_an_allowed_folder_is_not_in_it() -> None:
+    found = repair.widen(focus(GUIDE[1]), "src/")
+    assert found.allows("src/a/../b.py")
+    assert not found.allows("src/../other.py") and not found.allows("src/../../etc/passwd")
+
+
+def test_a_round_of_endless_findings_gives_a_repair_of_bounded_size() -> None:
+    planned = tuple(f"d/{n}.md" for n in range(100))
+    found = opened(*(against(path, "x" * 5_000) for path in planned), planned=planned)
+    assert len(found.targets) == repair.MOST_TARGETS
+    assert len(found.findings) == repair.MOST_FINDINGS
+    assert all(len(finding) <= 300 for target in found.targets for finding in target.findings)
