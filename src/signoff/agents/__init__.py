@@ -1,26 +1,79 @@
-"""Who does the work: any command line, or a person."""
+"""Who does the work: any command line, a person, or an agent in a session with a plan of its own.
 
-from signoff.agents.answer import Answer, AnswerKind, read_answer
+Sessions are loaded when they are first asked for: most commands know none.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from signoff.agents.answer import ANSWER_VARIABLE, Answer, AnswerKind, read_answer
 from signoff.agents.assignment import Assignment, Report, printed
 from signoff.agents.command import ATTEMPT_VARIABLE, CommandAgent, check_role
 from signoff.agents.materials import gather
 from signoff.agents.prompt import Material, Setback, build_prompt
-from signoff.agents.usage import Usage, read_usage
+from signoff.agents.usage import USAGE_VARIABLE, Usage, read_usage
+
+if TYPE_CHECKING:
+    from signoff.agents.plantools import PLAN_TOOLS, PlanTool, call_plan_tool
+    from signoff.agents.session import (
+        Delegation,
+        Finalization,
+        PlanSession,
+        SessionJudge,
+        SessionReport,
+        sign_session,
+    )
+    from signoff.agents.sessions.delegating import told_of_unfinished
 
 __all__ = [
+    "ANSWER_VARIABLE",
     "ATTEMPT_VARIABLE",
+    "PLAN_TOOLS",
+    "USAGE_VARIABLE",
     "Answer",
     "AnswerKind",
     "Assignment",
     "CommandAgent",
+    "Delegation",
+    "Finalization",
     "Material",
+    "PlanSession",
+    "PlanTool",
     "Report",
+    "SessionJudge",
+    "SessionReport",
     "Setback",
     "Usage",
     "build_prompt",
+    "call_plan_tool",
     "check_role",
     "gather",
     "printed",
     "read_answer",
     "read_usage",
+    "sign_session",
+    "told_of_unfinished",
 ]
+
+_MODULE_OF = {
+    "Delegation": "session",
+    "Finalization": "session",
+    "PLAN_TOOLS": "plantools",
+    "PlanSession": "session",
+    "PlanTool": "plantools",
+    "SessionJudge": "session",
+    "SessionReport": "session",
+    "call_plan_tool": "plantools",
+    "sign_session": "session",
+    "told_of_unfinished": "sessions.delegating",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = found
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from signoff.verification import UNCONFINED, Enclosure, tool_folder
 ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,9 @@ class CommandAgent:
         named = [path for word in argv if (path := _named(word, assignment.workspace))]
         if argv[0].startswith("/"):
             named.append(tool_folder(Path(argv[0]).parent))
+        if argv[0] == sys.executable and not _PACKAGE.is_relative_to(assignment.workspace):
+            # The built-in loop is signoff itself, which may be installed from a checkout anywhere.
+            named.append(_PACKAGE)
         home = self.environ.get("HOME")
         own = paths_of_client(argv[0], Path(home)) if home else ()
         return self.enclosure.for_agent(

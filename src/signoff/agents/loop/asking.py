@@ -1,0 +1,238 @@
+"""One answer of the model: streamed, retried when the failure passes, its price taken down."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ModelAPIError,
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestRejectedError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelUnavailableError,
+    UnexpectedModelBehavior,
+    UserError,
+)
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from signoff.agents.loop.limits import CHARACTERS_A_TOKEN, LoopLimits
+from signoff.agents.tools import Tool
+from signoff.domain.text import escape_line
+
+_PASSING = (
+    ModelRateLimitError,
+    ModelUnavailableError,
+    ModelServerError,
+    ModelConnectionError,
+    ModelRequestTimeout,
+    TimeoutError,
+)
+_FINAL = (ModelRequestRejectedError, ModelQuotaExceededError)
+_PASSING_STATUSES = frozenset({408, 409, 425, 429})
+_LONGEST_REASON = 400
+
+
+class ModelGaveUp(Exception):
+    """The model cannot be asked any further; the message says why."""
+
+
+class ContextFull(Exception):
+    """The conversation is longer than the model takes."""
+
+
+class _CutShort(Exception):
+    """A stream that ended in order, but without its last events."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer, and what it took."""
+
+    message: ModelResponse
+    tokens_in: int
+    tokens_out: int
+    usd: float | None
+
+    @property
+    def text(self) -> str:
+        """All that was said."""
+        return "".join(p.content for p in self.message.parts if isinstance(p, TextPart))
+
+    @property
+    def calls(self) -> tuple[ToolCallPart, ...]:
+        """The calls, in the order in which they were made."""
+        return tuple(p for p in self.message.parts if isinstance(p, ToolCallPart))
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether it ran into the limit of output tokens."""
+        return self.message.finish_reason == "length"
+
+
+@dataclass
+class Asker:
+    """Asks one model, by `run` on one event loop; tells what is streamed and what is retried."""
+
+    model: Model
+    run: Callable[[Coroutine[Any, Any, ModelResponse]], ModelResponse]
+    limits: LoopLimits
+    on_text: Callable[[str], None]
+    on_retry: Callable[[str], None]
+    retries: int = 0
+
+    def ask(
+        self,
+        messages: Sequence[ModelMessage],
+        system: str,
+        tools: Sequence[Tool] = (),
+        left_s: float = float("inf"),
+    ) -> Reply:
+        """The model's next message; ModelGaveUp or ContextFull when there is none to be had."""
+        prepared = _with_instructions(messages, system)
+        parameters = ModelRequestParameters(function_tools=[_definition(t) for t in tools])
+        began = time.monotonic()
+        failures = 0
+        while True:
+            rest_s = left_s - (time.monotonic() - began)
+            if rest_s <= 0:
+                raise ModelGaveUp("the time is over")
+            try:
+                limit_s = min(rest_s, self.limits.request_s)
+                answer = self.run(self._stream(prepared, parameters, limit_s))
+                return _reply(answer, prepared)
+            except ModelContextWindowExceededError as error:
+                raise ContextFull(_reason(error)) from error
+            except (AgentRunError, UserError, TimeoutError, OSError, _CutShort) as error:
+                failures += 1
+                self._wait(error, failures, left_s - (time.monotonic() - began))
+
+    async def _stream(
+        self, messages: list[ModelMessage], parameters: ModelRequestParameters, limit_s: float
+    ) -> ModelResponse:
+        async with asyncio.timeout(limit_s):
+            async with model_request_stream(
+                self.model,
+                messages,
+                # Our own retries respect the limits of the loop; the library's would not.
+                model_settings=ModelSettings(max_retries=0),
+                model_request_parameters=parameters,
+            ) as stream:
+                async for event in stream:
+                    if text := _said(event):
+                        self.on_text(text)
+                answer = stream.get()
+        if answer.finish_reason is None:
+            raise _CutShort
+        return answer
+
+    def _wait(self, error: Exception, failures: int, left_s: float) -> None:
+        """Wait as long as asked, or longer each time; give up when that helps nobody."""
+        reason = _reason(error)
+        if not _passes(error):
+            raise ModelGaveUp(reason) from error
+        if failures > self.limits.retries:
+            raise ModelGaveUp(f"{reason} ({failures} times in a row)") from error
+        asked_s = getattr(error, "retry_after", None)
+        if asked_s is not None and asked_s > self.limits.longest_wait_s:
+            raise ModelGaveUp(f"{reason}; it asks to wait {asked_s:g} s") from error
+        backing_off = self.limits.first_wait_s * 2 ** (failures - 1) * random.uniform(0.75, 1.25)
+        wait_s = asked_s if asked_s is not None else min(backing_off, self.limits.longest_wait_s)
+        if wait_s >= left_s:
+            raise ModelGaveUp(f"{reason}; the time is over before it can be tried again") from error
+        self.retries += 1
+        self.on_retry(f"{reason}; trying again in {wait_s:.1f} s")
+        time.sleep(wait_s)
+
+
+def text_size(messages: Sequence[ModelMessage]) -> int:
+    """Roughly how many characters a conversation has."""
+    return sum(
+        len(str(getattr(p, "content", "") or getattr(p, "args", "")))
+        for m in messages
+        for p in m.parts
+    )
+
+
+def _with_instructions(messages: Sequence[ModelMessage], system: str) -> list[ModelMessage]:
+    """The system prompt goes with the latest request, where every provider looks for it."""
+    last = messages[-1]
+    assert isinstance(last, ModelRequest)  # the model is asked when it is its turn
+    return [*messages[:-1], replace(last, instructions=system)]
+
+
+def _definition(tool: Tool) -> ToolDefinition:
+    return ToolDefinition(
+        name=tool.name,
+        description=tool.description,
+        parameters_json_schema=dict(tool.parameters),
+    )
+
+
+def _said(event: ModelResponseStreamEvent) -> str:
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return event.delta.content_delta
+    return ""
+
+
+def _reply(answer: ModelResponse, messages: Sequence[ModelMessage]) -> Reply:
+    """Tokens that a provider did not count are estimated, so that a limit still means something."""
+    usage = answer.usage
+    tokens_in = usage.input_tokens or text_size(messages) // CHARACTERS_A_TOKEN
+    tokens_out = usage.output_tokens or text_size([answer]) // CHARACTERS_A_TOKEN
+    return Reply(answer, tokens_in, tokens_out, _price(answer))
+
+
+def _price(answer: ModelResponse) -> float | None:
+    try:
+        return float(answer.cost().total_price)
+    except (LookupError, ValueError, AssertionError):
+        return None
+
+
+def _passes(error: Exception) -> bool:
+    if isinstance(error, _FINAL):
+        return False
+    if isinstance(error, _PASSING):
+        return True
+    if isinstance(error, ModelHTTPError):
+        return error.status_code >= 500 or error.status_code in _PASSING_STATUSES
+    # What came was no answer at all: broken JSON, a broken connection, a stream without an end.
+    return isinstance(error, ModelAPIError | UnexpectedModelBehavior | OSError | _CutShort)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, _CutShort):
+        return "the answer broke off"
+    if isinstance(error, TimeoutError):
+        return "the model did not answer in time"
+    status = f"status {error.status_code}: " if isinstance(error, ModelHTTPError) else ""
+    body = getattr(error, "body", None)
+    said = body.get("message") if isinstance(body, dict) else None
+    return escape_line(f"{status}{said or error}")[:_LONGEST_REASON]

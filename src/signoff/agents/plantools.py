@@ -1,0 +1,153 @@
+"""The plan tools as a model sees them: names, descriptions, schemas, and one way to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from signoff.agents.session import PlanSession
+from signoff.agents.sessions.checks import CHECKS
+
+_TEXT = {"type": "string"}
+_NUMBER = {"type": "integer", "minimum": 1}
+_CHECK = {
+    "type": "object",
+    "description": "a check that the harness runs; then only the harness decides",
+    "properties": {
+        "kind": {"type": "string", "enum": list(CHECKS)},
+        "path": _TEXT,
+        "text": _TEXT,
+        "command": _TEXT,
+        "min_count": _NUMBER,
+        "url": _TEXT,
+    },
+    "required": ["kind"],
+}
+_PROOF = {
+    "description": _TEXT,
+    "contract": {"type": "string", "description": "a shell command that must exit with 0"},
+    "check": _CHECK,
+}
+_STEP = {
+    "anyOf": [
+        _TEXT,
+        {
+            "type": "object",
+            "properties": {
+                **_PROOF,
+                "touches": {"type": "array", "items": _TEXT},
+                "preconditions": {"type": "array", "items": {"anyOf": [_TEXT, {"type": "object"}]}},
+                "splits": {"type": "string", "description": "old step that this is a part of"},
+            },
+            "required": ["description"],
+        },
+    ]
+}
+_POSTCONDITION = {
+    "anyOf": [_TEXT, {"type": "object", "properties": _PROOF, "required": ["description"]}]
+}
+
+
+@dataclass(frozen=True)
+class PlanTool:
+    """One plan tool: what the model is told of it, and the method behind it."""
+
+    name: str
+    description: str
+    properties: Mapping[str, Any]
+    required: tuple[str, ...]
+    method: Callable[..., str]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Its parameters as JSON schema."""
+        return {
+            "type": "object",
+            "properties": dict(self.properties),
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
+
+    def call(self, session: PlanSession, arguments: Any) -> str:
+        """Call it with whatever a model sent; what does not fit comes back as text."""
+        if not isinstance(arguments, Mapping):
+            return f"error: the arguments of {self.name} must be an object"
+        unknown = sorted(str(name) for name in arguments if name not in self.properties)
+        if unknown:
+            known = ", ".join(self.properties) or "none"
+            return f"error: {self.name} has no argument `{unknown[0]}`; it takes {known}"
+        absent = [name for name in self.required if arguments.get(name) is None]
+        if absent:
+            return f"error: {self.name} needs `{absent[0]}`"
+        # A model writes null for what it leaves out.
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return self.method(session, **given)
+
+
+PLAN_TOOLS: tuple[PlanTool, ...] = (
+    PlanTool(
+        "plan_create",
+        "Write the plan before you begin any non-trivial task: one objective, the steps, and what"
+        " must be true at the end. Give parts a check where you can: the harness then decides. Call"
+        " it again to change the plan; dropping or weakening a part needs a reason and is shown to"
+        " the user.",
+        {
+            "objective": _TEXT,
+            "steps": {"type": "array", "items": _STEP},
+            "postconditions": {"type": "array", "items": _POSTCONDITION},
+            "reason": _TEXT,
+        },
+        ("objective", "steps", "postconditions"),
+        PlanSession.plan_create,
+    ),
+    PlanTool(
+        "plan_show",
+        "Show the plan, what is proved and what is missing. Use it to find your way again, above"
+        " all after a long detour or when earlier messages were summarized.",
+        {},
+        (),
+        PlanSession.plan_show,
+    ),
+    PlanTool(
+        "step_update",
+        "Say where a step stands: in_progress when you begin it, done when it is proved, blocked"
+        " with the reason in notes. done needs evidence that the harness can check: tool:<call-id>,"
+        " file:<path>@<sha256>, contract:<step>; a step with a check is judged instead.",
+        {
+            "step_number": _NUMBER,
+            "status": {"type": "string", "enum": ["pending", "in_progress", "done", "blocked"]},
+            "evidence": _TEXT,
+            "notes": _TEXT,
+        },
+        ("step_number", "status"),
+        PlanSession.step_update,
+    ),
+    PlanTool(
+        "step_check",
+        "Have the harness run a step's check now and see what it says.",
+        {"step_number": _NUMBER},
+        ("step_number",),
+        PlanSession.step_check,
+    ),
+    PlanTool(
+        "postcondition_verify",
+        "Prove a postcondition with evidence, or have its check run. If it cannot be reached, say"
+        " why in unattainable_because: a person decides.",
+        {
+            "postcondition_number": _NUMBER,
+            "evidence": _TEXT,
+            "unattainable_because": _TEXT,
+        },
+        ("postcondition_number",),
+        PlanSession.postcondition_verify,
+    ),
+)
+
+
+def call_plan_tool(session: PlanSession, name: str, arguments: Any) -> str:
+    """Call a plan tool by its name."""
+    found = [tool for tool in PLAN_TOOLS if tool.name == name]
+    if not found:
+        return f"error: `{name}` is no plan tool; they are {', '.join(t.name for t in PLAN_TOOLS)}"
+    return found[0].call(session, arguments)

@@ -1,0 +1,122 @@
+"""Finalization: a final answer with a shut gate is refused, counted, and in the end escalated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from signoff.agents.sessions.desk import Desk
+from signoff.agents.sessions.showing import show_missing
+from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.session import Decision, SessionStanding
+from signoff.gate import Proof, SessionGate, accepts_self_set
+from signoff.settings import SessionPolicy
+
+MOST_REFUSALS = 60  # of any kind since a person looked: toggling what is missing leads nowhere
+
+
+@dataclass(frozen=True)
+class Finalization:
+    """What became of a final answer; `text` is for the model, or for the user once it is over."""
+
+    decision: Decision
+    text: str
+    gate: SessionGate
+    question: str | None = None
+
+
+def finish(desk: Desk, answer: str, limit_s: float | None) -> Finalization:
+    """Judge what is pending, ask the gate, and accept, refuse or hand over to a person."""
+    state = desk.look()
+    if not (state.ended or state.aborted):
+        desk.judge_pending(limit_s)
+    gate = desk.gate()
+    kept = desk.ledger.put_blob(answer.encode("utf-8", "replace"))
+    if gate.open:
+        desk.append(Draft(Kind.ANSWER_ACCEPTED, {"answer": kept, "planned": gate.planned}))
+        desk.withdraw_settled(gate)
+        return Finalization(Decision.ACCEPTED, _accepted(desk, gate), gate)
+    if state.ended or state.aborted:
+        why = "a person ended it" if state.aborted else f"{state.ended}; a person has to look at it"
+        text = f"this session is over: {why}"
+        return Finalization(Decision.ESCALATED, text, gate, _newest_question(desk))
+    refused = Draft(
+        Kind.ANSWER_REFUSED,
+        {
+            "answer": kept,
+            "missing_digest": gate.missing_digest,
+            "missing": [f"{m.subject}: {m.what}" for m in gate.missing],
+        },
+    )
+    if gate.waits_for_people:
+        return _wait(desk, gate, refused)
+    desk.append(refused)
+    state = desk.state
+    if state.repeated >= desk.policy.escalate_after or state.refused_lately >= MOST_REFUSALS:
+        return _escalate(desk, gate)
+    return Finalization(Decision.REFUSED, _refusal(gate, state.repeated, desk.policy), gate)
+
+
+def _accepted(desk: Desk, gate: SessionGate) -> str:
+    if not gate.planned:
+        return "accepted; there was no plan, so nothing was proved"
+    without = f"; without {', '.join(gate.waived)}" if gate.waived else ""
+    if gate.for_person:
+        without += f"; a person is asked about {', '.join(gate.for_person)}"
+    label = "" if accepts_self_set(desk.policy) or not gate.self_set else " (self-set checks)"
+    return f"accepted provisionally{label}{without}; the plan awaits sign-off by the harness"
+
+
+def _refusal(gate: SessionGate, times: int, policy: SessionPolicy) -> str:
+    if times <= policy.shorten_after:
+        return (
+            "Your answer is not accepted yet: the plan is not proved. It stays in the transcript."
+            f" Missing:\n{show_missing(gate)}\n"
+            'Do that, or say honestly what cannot be done: step_update(…, "blocked", notes=why),'
+            " postcondition_verify(…, unattainable_because=why)."
+        )
+    first = gate.missing[0]
+    left = policy.escalate_after - times
+    return (
+        f"Refused {times} times for the same reason; {left} more and a person takes over."
+        f" Do only this now: {first.next}"
+    )
+
+
+def _wait(desk: Desk, gate: SessionGate, refused: Draft) -> Finalization:
+    """Nothing the agent could do would help: no refusals, the session waits."""
+    drafts = [refused]
+    question = _newest_question(desk)
+    if question is None:
+        asked = desk.question(
+            Cause.REFUSED,
+            f"the session cannot go on by itself: {'; '.join(m.what for m in gate.missing)}",
+            None,
+            {"missing": show_missing(gate)},
+        )
+        question = str(asked.data["id"])
+        drafts.insert(0, asked)
+    ended = Draft(Kind.SESSION_ENDED, {"how": SessionStanding.WAITING})
+    desk.append(*drafts, ended)
+    text = f"the rest waits for a person (`{question}`):\n{show_missing(gate)}"
+    return Finalization(Decision.ESCALATED, text, gate, question)
+
+
+def _escalate(desk: Desk, gate: SessionGate) -> Finalization:
+    proved = ", ".join(gate.ids(Proof.PROVED)) or "nothing"
+    asked = desk.question(
+        Cause.REFUSED,
+        f"the agent's final answer was refused {desk.state.refusals} times; proved so far:"
+        f" {proved}. retry lets the session be taken up again, abort ends it",
+        None,
+        {"missing": show_missing(gate)},
+    )
+    ended = Draft(Kind.SESSION_ENDED, {"how": SessionStanding.ESCALATED})
+    desk.append(asked, ended)
+    question = str(asked.data["id"])
+    text = f"the session ends here, not done; a person takes over (`{question}`)"
+    return Finalization(Decision.ESCALATED, text, gate, question)
+
+
+def _newest_question(desk: Desk) -> str | None:
+    return next(reversed(desk.state.questions), None)

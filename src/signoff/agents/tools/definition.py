@@ -1,0 +1,190 @@
+"""A tool: a typed function that a model may call, with its description and declared effects."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NoReturn, get_type_hints
+
+from signoff.agents.tools.context import ToolContext, Trace
+from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.schema import BadArgument, read_fields, schema_of
+from signoff.domain.text import decode_output
+from signoff.errors import SignoffError, UsageError
+
+LONGEST_RESULT = 60_000
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
+_ARGUMENT = re.compile(r"(\w+): (.+)")
+
+
+class Effect(StrEnum):
+    """What a tool may do to the world; declared by whoever wrote it."""
+
+    READ = "read"
+    WRITE = "write"
+    NETWORK = "network"
+
+
+@dataclass(frozen=True)
+class ToolOutcome:
+    """What one call gave: text for the model, whether it worked, and the files it touched."""
+
+    text: str
+    ok: bool
+    trace: Trace = field(default_factory=Trace)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function as a model sees it; make one with `@tool`."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    effects: frozenset[Effect]
+    function: Callable[..., Any] = field(repr=False)
+    kinds: Mapping[str, Any] = field(repr=False)
+    required: frozenset[str] = field(repr=False)
+    context_name: str | None = None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """The function itself, for code that calls it directly."""
+        return self.function(*arguments, **named)
+
+    def call(self, arguments: Mapping[str, Any] | str, context: ToolContext) -> ToolOutcome:
+        """Run it for a model: whatever is wrong comes back as text that it can act on."""
+        seen = context.for_call()
+        try:
+            given = read_fields(self.kinds, self.required, _as_object(arguments))
+            if self.context_name is not None:
+                given[self.context_name] = seen
+            text, ok = _as_text(self.function(**given)), True
+        except (BadArgument, ToolError) as error:
+            text, ok = _refusal(str(error)), False
+        except SignoffError:
+            raise  # the harness itself cannot work; that is nothing a model could mend
+        except Exception as error:
+            # The model is told instead of the session ended: the tool may be anybody's.
+            text, ok = f"error: `{self.name}` failed: {type(error).__name__}: {error}", False
+        return ToolOutcome(_capped(text), ok, seen.trace)
+
+
+def tool(
+    *, effects: Iterable[str], name: str | None = None
+) -> Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a typed function.
+
+    Its docstring tells the model when and how to use it; lines `argument: text` in it describe the
+    arguments. A parameter annotated `ToolContext` is filled in by the harness. The function
+    returns text (or JSON data) and raises `ToolError` with what the model should know.
+    """
+    declared = frozenset(_effect(effect) for effect in effects)
+
+    def make(function: Callable[..., Any]) -> Tool:
+        return _tool(function, name or function.__name__, declared)
+
+    return make
+
+
+def _tool(function: Callable[..., Any], name: str, effects: frozenset[Effect]) -> Tool:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"`{name}` cannot be a tool's name", "use letters, digits, _ and -")
+    if inspect.iscoroutinefunction(function):
+        raise UsageError(f"tool `{name}` is an async function", "write it as a plain function")
+    text = inspect.getdoc(function)
+    if not text:
+        raise UsageError(f"tool `{name}` has no docstring", "say when to use it, for the model")
+    hints = get_type_hints(function)
+    parameters = inspect.signature(function).parameters.values()
+    kinds = {p.name: _kind(p, hints, name) for p in parameters}
+    contexts = [n for n, kind in kinds.items() if kind is ToolContext]
+    kinds = {n: kind for n, kind in kinds.items() if n not in contexts}
+    required = frozenset(p.name for p in parameters if p.name in kinds and p.default is p.empty)
+    description, meanings = _read_docstring(text, kinds)
+    properties = {n: {**schema_of(k), **meanings.get(n, {})} for n, k in kinds.items()}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": [n for n in kinds if n in required],
+        "additionalProperties": False,
+    }
+    context = contexts[0] if contexts else None
+    return Tool(name, description, schema, effects, function, kinds, required, context)
+
+
+def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], tool_name: str) -> Any:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise UsageError(f"tool `{tool_name}` takes `*{parameter.name}`", "name every argument")
+    if parameter.name not in hints:
+        raise UsageError(f"tool `{tool_name}`: `{parameter.name}` has no type", "annotate it")
+    return hints[parameter.name]
+
+
+def _effect(written: str) -> Effect:
+    try:
+        return Effect(written)
+    except ValueError:
+        known = ", ".join(effect.value for effect in Effect)
+        raise UsageError(f"`{written}` is no effect of a tool", f"use {known}") from None
+
+
+def _read_docstring(text: str, kinds: Mapping[str, Any]) -> tuple[str, dict[str, dict[str, str]]]:
+    """The description, and what it says of each argument."""
+    kept: list[str] = []
+    meanings: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.split("\n"):
+        found = _ARGUMENT.fullmatch(line)
+        if found and found[1] in kinds:
+            current = meanings.setdefault(found[1], [found[2].strip()])
+        elif current is not None and line.startswith(" "):
+            current.append(line.strip())
+        else:
+            current = None
+            kept.append(line)
+    described = {name: {"description": " ".join(lines)} for name, lines in meanings.items()}
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip(), described
+
+
+def _as_object(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    if isinstance(arguments, Mapping):
+        return arguments
+    try:
+        read = json.loads(arguments or "{}", parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise BadArgument(f"the arguments are not valid JSON ({error}); send one object") from None
+    if not isinstance(read, dict):
+        raise BadArgument("the arguments must be one JSON object")
+    return read
+
+
+def _refusal(text: str) -> str:
+    """Every no begins alike, so that a model knows it from a result."""
+    return text if text.startswith(("error: ", "refused: ")) else f"error: {text}"
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _as_text(result: Any) -> str:
+    if isinstance(result, str):
+        return result
+    if result is None:
+        return "done"
+    if isinstance(result, bytes):
+        return decode_output(result)
+    return json.dumps(result, ensure_ascii=False, default=str)
+
+
+def _capped(text: str) -> str:
+    """What every model API and JSON reader takes, and no more than a context bears."""
+    clean = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "�")
+    if len(clean) <= LONGEST_RESULT:
+        return clean
+    cut = len(clean) - LONGEST_RESULT
+    return f"{clean[:LONGEST_RESULT]}\n[... {cut} more characters not shown ...]"

@@ -1,0 +1,214 @@
+"""Files that tools may touch: writes stay in the workspace, reads in it and in allowed folders.
+
+A name is resolved once, compared with what is allowed, and then opened from the top without
+following any link: what is swapped in between is not reached.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.agents.tools.failure import ToolError
+from signoff.domain.digests import digest_bytes
+from signoff.domain.text import escape_line, storable_path
+
+LARGEST_FILE = 10_000_000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE_MODE = 0o666  # the kernel takes the umask off
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file as it was read or written; the path is relative to the workspace where it can be."""
+
+    path: str
+    data: bytes
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a session may read and write.
+
+    `readable` are more roots that may be read. Nothing at or below `untouchable` is written: the
+    vault, the plan, the configuration, `.git`. Nothing at or below `hidden` is even read.
+    """
+
+    workspace: Path
+    readable: tuple[Path, ...] = ()
+    untouchable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+    def read(self, named: str) -> Content:
+        """A regular file of reasonable size."""
+        path = self.to_read(named)
+        with _opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd:
+            state = os.fstat(fd)
+            if stat.S_ISDIR(state.st_mode):
+                raise ToolError(f"`{named}` is a folder; list it with glob")
+            if not stat.S_ISREG(state.st_mode):
+                raise ToolError(f"`{named}` is not a regular file")
+            if state.st_size > LARGEST_FILE:
+                raise ToolError(
+                    f"`{named}` has {state.st_size} bytes, more than {LARGEST_FILE}; "
+                    "search it with grep, or cut a part out with bash (sed -n, head, tail)"
+                )
+            with open(fd, "rb", closefd=False) as file:
+                data = file.read(LARGEST_FILE + 1)
+        return Content(self.shown(path), data, digest_bytes(data))
+
+    def write(self, named: str, data: bytes) -> Content:
+        """Replace a file as a whole, or make it and the folders above it.
+
+        A new file takes the old one's place, so that other names of the old one (hard links) keep
+        what they had.
+        """
+        path = self.to_write(named)
+        if path == self.workspace:
+            raise ToolError(f"`{named}` is the workspace itself; name a file")
+        with self._folder_of(path, named, make=True) as folder:
+            _replace(folder, path.name, data, named)
+        return Content(self.shown(path), data, digest_bytes(data))
+
+    def remove(self, named: str) -> str:
+        """Remove a file, not a folder."""
+        path = self.to_write(named)
+        with self._folder_of(path, named, make=False) as folder:
+            try:
+                os.unlink(path.name, dir_fd=folder)
+            except OSError as error:
+                raise _told(named, error) from None
+        return self.shown(path)
+
+    def to_read(self, named: str) -> Path:
+        """Where a name leads, if it may be read."""
+        path = self._resolved(named)
+        self._refuse_hidden(path, named)
+        roots = (self.workspace, *(_real(root) for root in self.readable))
+        if not any(path.is_relative_to(root) for root in roots):
+            raise ToolError(
+                f"`{named}` leads outside the workspace; readable are `.` and "
+                + (", ".join(f"`{root}`" for root in self.readable) or "nothing else")
+            )
+        return path
+
+    def to_write(self, named: str) -> Path:
+        """Where a name leads, if it may be written."""
+        path = self._resolved(named)
+        self._refuse_hidden(path, named)
+        if not path.is_relative_to(self.workspace):
+            raise ToolError(f"`{named}` leads outside the workspace; write inside it")
+        for place in self.untouchable:
+            if path.is_relative_to(_real(place)):
+                raise ToolError(
+                    f"`{named}` belongs to the harness or the user; agents may not write it"
+                )
+        return path
+
+    def shown(self, path: Path) -> str:
+        """A path as reports and evidence name it."""
+        inside = path.is_relative_to(self.workspace)
+        return storable_path(str(path.relative_to(self.workspace) if inside else path))
+
+    def is_open(self, path: Path) -> bool:
+        """Whether a path that a walk met may be shown; links are met, not followed."""
+        return not any(path.is_relative_to(_real(place)) for place in self.hidden)
+
+    def holds_hidden(self, folder: Path) -> bool:
+        """Whether something hidden lies in a folder, for searches that cannot step around it."""
+        return any(_real(place).is_relative_to(folder) for place in self.hidden)
+
+    def _resolved(self, named: str) -> Path:
+        if not named or "\0" in named:
+            raise ToolError("the path is empty" if not named else "the path has a NUL in it")
+        try:
+            return _real(self.workspace / named)
+        except OSError as error:
+            raise _told(named, error) from None
+        except ValueError:
+            raise ToolError(f"`{escape_line(named)}` cannot be a file's name") from None
+
+    def _refuse_hidden(self, path: Path, named: str) -> None:
+        if not self.is_open(path):
+            raise ToolError(f"`{named}` is the harness's own; agents neither read nor write it")
+
+    @contextmanager
+    def _folder_of(self, path: Path, named: str, *, make: bool) -> Iterator[int]:
+        fd = os.open(self.workspace, _FOLDER)
+        try:
+            for part in path.parent.relative_to(self.workspace).parts:
+                try:
+                    if make:
+                        with suppress(FileExistsError):
+                            os.mkdir(part, dir_fd=fd)
+                    deeper = os.open(part, _FOLDER, dir_fd=fd)
+                except OSError as error:
+                    raise _told(named, error) from None
+                os.close(fd)
+                fd = deeper
+            yield fd
+        finally:
+            os.close(fd)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    """Open a resolved path step by step; a link that appeared since then is not followed."""
+    fd = os.open(path.anchor, _FOLDER)
+    try:
+        parts = path.parts[1:]
+        for number, part in enumerate(parts):
+            last = number == len(parts) - 1
+            how = flags | os.O_NOFOLLOW | os.O_CLOEXEC if last else _FOLDER
+            try:
+                deeper = os.open(part, how, dir_fd=fd)
+            except OSError as error:
+                raise _told(str(path), error) from None
+            os.close(fd)
+            fd = deeper
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _replace(folder: int, name: str, data: bytes, named: str) -> None:
+    temporary = f".{name[:100]}.{secrets.token_hex(6)}.tmp"
+    try:
+        before = _state_of(folder, name)
+        if before is not None and not stat.S_ISREG(before.st_mode):
+            raise ToolError(f"`{named}` is not a regular file")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(temporary, flags, _NEW_FILE_MODE, dir_fd=folder)
+        with open(fd, "wb") as file:
+            if before is not None:
+                os.fchmod(fd, stat.S_IMODE(before.st_mode))
+            file.write(data)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise _told(named, error) from None
+
+
+def _state_of(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _told(named: str, error: OSError) -> ToolError:
+    if error.errno == errno.ENOENT:
+        return ToolError(f"no file `{named}`; look with glob")
+    return ToolError(f"`{named}`: {(error.strerror or str(error)).lower()}")

@@ -1,0 +1,105 @@
+"""The standard tool that runs commands, through the one room that starts processes."""
+
+from __future__ import annotations
+
+from signoff.agents.tools.context import ToolContext
+from signoff.agents.tools.definition import tool
+from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.meddling import meddled_with, seen_at, told
+from signoff.domain.observation import Ending, Observation, Output
+from signoff.domain.text import decode_output
+from signoff.process import (
+    WORKSPACE_VARIABLE,
+    Command,
+    Limits,
+    clean_environment,
+    find_tool,
+    run,
+    shell_command,
+)
+
+USUAL_S = 120
+KEPT_HEAD = 6_000
+KEPT_TAIL = 18_000
+MOST_OUTPUT = 200_000_000
+
+
+@tool(effects={"read", "write", "network"})
+def bash(context: ToolContext, command: str, timeout_s: float = USUAL_S) -> str:
+    """Run a bash command in the workspace and see its output and exit code.
+
+    Every process it starts is ended when it returns: nothing runs in the background.
+    command: what bash runs.
+    timeout_s: after so many seconds it is stopped.
+    """
+    if not command.strip() or "\0" in command:
+        raise ToolError("the command is empty, or has a NUL in it")
+    longest = context.shell.longest_s
+    if not 0 < timeout_s <= longest:
+        raise ToolError(f"`timeout_s` must be more than 0 and at most {longest:g}")
+    watch = context.watch
+    mark = "" if watch is None else watch.mark()
+    before = seen_at(context.files.untouchable)
+    seen = run_program(context, shell_command(command), timeout_s)
+    meddled = meddled_with(before)
+    if watch is not None:
+        changes = watch.changed_since(mark)
+        context.trace.writes.update(changes.files)
+        context.trace.touched = changes.others
+        # Whatever it wrote: it may have looked at everything.
+        context.trace.content = changes.content
+    text = _described(seen)
+    if meddled:
+        raise ToolError(f"{told(meddled, context.workspace)}\n{text}")
+    if seen.ending is Ending.EXITED and seen.exit_code == 0:
+        return text
+    raise ToolError(text)
+
+
+def run_program(context: ToolContext, argv: tuple[str, ...], timeout_s: float) -> Observation:
+    """Run a program as the model's shell runs: confined alike, with the same environment."""
+    shell = context.shell
+    program = find_tool(argv[0], shell.search_path)
+    if program is None:
+        raise ToolError(f"`{argv[0]}` is not installed here")
+    environment = clean_environment(
+        shell.environ,
+        path=shell.search_path,
+        passed=shell.role.env,
+        extra={
+            **shell.enclosure.variables(shell.enclosure.of_agents),
+            **({WORKSPACE_VARIABLE: shell.mark} if shell.mark else {}),
+        },
+    )
+    return run(
+        Command(
+            argv=(str(program), *argv[1:]),
+            cwd=context.workspace,
+            env=environment,
+            limits=Limits(
+                wall_s=timeout_s,
+                keep_head=KEPT_HEAD,
+                keep_tail=KEPT_TAIL,
+                max_output=MOST_OUTPUT,
+            ),
+            marked_by=WORKSPACE_VARIABLE if shell.mark else None,
+            confinement=shell.enclosure.for_agent(
+                shell.role, context.workspace, absent=context.files.untouchable
+            ),
+        ),
+        cancelled=shell.cancelled,
+    )
+
+
+def _described(seen: Observation) -> str:
+    parts = [seen.describe()]
+    parts += _stream("stdout", seen.stdout)
+    parts += _stream("stderr", seen.stderr)
+    if seen.leftovers_killed:
+        parts.append(f"[{seen.leftovers_killed} processes were left running and were ended]")
+    return "\n".join(parts)
+
+
+def _stream(name: str, output: Output) -> list[str]:
+    text = decode_output(output.kept).rstrip("\n")
+    return [f"--- {name}", text] if text else []

@@ -1,0 +1,130 @@
+"""Evidence in a played session: it rests on what a call did, and goes stale with that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import signoff
+from signoff.domain.session import SessionStanding
+from signoff.settings import SelfSetRule, SessionPolicy
+from signoff.testing import Call, Script, Turn, say, scripted_model, use
+from signoff.usecases.agent import AgentReport
+from tests.unconfined import UNCONFINED
+
+ACCEPTING = SessionPolicy(self_set=SelfSetRule.ACCEPT)
+WRITE_X = Call("write", {"path": "x.txt", "content": "DONE\n"})
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    config = tmp_path / "config.toml"
+    config.write_text(UNCONFINED)
+    monkeypatch.setenv("SIGNOFF_CONFIG", str(config))
+    monkeypatch.setenv("SIGNOFF_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "README.md").write_text("hello\n")
+    yield folder
+
+
+def _play(work: Path, turns: list[Turn], **options: Any) -> tuple[AgentReport, Script]:
+    script = Script([*turns, say("done")], last_repeats=True)
+    options.setdefault("policy", ACCEPTING)
+    report = signoff.run_agent("do it", model=scripted_model(script), workspace=work, **options)
+    return report, script
+
+
+def _prove_by(*calls: Call) -> list[Turn]:
+    """One step, proved by the last of these calls, which are the third and following."""
+    plan = {"objective": "aim", "steps": ["make x.txt"], "postconditions": []}
+    begin = Call("step_update", {"step_number": 1, "status": "in_progress"})
+    cited = {"step_number": 1, "status": "done", "evidence": f"tool:c{2 + len(calls)}"}
+    return [use(Call("plan_create", plan)), use(begin, *calls), use(Call("step_update", cited))]
+
+
+def _bash(command: str) -> Call:
+    return Call("bash", {"command": command})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Call("todo", {"items": [{"text": "make it", "done": True}]}),
+        Call("scratchpad", {"key": "k", "text": "did it"}),
+    ],
+)
+def test_bookkeeping_is_no_evidence_and_is_not_offered_as_any(work: Path, call: Call) -> None:
+    report, script = _play(work, _prove_by(call))
+    assert not report.done and report.plan is not None and report.plan.proved == ()
+    results = [r.text for m in script.received[-1].messages for r in m.results]
+    assert not any("[evidence:" in text for text in results)
+    assert any("proves nothing about the work" in text for text in results)
+
+
+LOOKS = [
+    Call("grep", {"pattern": "DONE", "path": "x.txt"}),
+    Call("grep", {"pattern": "DONE"}),
+    Call("glob", {"pattern": "*.txt"}),
+    _bash("grep DONE x.txt"),
+    _bash("grep DONE x.txt && echo ok > junk.txt"),
+]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_what_a_call_looked_at_proves_a_step_while_it_stands(work: Path, look: Call) -> None:
+    report, _ = _play(work, _prove_by(WRITE_X, look))
+    assert report.standing is SessionStanding.DONE
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_what_a_call_looked_at_is_stale_once_it_is_gone(work: Path, look: Call) -> None:
+    broken = use(_bash("rm x.txt"))
+    report, _ = _play(work, [*_prove_by(WRITE_X, look), broken])
+    assert not report.done and report.plan is not None
+    assert report.plan.gate.stale == ("1",)
+
+
+def test_a_command_that_made_many_files_rests_on_all_of_them(work: Path) -> None:
+    made = _bash("for i in $(seq -w 1500); do echo $i > f$i; done")
+    report, _ = _play(work, [*_prove_by(made), use(_bash("rm f1[2345]*"))])
+    assert not report.done and report.plan is not None
+    assert report.plan.gate.stale == ("1",)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > out/f",
+        "ln -s README.md link",
+        "mkdir empty",
+        "chmod go-r README.md",
+        "chmod +x README.md",
+        "rm README.md",
+    ],
+)
+def test_no_change_goes_unnoticed_where_changes_need_a_plan(work: Path, command: str) -> None:
+    (work / ".gitignore").write_text("out/\n")
+    (work / "out").mkdir()
+    policy = SessionPolicy(require_plan=True)
+    looked, _ = _play(work, [use(_bash("cat README.md"))], policy=policy)
+    assert looked.standing is SessionStanding.UNPLANNED, "looking changes nothing"
+    report, _ = _play(work, [use(_bash(command))], policy=policy)
+    assert report.standing is SessionStanding.ESCALATED
+
+
+def test_a_tool_name_that_nobody_could_write_down_comes_back_as_text(work: Path) -> None:
+    odd = Call("x\ud800y", {})
+    report, script = _play(work, [use(odd), say("I cannot.")])
+    assert report.loop.answer == "I cannot."
+    (result,) = script.received[-1].results
+    assert "there is no tool `x\\ud800y`" in result.text
+
+
+def test_a_file_name_that_cannot_be_stored_ends_no_session(work: Path) -> None:
+    report, _ = _play(work, [use(_bash("touch $'bad\\xff'")), say("Made.")])
+    assert report.loop.answer == "Made."
