@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from signoff.places import resolve_home
-from signoff.settings import load_settings
+from signoff.settings import SessionPolicy, load_settings
 from signoff.storage import Home, Ledger, open_database
 from signoff.usecases.site import Site
 from signoff.workspace import find_repository
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from signoff.agents import PlanSession
+    from signoff.agents.loop import LoopLimits, LoopReporter
+    from signoff.agents.tools import Tool
+    from signoff.usecases.agent import AgentReport
+    from signoff.usecases.run import Engine
 
 
 def existing_home(environ: Mapping[str, str]) -> Home | None:
@@ -38,3 +50,72 @@ def open_site(
         ledger=Ledger(database),
         settings=settings.with_roles(roles or {}),
     )
+
+
+def open_engine(site: Site) -> Engine:
+    """What makes a run durable; loading it takes longer than everything before it."""
+    from signoff.orchestrator.engine import Engine as DurableEngine  # noqa: PLC0415
+
+    return DurableEngine(site.settings.database_url, site.home.path)
+
+
+def start_session(
+    workspace: str | Path = ".",
+    *,
+    policy: SessionPolicy | None = None,
+    session_id: str | None = None,
+) -> PlanSession:
+    """A session to make plan tools for; the ledger and the policy are the user's own."""
+    from signoff.usecases.session import open_session  # noqa: PLC0415 - judging loads slowly
+
+    folder = Path(workspace).resolve()
+    site = open_site(dict(os.environ), Path.cwd(), folder)
+    return open_session(
+        site, folder, author="signoff.start_session", session_id=session_id, policy=policy
+    )
+
+
+def run_agent(
+    task: str,
+    *,
+    model: Model | str,
+    tools: Sequence[Tool] | None = None,
+    session: PlanSession | None = None,
+    plan: bool = True,
+    workspace: str | Path = ".",
+    policy: SessionPolicy | None = None,
+    limits: LoopLimits | None = None,
+    system: str | None = None,
+    base_url: str | None = None,
+    resume: str | None = None,
+    reporter: LoopReporter | None = None,
+    ask: Callable[[str], str | None] | None = None,
+) -> AgentReport:
+    """Have a model do a task under the gate; what it proved is signed when it is gone.
+
+    `model` is `provider:name` or a pydantic-ai model. Without `tools` it gets the standard ones and
+    those of its plan; with `tools` of your own, make the plan tools from `session`. `plan=False`
+    runs it without a plan: then nothing is proved.
+    """
+    from signoff.usecases.agent import AgentRequest, work  # noqa: PLC0415 - loads model libraries
+
+    folder = session.workspace if session is not None else Path(workspace).resolve()
+    site = open_site(dict(os.environ), Path.cwd(), folder)
+    rules = session.policy if session is not None else policy
+    if rules is not None:
+        site = replace(site, settings=replace(site.settings, agent=rules))
+    request = AgentRequest(
+        task,
+        model,
+        folder,
+        base_url,
+        tools,
+        session,
+        planned=plan,
+        system=system,
+        resume=resume,
+        ask=ask,
+        engine=lambda: open_engine(site),
+    )
+    request = replace(request, limits=limits) if limits is not None else request
+    return work(site, replace(request, reporter=reporter) if reporter is not None else request)

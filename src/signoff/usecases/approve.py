@@ -15,7 +15,7 @@ from signoff.process import safe_search_path
 from signoff.storage import remember_plan
 from signoff.usecases.history import read_history
 from signoff.usecases.marks import write_status
-from signoff.usecases.person import require_person, user_name
+from signoff.usecases.person import refuse_in_attempt, require_person, user_name
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.verify import require_valid
 from signoff.usecases.workbench import enclosure_of, held_out_checks, open_workspace
@@ -107,7 +107,9 @@ def approve(
     site: Site, proposal: Proposal, *, interactive: bool, policy: str | None = None
 ) -> Approval:
     """Record the approval of exactly this proposal; stale ones are refused."""
-    by = require_person(site.environ, site.home.locks)
+    # A policy is the user's own word, given before: only an agent of a run cannot use it.
+    ask = require_person if policy is None else refuse_in_attempt
+    by = ask(site.environ, site.home.path)
     place = proposal.place
     history = read_history(site.ledger, place.record.id)
     if history.running:
@@ -138,7 +140,7 @@ def approve(
 
 def reject(site: Site, place: PlanPlace, note: str) -> Approval:
     """Record a person's no; the plan is a draft again."""
-    require_person(site.environ, site.home.locks)
+    require_person(site.environ, site.home.path)
     history = read_history(site.ledger, place.record.id)
     if history.running:
         raise Held(

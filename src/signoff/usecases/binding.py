@@ -22,7 +22,7 @@ from signoff.storage import (
 from signoff.usecases.history import read_history
 from signoff.usecases.merged import Base, is_merged, signed_off
 from signoff.usecases.person import require_person
-from signoff.usecases.site import Site
+from signoff.usecases.site import Site, refuse_bare
 from signoff.workspace import Repository, exclude_from_git
 
 
@@ -40,7 +40,7 @@ def bind(site: Site, name: str) -> BindReport:
     """Bind the checkout around here to a plan that exists; agents cannot."""
     place = find_vault(site.cwd, site.environ)
     repository = _checkout(place)
-    by = require_person(site.environ, site.home.locks)
+    by = require_person(site.environ, site.home.path)
     plan = resolve_active_plan(name, cwd=site.cwd, environ=site.environ)
     if not plan.name:
         raise PlanNotFound(
@@ -59,7 +59,7 @@ def unbind(site: Site) -> BindReport:
     """Take the binding of the checkout around here back."""
     place = find_vault(site.cwd, site.environ)
     repository = _checkout(place)
-    by = require_person(site.environ, site.home.locks)
+    by = require_person(site.environ, site.home.path)
     was = _bound_now(site, place)
     _refuse_a_run(site, was, place)
     unbind_worktree(site.ledger, place.worktree, repository.main, by)
@@ -68,6 +68,7 @@ def unbind(site: Site) -> BindReport:
 
 def _checkout(place: VaultPlace) -> Repository:
     """A registered checkout of a repository: its both ends name each other."""
+    refuse_bare(place)
     if place.repository is None:
         raise UsageError(f"`{place.worktree}` is not in a git repository", "git init")
     if (place.worktree / ".git").is_file() and place.worktree == place.repository:

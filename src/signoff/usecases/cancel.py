@@ -16,7 +16,7 @@ from signoff.errors import Held, NoSuchRun
 from signoff.storage import Holder, hold
 from signoff.usecases.history import read_history
 from signoff.usecases.marks import write_status
-from signoff.usecases.person import require_person
+from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.workbench import plan_lock, taken
 
@@ -32,7 +32,7 @@ class CancelReport:
 
 def cancel_run(site: Site, place: PlanPlace, note: str) -> CancelReport:
     """Void the driver's fence, record the end, then stop the driver if it lives here."""
-    by = require_person(site.environ, site.home.locks)
+    by = refuse_in_attempt(site.environ, site.home.path)
     history = read_history(site.ledger, place.record.id)
     run = history.run_id
     if not history.running or run is None:

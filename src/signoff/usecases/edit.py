@@ -9,7 +9,7 @@ from signoff.domain.digests import digest_bytes, is_digest
 from signoff.errors import PlanUnreadable, UsageError
 from signoff.planfile import decode
 from signoff.storage import MAX_PLAN_BYTES, read_plan_file, swap_file
-from signoff.usecases.person import require_person
+from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.site import PlanPlace, Site
 
 
@@ -37,7 +37,7 @@ class EditReport:
 
 def read_to_edit(site: Site, place: PlanPlace) -> Reading:
     """What a person is about to change; agents are refused before they begin."""
-    require_person(site.environ, site.home.locks)
+    refuse_in_attempt(site.environ, site.home.path)
     data = read_plan_file(place.path)
     return Reading(data, digest_bytes(data))
 
@@ -46,7 +46,7 @@ def replace_text(site: Site, place: PlanPlace, data: bytes, expected: str) -> Ed
     """Swap the whole text; PlanConflict keeps the refused one beside the plan.
 
     A text that is there already is nobody's loss, whatever was expected."""
-    require_person(site.environ, site.home.locks)
+    refuse_in_attempt(site.environ, site.home.path)
     if len(data) > MAX_PLAN_BYTES:
         raise PlanUnreadable(
             f"the new text has {len(data)} bytes, the limit is {MAX_PLAN_BYTES}",

@@ -7,10 +7,13 @@ from typing import Any
 
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NothingToAnswer
 from signoff.storage import Ledger
 from signoff.usecases.person import require_person
 from signoff.usecases.site import Site
+
+LOOP = "signoff agent"  # the author of sessions of the built-in loop
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class AnswerReport:
     item: Item
     choice: Choice
     note: str
+    author: str = ""  # of the session that asked, if one did
 
 
 def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[Item, ...]:
@@ -54,7 +58,7 @@ def answer(
     site: Site, item_id: str, choice: Choice, note: str, *, interactive: bool
 ) -> AnswerReport:
     """Record a person's decision; a waiver is its own entry, always shown."""
-    by = require_person(site.environ, site.home.locks)
+    by = require_person(site.environ, site.home.path)
     found = [e for e in site.ledger.open_escalations() if e.data["id"] == item_id]
     items = {item.id: item for item in open_items(site.ledger)}
     if not found or item_id not in items:
@@ -77,7 +81,14 @@ def answer(
         waiver = {"escalation": item_id, "by": by, "note": note}
         drafts.append(Draft(Kind.STEP_WAIVED, waiver, entry.run, entry.step))
     site.ledger.append(entry.plan, drafts)
-    return AnswerReport(item, choice, note)
+    return AnswerReport(item, choice, note, _author(site.ledger, entry.plan))
+
+
+def _author(ledger: Ledger, chain: str) -> str:
+    if not chain.startswith(SESSION_PREFIX):
+        return ""
+    began = (e for e in ledger.entries(chain) if e.kind is Kind.SESSION_STARTED)
+    return str(next((e.data.get("author", "") for e in began), ""))
 
 
 def _item(entry: Entry, name: str, path: str) -> Item:

@@ -83,14 +83,18 @@ def remove(text: str, where: Node, node: Node) -> str:
     before = where.inner[at - 1].end if at else where.start + 1
     comma_after = _comma(text, node.end, where.end)
     lead = text[before : node.whole_start]
-    end = node.end if comma_after is None else comma_after + 1
+    rest = text[node.end :]
+    if comma_after is not None:
+        between = text[node.end : comma_after]
+        rest = (between if between.strip() else "") + text[comma_after + 1 :]
     if comma_after is None and at:
         comma = _comma(text, before, where.end)
         assert comma is not None, "two values have a comma between them"
         lead = lead[: comma - before] + lead[comma - before + 1 :]
     # The line break before it goes with it, unless it ends a comment's line for what comes next.
-    kept, rest = lead.rstrip(" \t\r\n"), text[end:]
-    if at == 0 and len(where.inner) == 1 and not (kept + text[end : where.end - 1]).strip():
+    kept = lead.rstrip(" \t\r\n")
+    inside = rest[: len(rest) - len(text) + where.end - 1]
+    if len(where.inner) == 1 and not (kept + inside).strip():
         return text[: where.start + 1] + text[where.end - 1 :]
     if "//" in kept and not rest.lstrip(" \t").startswith(("\n", "\r")):
         kept += _newline(text)
@@ -98,7 +102,10 @@ def remove(text: str, where: Node, node: Node) -> str:
 
 
 def has_comments(text: str, where: Node) -> bool:
-    """Whether somebody wrote a comment directly inside this value."""
+    """Whether somebody wrote a comment directly inside this value, or between it and its key."""
+    key = None if where.key is None else _STRING.match(text, where.key_start)
+    if key is not None and _COMMENT.search(text[key.end() : where.start]):
+        return True
     at = where.start + 1
     for node in where.inner:
         if _COMMENT.search(text[at : node.whole_start]):

@@ -31,7 +31,7 @@ from signoff.usecases.history import (
 from signoff.usecases.marks import progress_of
 from signoff.usecases.merged import lived_apart, merge_entries, signed_off
 from signoff.usecases.mergeroom import judge_merged
-from signoff.usecases.person import require_person
+from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.readiness import refuse_unready
 from signoff.usecases.rejudging import Finding, Line
 from signoff.usecases.site import PlanPlace, Site
@@ -93,12 +93,17 @@ def merge_plan(
 
     What it depends on comes first, unless the person says `anyway`.
     """
-    by = require_person(site.environ, site.home.locks)
+    by = refuse_in_attempt(site.environ, site.home.path)
     if not anyway:
         refuse_unready(site, place, "merge")
     work = _finished_work(site, place)
     with (
-        hold(site.home.locks, f"merge-{work.repository.main}", Holder.current(str(place.path))),
+        hold(
+            site.home.locks,
+            f"merge-{work.repository.main}",
+            Holder.current(str(place.path)),
+            what=f"merging in `{work.repository.main}`",
+        ),
         Git.open(work.repository, site.environ) as git,
     ):
         base = into or base_branch(git, work.repository)
@@ -135,7 +140,7 @@ def _finished_work(site: Site, place: PlanPlace) -> _Work:
     history = read_history(site.ledger, place.record.id)
     name = shown_name(place.record.name)
     if not signed_off(history) or history.run is None or history.finished is None:
-        raise NotSignedOff(f"plan `{name}` was not signed off", f"signoff run {name}")
+        raise NotSignedOff(f"plan `{name}` was not signed off", f"signoff run {shlex.quote(name)}")
     if place.record.repository is None or not lived_apart(history, place.record):
         raise UsageError(
             f"plan `{name}` was worked on in the main checkout: there is nothing to merge",
@@ -170,7 +175,10 @@ def _refuse_gone(work: _Work, place: PlanPlace) -> None:
 def _own_branch(git: Git, workspace: Path) -> str:
     branch = find_worktree(git, workspace).branch
     if branch is None:
-        raise UsageError(f"`{workspace}` is on no branch", f"cd '{workspace}' && git switch BRANCH")
+        raise UsageError(
+            f"`{workspace}` is on no branch",
+            f"cd {shlex.quote(str(workspace))} && git switch BRANCH",
+        )
     return branch
 
 
@@ -236,7 +244,8 @@ class _Merge:
             raise NotSignedOff(
                 f"branch `{self.branch}` changes files that no check looks at: "
                 f"{', '.join(paths[:10])}",
-                f"cd '{self.place.workspace}', git checkout {self.base} -- FILES, and commit",
+                f"cd {shlex.quote(str(self.place.workspace))},"
+                f" git checkout {shlex.quote(self.base)} -- FILES, and commit",
                 {"paths": list(paths)},
             )
 
@@ -252,7 +261,8 @@ class _Merge:
         """Nobody may be at work in a checkout whose files move along with the base."""
         holder = Holder.current(str(self.place.path))
         main = replace(self.place, workspace=self.work.repository.main)
-        with hold(self.site.home.locks, workspace_lock(main), holder):
+        what = f"the workspace `{main.workspace}`"
+        with hold(self.site.home.locks, workspace_lock(main), holder, what=what):
             advance(self.git, self.base, commit, base)
 
     def _commit(self) -> str:
@@ -267,7 +277,8 @@ class _Merge:
                 raise NotSignedOff(
                     f"`{self.place.workspace}` changed since plan `{name}` was signed off: "
                     f"{', '.join(changed[:10])}",
-                    f"put it back, or approve and run the plan again: signoff approve {name}",
+                    "put it back, or approve and run the plan again:"
+                    f" signoff approve {shlex.quote(name)}",
                     {"changed": changed},
                 )
             message = f"Plan {shown_name(self.place.record.name)}, run {self.work.history.run_id}\n"

@@ -6,6 +6,7 @@ the checks, configuration, ignore rules, tools. Anything that differs needs a pe
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,14 +29,15 @@ def pins_for(site: Site, place: PlanPlace, pins: Pins, *, running: bool) -> Pins
     if running or not _same_repository(place, Path(pins.workspace)):
         raise UsageError(
             f"the plan was approved for `{pins.workspace}`, not for `{place.workspace}`",
-            f"signoff run {place.path} --workspace {pins.workspace}, or approve it again",
+            f"signoff run {_quoted(place.path)} --workspace {_quoted(pins.workspace)},"
+            " or approve it again",
         )
     here = pins_here(site, place, pins)
     found = differences(pins, here)
     if found:
         raise NotApproved(
             f"what was approved differs in `{place.workspace}`: {'; '.join(found)}",
-            f"signoff approve {place.path} --workspace {place.workspace}",
+            f"signoff approve {_quoted(place.path)} --workspace {_quoted(place.workspace)}",
         )
     return here
 
@@ -50,8 +52,13 @@ def refuse_foreign_worktree(site: Site, place: PlanPlace) -> None:
     name = shown_name(place.record.name)
     raise UsageError(
         f"`{place.workspace}` is bound to plan `{bound.name}`, not to `{name}`",
-        f"signoff worktree add {name}" if place.record.name else "signoff unbind",
+        f"signoff worktree add {_quoted(name)}" if place.record.name else "signoff unbind",
     )
+
+
+def _quoted(named: str | Path) -> str:
+    """As a shell takes it for one word."""
+    return shlex.quote(str(named))
 
 
 def pins_here(site: Site, place: PlanPlace, pins: Pins) -> Pins:

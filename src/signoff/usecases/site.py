@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.domain.names import name_of_file, shown_name
+from signoff.domain.session import SESSION_ID
 from signoff.errors import (
     PlanNameInvalid,
     PlanNotFound,
@@ -88,13 +89,18 @@ class PlanPlace:
 def vault_to_write(site: Site) -> VaultPlace:
     """The vault around here, before a plan is made there: nobody else's, and in no git folder."""
     place = find_vault(site.cwd, site.environ)
+    refuse_bare(place)
+    own_vault(place)
+    return place
+
+
+def refuse_bare(place: VaultPlace) -> None:
+    """Where no checkout is, nobody works, and nothing of ours belongs."""
     if is_git_directory(place.top):
         raise UsageError(
             f"`{place.top}` is a bare repository: there is no checkout here",
             f"git -C {shlex.quote(place.top)} worktree list, then cd into one of them",
         )
-    own_vault(place)
-    return place
 
 
 def find_plan(
@@ -127,6 +133,8 @@ def _plan_path(cwd: Path, named: str | None, place: VaultPlace, environ: Mapping
         return resolve_active_plan(cwd=cwd, environ=environ, creating=True).plan_path
     if not named:
         raise UsageError("the plan's name is empty", "name a plan file, or a plan of the vault")
+    if SESSION_ID.fullmatch(named):
+        raise UsageError(f"`{named}` is an agent's session, not a plan", f"signoff status {named}")
     if "/" in named:
         return _not_a_copy(cwd / named, place)
     direct = cwd / named

@@ -22,7 +22,7 @@ from signoff.storage import (
 )
 from signoff.usecases.history import read_history
 from signoff.usecases.merged import Base, is_merged
-from signoff.usecases.person import require_person
+from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.site import Site
 from signoff.workspace import (
     Git,
@@ -91,7 +91,7 @@ def add(
     nobody merged is taken only by who says `adopt`: they would be merged with the plan's work.
     """
     place, repository = _here(site)
-    by = require_person(site.environ, site.home.locks)
+    by = refuse_in_attempt(site.environ, site.home.path)
     plan = resolve_active_plan(name, cwd=site.cwd, environ=site.environ)
     if not plan.name:
         raise UsageError("the plan without a name works in the main checkout", "name a plan")
@@ -123,7 +123,7 @@ def list_all(site: Site) -> tuple[Seen, ...]:
 def remove(site: Site, name: str, *, force: bool = False) -> Seen:
     """Remove a plan's worktree; what would be lost is named, and refused unless `force`."""
     place, repository = _here(site)
-    by = require_person(site.environ, site.home.locks)
+    by = refuse_in_attempt(site.environ, site.home.path)
     with Git.open(repository, site.environ) as git:
         base = base_branch(git, repository)
         seen = _seen(site, git, _named(site, git, name, place), repository, base)
@@ -140,7 +140,7 @@ def remove(site: Site, name: str, *, force: bool = False) -> Seen:
 def prune(site: Site) -> tuple[Pruned, ...]:
     """Remove worktrees whose plan is done and merged, and forget those whose folder is gone."""
     place, repository = _here(site)
-    by = require_person(site.environ, site.home.locks)
+    by = refuse_in_attempt(site.environ, site.home.path)
     found = []
     with Git.open(repository, site.environ) as git:
         base = base_branch(git, repository)
@@ -213,9 +213,10 @@ def _existing(git: Git, target: Path, branch: str) -> Worktree | None:
     for worktree in list_worktrees(git):
         if worktree.branch == branch and worktree.state is WorktreeState.PRESENT:
             if worktree.path != target.resolve():
+                name = shlex.quote(branch.removeprefix(BRANCH_PREFIX))
                 raise UsageError(
                     f"branch `{branch}` is checked out in `{worktree.path}`",
-                    f"cd '{worktree.path}' && signoff bind {branch.removeprefix(BRANCH_PREFIX)}",
+                    f"cd {shlex.quote(str(worktree.path))} && signoff bind {name}",
                 )
             return worktree
     return None
@@ -266,8 +267,9 @@ def _some(lines: list[str]) -> list[str]:
 def _refuse_a_run(site: Site, seen: Seen, place: VaultPlace) -> None:
     why = _unfinished_run(site, seen, place)
     if why:
+        name = shlex.quote(seen.plan or "NAME")
         raise UsageError(
-            f"a {why} in `{seen.path}`", f"signoff run {seen.plan}, or signoff cancel {seen.plan}"
+            f"a {why} in `{seen.path}`", f"signoff run {name}, or signoff cancel {name}"
         )
 
 

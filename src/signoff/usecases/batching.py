@@ -1,0 +1,47 @@
+"""How the calls of a session are run: the user's limits, and where what must last is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from signoff.agents import PlanSession
+from signoff.agents.loop import Batching
+from signoff.process import find_tool
+from signoff.toolbatch import BatchLimits, Court, LedgerBook, LedgerShelf, WorkspaceSnapshots
+from signoff.toolbatch.artifacts import declared
+from signoff.toolbatch.deriving import checker_known
+from signoff.toolbatch.recording import HaltRecord
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.watching import WorkspaceWatch
+
+
+def batching_of(
+    site: Site,
+    session: PlanSession | None,
+    watch: WorkspaceWatch | None,
+    search_path: str,
+    bound: PlanPlace | None = None,
+) -> Batching:
+    """With a session, on its chain of the ledger; without one, for as long as the process lives."""
+    policy = (session.policy if session is not None else site.settings.agent).batches
+    chosen: dict[str, Any] = dict(policy.limits)
+    limits = BatchLimits(**chosen)
+    if session is None:
+        return Batching(policy.steering, limits)
+    steps = bound.parse().plan.steps if bound is not None else ()
+    # A check that could not be run would be no answer, again and again.
+    installed = find_tool("signoff", search_path) is not None
+    return Batching(
+        steering=policy.steering,
+        limits=limits,
+        planned=declared(path for step in steps for path in step.produces).artifacts,
+        book=LedgerBook(site.ledger, session.id),
+        shelf=LedgerShelf(site.ledger, session.id),
+        snapshots=WorkspaceSnapshots(watch.workspace) if watch is not None else None,
+        court=Court(
+            session.workspace,
+            session.checks,
+            has_checker=checker_known if installed else lambda _path: False,
+        ),
+        subscribers=(HaltRecord(site.ledger, session.id),),
+    )

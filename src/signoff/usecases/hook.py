@@ -1,0 +1,207 @@
+"""What a client's hooks ask: may the agent stop, may it write there. Feedback, never a sign-off."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.agents import ATTEMPT_VARIABLE, PlanSession
+from signoff.domain.digests import digest_bytes
+from signoff.domain.globs import matches_any
+from signoff.domain.plan import PlanStatus
+from signoff.domain.session import Decision, SessionStanding, session_id_of
+from signoff.domain.text import escape_line
+from signoff.errors import ActivePlanError, NoVault, PlanNotFound, SignoffError
+from signoff.storage import find_vault
+from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.seats import (
+    Seat,
+    count_block,
+    end_conversation,
+    find_seat,
+    note_session,
+    take_seat,
+)
+from signoff.usecases.session import open_session
+from signoff.usecases.site import PlanPlace, Site, find_plan
+
+LONGEST_REASON = 8_000
+
+
+@dataclass(frozen=True)
+class StopRequest:
+    """An agent wants to stop: in which of the client's sessions, with which last words."""
+
+    client: str
+    session: str
+    message: str
+    limit_s: float
+
+
+@dataclass(frozen=True)
+class HookAnswer:
+    """`refused`: it may not, and `text` is the reason; else a note for people, or nothing."""
+
+    refused: bool
+    text: str = ""
+
+
+def may_stop(site: Site, request: StopRequest) -> HookAnswer:
+    """Ask the gate of the plan in question; what is pending is judged, provisionally."""
+    if ATTEMPT_VARIABLE in site.environ:
+        return HookAnswer(False)  # the driver of the run judges when the agent is gone
+    try:
+        bound = bound_plan(site)
+    except ActivePlanError as error:
+        return _block_a_while(site, request, f"{error.message}\nnext: {error.hint}")
+    if bound is None:
+        return _stop_own_plan(site, request)
+    history = read_history(site.ledger, bound.record.id)
+    try:
+        digest = bound.parse().plan.plan_digest
+    except SignoffError as error:
+        digest, unreadable = "", error.message
+    else:
+        unreadable = "it changed since then"
+    if history.status(digest) is PlanStatus.DONE:
+        return HookAnswer(False)
+    if history.approval is None:
+        note = f"plan `{bound.name}` is not approved, so nothing holds the agent to it yet"
+        return HookAnswer(False, note)
+    if history.approval.data["plan_digest"] != digest:
+        return _block_a_while(
+            site,
+            request,
+            f"the file of plan `{bound.name}` is not as a person approved it: {unreadable}\n"
+            f"next: put `{bound.path}` back as it was (signoff diff shows it), or ask a person to"
+            f" approve it again: signoff approve {shlex.quote(bound.name)}",
+        )
+    seat = take_seat(site.home.path, bound.workspace)
+    session = bound_session(site, bound, seat, request.session, request.client)
+    return _ask(request, session, bound.name)
+
+
+def bound_plan(site: Site) -> PlanPlace | None:
+    """The plan that this worktree works on; None when there is none."""
+    try:
+        return find_plan(site.cwd, None, environ=site.environ)
+    except (PlanNotFound, NoVault):
+        return None
+
+
+def bound_session(
+    site: Site, bound: PlanPlace, seat: Seat | None, conversation: str, author: str
+) -> PlanSession:
+    """The session of this client's conversation about this very plan, as it is approved now."""
+    base = seat.base if seat is not None else f"{author}:{conversation}:{bound.workspace}"
+    session_id = _bound_id(base, bound)
+    session = open_session(site, bound.workspace, author=author, session_id=session_id, bound=bound)
+    if seat is not None:
+        note_session(site.home.path, seat, session.id)
+    return session
+
+
+def own_session(
+    site: Site, workspace: Path, seat: Seat | None, conversation: str, author: str
+) -> PlanSession:
+    """The session for a plan that the agent makes itself."""
+    session_id = seat.own_session if seat is not None else conversation
+    session = open_session(site, workspace, author=author, session_id=session_id)
+    if seat is not None:
+        note_session(site.home.path, seat, session.id)
+    return session
+
+
+def sit_down(site: Site) -> None:
+    """The client that has begun to work here is known from now on."""
+    if ATTEMPT_VARIABLE not in site.environ:
+        take_seat(site.home.path, _workspace(site))
+
+
+def protected_by_plan(site: Site, paths: Iterable[str]) -> str:
+    """Why one of these files must stay as it is by the plan at work; empty when none must."""
+    bound = bound_plan(site)
+    history = read_history(site.ledger, bound.record.id) if bound is not None else PlanHistory(())
+    if bound is None or history.approval is None:
+        return ""
+    pins = read_pins(site.ledger, history.approval)
+    globs = [glob for step in pinned_plan(pins).steps for glob in step.protects]
+    root = os.path.realpath(bound.workspace)
+    for path in paths:
+        inside = os.path.relpath(os.path.realpath(path), root)
+        if inside in pins.protected or matches_any(globs, inside):
+            return f"`{escape_line(inside)}` is protected by plan `{bound.name}`"
+    return ""
+
+
+def end_session(site: Site) -> HookAnswer:
+    """The client says that its conversation is over; its agent can say so too.
+
+    So it is believed only where nothing is left undone: a plan that is not finished stays with the
+    client until its process is gone. Nothing is signed here, we are still inside the client.
+    """
+    bound = bound_plan(site)
+    workspace = bound.workspace if bound is not None else _workspace(site)
+    seat = find_seat(site.home.path, workspace)
+    if seat is None:
+        return HookAnswer(False)
+    session_id = seat.own_session if bound is None else _bound_id(seat.base, bound)
+    session = None
+    if session_id in seat.sessions:
+        session = open_session(site, workspace, author="hook", session_id=session_id, bound=bound)
+    standing = session.standing if session is not None and session.has_plan else None
+    named = bound.name if bound is not None else session_id
+    if standing is SessionStanding.WORKING:
+        return HookAnswer(
+            False, f"plan `{named}` is not done: it stays with this client until the client is gone"
+        )
+    end_conversation(site.home.path, workspace)
+    if standing is not SessionStanding.AWAITING_SIGN_OFF:
+        return HookAnswer(False)
+    sign = f"signoff sign {shlex.quote(named)}"
+    return HookAnswer(False, f"the work awaits sign-off; next: {sign}")
+
+
+def _bound_id(base: str, bound: PlanPlace) -> str:
+    digest = bound.parse().plan.plan_digest
+    return session_id_of(f"{base}\n{bound.record.id}\n{digest}")
+
+
+def _workspace(site: Site) -> Path:
+    return find_vault(site.cwd, site.environ).worktree
+
+
+def _stop_own_plan(site: Site, request: StopRequest) -> HookAnswer:
+    workspace = _workspace(site)
+    seat = find_seat(site.home.path, workspace)
+    if seat is None or seat.own_session not in seat.sessions:
+        return HookAnswer(False)
+    session = own_session(site, workspace, seat, request.session, request.client)
+    if not session.has_plan and session.gate().open:
+        return HookAnswer(False)
+    return _ask(request, session, session.id)
+
+
+def _ask(request: StopRequest, session: PlanSession, named: str) -> HookAnswer:
+    ended = session.try_finish(request.message, limit_s=request.limit_s)
+    label = " (self-set checks)" if ended.gate.self_set else ""
+    if ended.decision is Decision.ACCEPTED:
+        sign = f"signoff sign {shlex.quote(named)}"
+        note = f"plan `{named}` awaits sign-off{label}; next: end the client, {sign}"
+        return HookAnswer(False, note)
+    if ended.decision is Decision.ESCALATED:
+        return HookAnswer(False, f"plan `{named}` is not done: {ended.text}; next: signoff inbox")
+    head = f"signoff: plan `{named}` is not done{label}.\n"
+    return HookAnswer(True, (head + ended.text)[:LONGEST_REASON])
+
+
+def _block_a_while(site: Site, request: StopRequest, why: str) -> HookAnswer:
+    """For what the agent may not be able to mend: said some times, then the client may stop."""
+    key = f"{request.client}\n{request.session}\n{site.cwd}\n{digest_bytes(why.encode())}"
+    most = site.settings.agent.escalate_after
+    if count_block(site.home.path, key) > most:
+        return HookAnswer(False, f"{escape_line(why)}; said {most} times, nothing is done")
+    return HookAnswer(True, f"signoff: {why}"[:LONGEST_REASON])

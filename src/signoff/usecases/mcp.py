@@ -1,0 +1,212 @@
+"""What agents reach over MCP: the session they work in, the plans around it, evidence, the record.
+
+Nothing here approves, answers, waives or edits a plan that a person wrote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from signoff.agents import PLAN_TOOLS, PlanSession, call_plan_tool
+from signoff.domain.names import shown_name
+from signoff.domain.session import Reference, ReferenceKind, ToolCall
+from signoff.domain.text import escape, escape_line
+from signoff.errors import NotApproved, NoVault, SignoffError
+from signoff.gate import PlanState
+from signoff.process import identify
+from signoff.storage import find_vault
+from signoff.usecases.history import read_history
+from signoff.usecases.hook import bound_plan, bound_session, own_session
+from signoff.usecases.readiness import find_ready
+from signoff.usecases.seats import Seat, note_session, take_seat
+from signoff.usecases.session import open_session
+from signoff.usecases.site import PlanPlace, Site, find_plan
+
+MOST_PLANS = 50
+MOST_ENTRIES = 200
+LONGEST_ANSWER = 20_000
+LONGEST_LINE = 300
+LONGEST_ENTRY = 2_000
+LARGEST_EVIDENCE = 64_000_000
+EVIDENCE_TOOL = "evidence_add"
+
+
+class McpDesk:
+    """One agent's place at the plan tools.
+
+    Which session that is, is looked up at every call: a person may bind another plan meanwhile,
+    and the client may begin another conversation.
+    """
+
+    def __init__(
+        self,
+        open_site: Callable[[], Site],
+        *,
+        plan: str | None = None,
+        session: str | None = None,
+        seated: bool = True,
+    ):
+        self._open_site = open_site
+        self._plan = plan
+        self._session = session
+        self._seated = seated  # whether the client is above us, where hooks find it too
+        self._conversation = secrets.token_hex(16)
+        self._site: Site | None = None
+
+    def call(self, name: str, arguments: Any) -> tuple[str, bool]:
+        """The answer of a tool, and whether it went wrong; never raises for what was sent."""
+        try:
+            return self._call(name, arguments)[:LONGEST_ANSWER], False
+        except SignoffError as error:
+            return f"error: {escape(error.message)}\nnext: {escape(error.hint)}", True
+        except OSError as error:
+            return f"error: {escape_line(str(error))}\nnext: signoff doctor", True
+
+    def _call(self, name: str, arguments: Any) -> str:
+        given = arguments if isinstance(arguments, Mapping) else {}
+        if name == "plan_list":
+            return self._list()
+        if name == "plan_next":
+            return self._next()
+        if name == EVIDENCE_TOOL:
+            return self._add_evidence(given.get("path"), given.get("note") or "")
+        if name in {tool.name for tool in PLAN_TOOLS}:
+            return call_plan_tool(self.session(), name, arguments)
+        return f"error: there is no tool `{escape_line(name)[:LONGEST_LINE]}`"
+
+    @property
+    def site(self) -> Site:
+        """Opened when it is first needed: a client starts servers that nobody calls."""
+        if self._site is None:
+            self._site = self._open_site()
+        return self._site
+
+    def session(self) -> PlanSession:
+        """The session in question now."""
+        site, author = self.site, "mcp"
+        if self._session is not None:
+            workspace = self._workspace()
+            session = open_session(site, workspace, author=author, session_id=self._session)
+            seat = self._seat(workspace)
+            if seat is not None:
+                note_session(site.home.path, seat, session.id)
+            return session
+        bound = self._bound()
+        if bound is None:
+            workspace = self._workspace()
+            seat = self._seat(workspace)
+            return own_session(site, workspace, seat, self._conversation, author)
+        approval = read_history(site.ledger, bound.record.id).approval
+        digest = bound.parse().plan.plan_digest
+        if approval is None or approval.data["plan_digest"] != digest:
+            raise NotApproved(
+                f"plan `{bound.name}` is not approved as it is now, so nobody works on it",
+                f"a person runs: signoff approve {shlex.quote(bound.name)}",
+            )
+        seat = self._seat(bound.workspace)
+        return bound_session(site, bound, seat, self._conversation, author)
+
+    def plan_text(self) -> str:
+        """The plan, for reading."""
+        bound = self._bound() if self._session is None else None
+        if bound is None:
+            return self.session().plan_show()[:LONGEST_ANSWER]
+        return escape(bound.read())[:LONGEST_ANSWER]
+
+    def ledger_text(self) -> str:
+        """The newest entries of the chain in question, one JSON object a line."""
+        bound = self._bound() if self._session is None else None
+        chain = bound.record.id if bound is not None else self.session().id
+        entries = list(self.site.ledger.entries(chain))[-MOST_ENTRIES:]
+        lines = []
+        for entry in entries:
+            body = json.dumps(entry.data, default=str)
+            shown = body if len(body) <= LONGEST_ENTRY else f"{body[:LONGEST_ENTRY]}…"
+            head = {"seq": entry.seq, "at": entry.at, "kind": entry.kind, "step": entry.step}
+            lines.append(json.dumps({**head, "data": shown}))
+        return "\n".join(lines)
+
+    def _bound(self) -> PlanPlace | None:
+        if self._plan is not None:
+            return find_plan(self.site.cwd, self._plan, environ=self.site.environ)
+        return bound_plan(self.site)
+
+    def _seat(self, workspace: Path) -> Seat | None:
+        """While somebody sits here, nothing of it is signed."""
+        # Nobody knows where the client of a web server runs; the server itself can be seen.
+        client = None if self._seated else identify(os.getpid())
+        return take_seat(self.site.home.path, workspace, client)
+
+    def _workspace(self) -> Path:
+        return find_vault(self.site.cwd, self.site.environ).worktree
+
+    def _list(self) -> str:
+        try:
+            plans = find_ready(self.site).plans
+        except NoVault:
+            plans = ()
+        lines = [
+            f"{shown_name(plan.name)}: {plan.standing.value}, {answer.state.value}"
+            for plan, answer in plans
+        ]
+        more = len(lines) - MOST_PLANS
+        if more > 0:
+            lines[MOST_PLANS:] = [f"and {more} more"]
+        mine = self._bound()
+        lines.append(
+            f"this workspace works on: {mine.name}" if mine is not None else "no plan is bound here"
+        )
+        return "\n".join(escape_line(line)[:LONGEST_LINE] for line in lines)
+
+    def _next(self) -> str:
+        """The first plan that may be started; handing it out is a worker's business."""
+        for plan, answer in find_ready(self.site).plans:
+            if answer.state is PlanState.READY:
+                waits = "" if answer.approved else "; a person has to approve it first"
+                title = plan.plan.title if plan.plan is not None else ""
+                shown = f"{shown_name(plan.name)}: {title}{waits}"
+                return escape_line(shown)[:LONGEST_LINE]
+        return "no plan can be started now; plan_list shows how all stand"
+
+    def _add_evidence(self, path: Any, note: Any) -> str:
+        if not isinstance(path, str) or not isinstance(note, str) or not path.strip():
+            return "error: evidence_add needs `path`, the file that shows it, as text"
+        session = self.session()
+        name, digest, why = _read_evidence(session, path)
+        if why:
+            return f"error: `{escape_line(path)[:LONGEST_LINE]}` {why}"
+        call = ToolCall("evidence", EVIDENCE_TOOL, ok=True, reads={name: digest})
+        cited = session.record_call(call)
+        reference = str(Reference(ReferenceKind.FILE, name, digest[:16]))
+        if note.strip():
+            session.note_scratchpad(cited, f"{note.strip()} {reference}")
+        return f"recorded; cite it as `{escape_line(reference)}` or `tool:{cited}`"
+
+
+def _read_evidence(session: PlanSession, path: str) -> tuple[str, str, str]:
+    """The file's name in the workspace and its digest, or why it cannot be cited."""
+    root = os.path.realpath(session.workspace)
+    real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - may hold anything
+    if "\0" in path or not real.startswith(f"{root}/"):
+        return "", "", "is not a file in the workspace"
+    try:
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return "", "", f"cannot be read: {error.strerror}"
+    try:
+        state = os.fstat(descriptor)
+        if not S_ISREG(state.st_mode) or state.st_size > LARGEST_EVIDENCE:
+            return "", "", "is no regular file of a size that can be cited"
+        with open(descriptor, "rb", closefd=False) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    finally:
+        os.close(descriptor)
+    return os.path.relpath(real, root), digest, ""

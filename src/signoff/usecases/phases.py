@@ -1,0 +1,148 @@
+"""The phases as commands of a client: /plan, /work, /review, /design, in each client's form.
+
+Every file ends with a line that carries the digest of what stands above it: a file that still
+matches is ours to replace or remove, one that does not was changed by somebody and stays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from signoff.domain.digests import digest_bytes
+
+_MARK = "installed by signoff; unchanged since:"
+
+_WHICH = """\
+The words after the command may hold `--name SLUG` (the plan's name) and what it is about.
+Find the plan, always this way, never by guessing a file name:
+
+    signoff resolve-active-plan --plan SLUG
+
+(without `--name`: `signoff resolve-active-plan`). It prints the plan's path, a tab, and the path of
+its progress. An error is an answer: show it and stop. Never fall back to another plan.
+"""
+_RULES = """\
+Rules of every phase: only signoff decides what is done, by running the contracts itself. Do not
+edit marks, `status:`, protected tests, hooks or signoff's configuration to get a gate green. You
+cannot approve, answer the inbox or waive; say what a person has to decide. If something is
+impossible or needs an answer, say so plainly: that is an honest end, a made-up result is not.
+"""
+_PLAN = """\
+Write a plan that signoff can check.
+
+{which}
+1. If there is no such plan yet: `signoff new SLUG`. Read the repository before you write.
+2. Edit the plan file: context, then small steps. Each step has a target, a task, and a contract: a
+   command that fails now and holds only when the step is really done. Add postconditions for the
+   whole. Name in `touches:` what the plan may change.
+3. `signoff verify SLUG`, until it has no errors; then go through its warnings.
+4. Stop. Show the steps and contracts, and say that a person approves: `signoff approve SLUG`.
+"""
+_WORK = """\
+Work on one step of a plan, then on the next.
+
+{which}
+1. `signoff status SLUG`: take the first step that is not done. Read its task and its contract.
+2. Do this step and nothing else.
+3. Run the step's contract yourself as a rehearsal. Red: find the cause, correct it, try again.
+   The same gate red three times in a row: stop, and report what you tried and what it printed.
+4. Green: `signoff progress SLUG --add 'step N: what was done'`, then the next step from 1.
+5. When no step is left, say so and stop. Whether the plan is done is signoff's to say:
+   `signoff status SLUG`.
+"""
+_REVIEW = """\
+Review the work on a plan; change nothing.
+
+{which}
+1. Read the plan, `signoff status SLUG`, `signoff progress SLUG`, and the changes in the repository.
+2. For each step: does the work do what the task says, or only what the contract can see? Look for
+   special cases, weakened or skipped tests, files outside `touches:`, leftovers.
+3. Report findings by severity with file and line, then whether the contracts are strong enough.
+   `signoff progress SLUG --add 'review: N findings'`.
+"""
+_DESIGN = """\
+Turn an idea into a sequence of plans.
+
+{which}
+1. Read the repository and what is asked. Write down options, the choice and its reasons.
+2. Cut the work into plans that can each be signed off alone. For each: `signoff new --staged SLUG`,
+   with `depends_on:` and `touches:` in its frontmatter, and steps as in /plan.
+3. Check each of them as /plan does. Show the order, and what a person decides:
+   `signoff activate SLUG`.
+"""
+
+
+class Form(Enum):
+    """How a client wants its commands written."""
+
+    MARKDOWN = "markdown"
+    TOML = "toml"
+    SKILL = "skill"
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One command."""
+
+    name: str
+    description: str
+    body: str
+
+    @property
+    def text(self) -> str:
+        """What the agent reads."""
+        return self.body.format(which=_WHICH) + "\n" + _RULES
+
+
+PHASES = (
+    Phase("plan", "Write a plan with contracts that signoff can check", _PLAN),
+    Phase("work", "Work on the steps of a plan, one at a time", _WORK),
+    Phase("review", "Review the work on a plan", _REVIEW),
+    Phase("design", "Turn an idea into a sequence of plans", _DESIGN),
+)
+
+
+def command_files(form: Form) -> Iterator[tuple[str, str]]:
+    """Path below the client's folder, and content, of every command."""
+    for phase in PHASES:
+        if form is Form.SKILL:
+            yield f"skills/{phase.name}/SKILL.md", _skill(phase)
+        elif form is Form.TOML:
+            yield f"commands/{phase.name}.toml", _toml(phase)
+        else:
+            yield f"commands/{phase.name}.md", _markdown(phase)
+
+
+def is_untouched(text: str) -> bool:
+    """Whether this is a file of ours, of whichever version, as it was installed."""
+    above, newline, last = text.removesuffix("\n").rpartition("\n")
+    return _MARK in last and text == _marked(above + newline, last.startswith("#"))
+
+
+def is_ours(text: str) -> bool:
+    """Whether we installed it, changed since or not."""
+    return _MARK in text
+
+
+def _markdown(phase: Phase) -> str:
+    head = f"description: {phase.description}\nargument-hint: --name SLUG [what it is about]"
+    return _marked(f"---\n{head}\n---\n\n{phase.text}")
+
+
+def _skill(phase: Phase) -> str:
+    when = f"{phase.description}; when asked for ${phase.name} or /{phase.name} --name SLUG"
+    return _marked(f"---\nname: {phase.name}\ndescription: {when}\n---\n\n{phase.text}")
+
+
+def _toml(phase: Phase) -> str:
+    # A literal string: nothing in the texts is an escape, and none has three quotes.
+    head = f"description = {json.dumps(phase.description)}"
+    return _marked(f"{head}\nprompt = '''\n{phase.text}'''\n", in_toml=True)
+
+
+def _marked(above: str, in_toml: bool = False) -> str:
+    line = f"{_MARK} {digest_bytes(above.encode())[:16]}"
+    return f"{above}# {line}\n" if in_toml else f"{above}<!-- {line} -->\n"

@@ -1,0 +1,105 @@
+"""The built-in loop as a role of a plan: inside an attempt, without a home, judged by the plan.
+
+No session and no gate here: the step's contract decides when the attempt is over, and the sandbox
+hides the ledger. What the loop leaves is what any agent may leave: usage and an honest answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from signoff.agents import ANSWER_VARIABLE, USAGE_VARIABLE
+from signoff.agents.loop import (
+    AgentLoop,
+    LoopLimits,
+    LoopReport,
+    LoopReporter,
+    LoopSetup,
+    Transcript,
+    open_model,
+)
+from signoff.agents.tools import STANDARD_TOOLS, Files, Shell, Tool, ToolContext, ToolError, tool
+from signoff.errors import UsageError
+from signoff.process import safe_search_path
+from signoff.settings import REPOSITORY_FILE, Role
+from signoff.storage import VAULT_FOLDER
+
+_PLAN_VARIABLE = "SIGNOFF_PLAN"
+
+
+@dataclass(frozen=True)
+class RoleRequest:
+    """One attempt at one step."""
+
+    prompt: str
+    model: str
+    base_url: str | None
+    workspace: Path
+    environ: Mapping[str, str]
+    limits: LoopLimits
+    reporter: LoopReporter
+
+
+def play_role(request: RoleRequest) -> LoopReport:
+    """Work on the prompt until the model answers; report what was used, however it ends."""
+    if not request.prompt.strip():
+        raise UsageError("the prompt on standard input is empty", "signoff run PLAN gives it one")
+    usage_file = _place(request.environ, USAGE_VARIABLE)
+    loop = AgentLoop(
+        LoopSetup(
+            task=request.prompt,
+            model=open_model(request.model, request.base_url, request.environ),
+            tools=_tools(_place(request.environ, ANSWER_VARIABLE)),
+            context=_context(request),
+            name="attempt",
+            limits=request.limits,
+            transcript=Transcript(usage_file and usage_file.with_suffix(".transcript.jsonl")),
+            reporter=request.reporter,
+        )
+    )
+    report = loop.run()
+    if usage_file is not None:
+        used = {"tokens": report.tokens, "usd": report.usd or 0.0, "model": request.model}
+        usage_file.write_text(json.dumps(used))
+    return report
+
+
+def _place(environ: Mapping[str, str], variable: str) -> Path | None:
+    named = environ.get(variable)
+    return Path(named) if named else None
+
+
+def _tools(answer_file: Path | None) -> list[Tool]:
+    """Nobody is there to ask; who cannot finish says so instead."""
+    tools = [t for t in STANDARD_TOOLS if t.name != "ask_user"]
+    return tools if answer_file is None else [*tools, _give_up(answer_file)]
+
+
+def _give_up(answer_file: Path) -> Tool:
+    @tool(effects={"write"})
+    def give_up(kind: Literal["blocked", "impossible", "needs input"], reason: str) -> str:
+        """Say honestly that this task cannot be finished; a person reads it. Then answer.
+
+        reason: what is in the way, and what you would need.
+        """
+        if not reason.strip():
+            raise ToolError("say why in `reason`")
+        answer_file.write_text(json.dumps({"answer": kind, "reason": reason}))
+        return "noted for the person; end with a short answer now"
+
+    return give_up
+
+
+def _context(request: RoleRequest) -> ToolContext:
+    workspace = request.workspace
+    untouchable = [workspace / name for name in (".git", REPOSITORY_FILE, VAULT_FOLDER)]
+    plan = _place(request.environ, _PLAN_VARIABLE)
+    untouchable += [plan] if plan is not None else []
+    search_path = safe_search_path(request.environ.get("PATH", ""), workspace)
+    # The attempt as a whole is confined already; what the model runs is inside it.
+    shell = Shell(role=Role("agent", ""), environ=request.environ, search_path=search_path)
+    return ToolContext(Files(workspace, untouchable=tuple(untouchable)), shell)

@@ -1,0 +1,228 @@
+"""`sessions`: agents' sessions as the ledger has them, and the plan of a person each works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.agents import PlanSession, SessionReport
+from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.session import SESSION_PREFIX, SessionStanding, session_id_of
+from signoff.errors import NoSuchRun, SignoffError
+from signoff.gate import SessionGate, SessionState, standing_of
+from signoff.planfile import parse
+from signoff.storage import find_vault
+from signoff.usecases.history import read_history
+from signoff.usecases.session import open_session
+from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.verification import Pins
+
+LIST = "signoff sessions"
+_ANSWERS = frozenset(
+    {Kind.ANSWER_ACCEPTED, Kind.ANSWER_REFUSED, Kind.SESSION_ENDED, Kind.SESSION_SIGNED}
+)
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One session folded from its entries; nothing is judged for it."""
+
+    id: str
+    started: Entry
+    state: SessionState
+    newest: Entry  # of all its entries
+    answer: Entry | None  # the newest final answer, end or sign-off, if there was one
+
+    @property
+    def workspace(self) -> Path:
+        """Where the agent works."""
+        return Path(self.started.data["workspace"])
+
+    @property
+    def plan_digest(self) -> str | None:
+        """Of the person's plan that it works on; None when the agent made its own."""
+        digest: str | None = self.started.data["plan_digest"]
+        return digest
+
+    @property
+    def parent(self) -> str | None:
+        """The session that delegated it."""
+        parent: str | None = self.started.data.get("parent")
+        return parent
+
+    @property
+    def objective(self) -> str:
+        """What it is for, as far as anybody said."""
+        plan = self.state.plan
+        return plan.title if plan is not None else str(self.started.data.get("objective", ""))
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether its newest answer was accepted and nobody signed it since."""
+        answer = self.answer
+        accepted = answer is not None and answer.kind is Kind.ANSWER_ACCEPTED
+        return accepted and bool(answer is not None and answer.data.get("planned"))
+
+
+@dataclass(frozen=True)
+class SessionLine:
+    """What `sessions` shows of one session, as it was recorded last."""
+
+    id: str
+    workspace: Path
+    plan: str | None  # the name of the person's plan, where there is one
+    objective: str
+    standing: SessionStanding
+    author: str
+    began_at: str
+    newest_at: str
+    parent: str | None
+
+
+@dataclass(frozen=True)
+class SessionStatus:
+    """One session looked at with its workspace; what its plan's own run says outranks it."""
+
+    report: SessionReport
+    standing: SessionStanding
+    plan: str | None
+
+
+def find_sitting(site: Site, session: str) -> Sitting:
+    """The session with this id; NoSuchRun when there is none."""
+    found = _read(site, session_id_of(session)) if session.startswith(SESSION_PREFIX) else None
+    if found is None:
+        raise NoSuchRun(f"no session has the id `{session}`", LIST)
+    return found
+
+
+def find_sittings(site: Site, workspace: Path) -> tuple[Sitting, ...]:
+    """Every session of a workspace, the one that was worked on last at the end."""
+    ids = [
+        record.id
+        for record in site.ledger.plans()
+        if record.id.startswith(SESSION_PREFIX) and record.path == str(workspace)
+    ]
+    found = (_read(site, session) for session in ids)
+    return tuple(sorted((s for s in found if s is not None), key=lambda s: s.newest.at))
+
+
+def plan_of(site: Site, sitting: Sitting) -> PlanPlace | None:
+    """The person's plan that a session works on, if it is still approved as it was then."""
+    digest = sitting.plan_digest
+    if digest is None:
+        return None
+    for record in site.ledger.plans():
+        if record.id.startswith(SESSION_PREFIX):
+            continue
+        approval = read_history(site.ledger, record.id).approval
+        if approval is None or approval.data["plan_digest"] != digest:
+            continue
+        try:
+            place = find_plan(sitting.workspace, record.path, sitting.workspace, site.environ)
+        except SignoffError:
+            continue
+        if place.record.id == record.id:
+            return place
+    return None
+
+
+def list_sessions(site: Site, *, everywhere: bool = False) -> tuple[SessionLine, ...]:
+    """The sessions of the workspace around here, or of all, newest last."""
+    here = find_vault(site.cwd, site.environ).worktree
+    places = {here}
+    if everywhere:
+        records = [r for r in site.ledger.plans() if r.id.startswith(SESSION_PREFIX)]
+        places = {Path(record.path) for record in records}
+    sittings = [sitting for place in places for sitting in find_sittings(site, place)]
+    return tuple(_line(site, one) for one in sorted(sittings, key=lambda one: one.newest.at))
+
+
+def session_status(site: Site, session: str) -> SessionStatus:
+    """Where a session stands on the content as it is now; nothing is judged for it."""
+    sitting = find_sitting(site, session)
+    place = plan_of(site, sitting)
+    report = _open(site, sitting, place).report()
+    standing = _by_plan(site, sitting, place, report.standing)
+    return SessionStatus(report, standing, place.name if place is not None else None)
+
+
+def show_session(site: Site, session: str) -> str:
+    """The session's plan as its agent sees it."""
+    sitting = find_sitting(site, session)
+    return _open(site, sitting, plan_of(site, sitting)).plan_show()
+
+
+def _open(site: Site, sitting: Sitting, place: PlanPlace | None) -> PlanSession:
+    workspace = sitting.workspace
+    return open_session(site, workspace, author="status", session_id=sitting.id, bound=place)
+
+
+def _read(site: Site, session: str) -> Sitting | None:
+    entries = tuple(site.ledger.entries(session))
+    started = next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
+    if started is None:
+        return None
+    answers = [e for e in entries if e.kind in _ANSWERS and not _was_shut(e)]
+    state = _first_state(site, started).apply_all(entries)
+    return Sitting(session, started, state, entries[-1], answers[-1] if answers else None)
+
+
+def _was_shut(entry: Entry) -> bool:
+    """Judged and not signed: it can be signed once somebody repaired what was missing."""
+    return entry.kind is Kind.SESSION_SIGNED and not entry.data["open"]
+
+
+def _first_state(site: Site, started: Entry) -> SessionState:
+    if started.data["plan_digest"] is None:
+        return SessionState()
+    pins = Pins.from_bytes(site.ledger.get_blob(str(started.data["pins"])))
+    return SessionState.of_plan(parse(pins.plan_text).plan)
+
+
+def _line(site: Site, sitting: Sitting) -> SessionLine:
+    state = sitting.state
+    # As recorded: nobody looks at the workspace for a list.
+    gate = SessionGate(True, (), (), state.plan is not None, self_set=not state.bound)
+    place = plan_of(site, sitting)
+    return SessionLine(
+        id=sitting.id,
+        workspace=sitting.workspace,
+        plan=place.name if place is not None else None,
+        objective=sitting.objective,
+        standing=_by_plan(site, sitting, place, standing_of(state, gate)),
+        author=str(sitting.started.data.get("author", "")),
+        began_at=sitting.started.at,
+        newest_at=sitting.newest.at,
+        parent=sitting.parent,
+    )
+
+
+def _by_plan(
+    site: Site, sitting: Sitting, place: PlanPlace | None, own: SessionStanding
+) -> SessionStanding:
+    """A person's plan is done when its own run says so, whatever the session's gate said."""
+    if sitting.plan_digest is None or own not in (SessionStanding.DONE, SessionStanding.WAITING):
+        return own
+    unsigned = SessionStanding.AWAITING_SIGN_OFF if own is SessionStanding.DONE else own
+    if place is None:
+        return unsigned
+    history = read_history(site.ledger, place.record.id)
+    began = [e for e in history.entries if e.kind is Kind.RUN_STARTED and _is_run_of(sitting.id, e)]
+    if not began:
+        return unsigned
+    over = [e for e in history.entries if e.kind is Kind.RUN_FINISHED and e.run == began[-1].run]
+    if not over:
+        return SessionStanding.WAITING
+    done = Outcome(over[-1].data["outcome"]) is Outcome.DONE
+    return SessionStanding.DONE if done else SessionStanding.WORKING
+
+
+def work_of(session: str) -> str:
+    """What stands for a role's command where the work was done in a session."""
+    return f"true {session}"
+
+
+def _is_run_of(session: str, started: Entry) -> bool:
+    return work_of(session) in started.data.get("roles", {}).values()

@@ -1,0 +1,232 @@
+"""`sign`: work that awaits sign-off is judged once more with the agent gone, and signed.
+
+A plan of a person is signed by a run of its own, through the same gate as every run: its steps are
+not given to anybody, because the work was done in a session, whose id stands in for the role's
+command. So the plan's chain tells the same as the session's, and what only a person can judge is
+asked there.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from signoff.agents import SessionReport
+from signoff.domain.ledger import Kind
+from signoff.domain.plan import PlanStatus
+from signoff.errors import Held, NoSuchRun
+from signoff.gate import Item
+from signoff.orchestrator import Reporter
+from signoff.settings import HUMAN_ROLE
+from signoff.storage import find_vault
+from signoff.usecases.history import read_history
+from signoff.usecases.person import require_person
+from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
+from signoff.usecases.seats import living_client
+from signoff.usecases.session import open_session
+from signoff.usecases.session import sign as sign_session
+from signoff.usecases.sessions import (
+    LIST,
+    Sitting,
+    find_sitting,
+    find_sittings,
+    plan_of,
+    work_of,
+)
+from signoff.usecases.site import PlanPlace, Site
+
+_AT_A_TERMINAL = "end the client, then signoff sign at a terminal of your own"
+
+
+@dataclass(frozen=True)
+class SignReport:
+    """What came of one session; `run` is the plan's own run, where a plan of a person was signed.
+
+    `run` is None while the session's own gate stays shut: then no run is begun.
+    """
+
+    session: SessionReport
+    run: RunReport | None = None
+    of_person: bool = False  # the plan is a person's: only its own run makes it done
+
+
+def sign_plan(
+    site: Site,
+    place: PlanPlace,
+    options: RunOptions,
+    reporter: Reporter,
+    engine: Callable[[], Engine],
+) -> SignReport:
+    """Sign a person's plan that an agent worked on in a session; NoSuchRun when none did."""
+    _require_no_agent(site)
+    session = _awaiting_plan(site, place)
+    if session is None:
+        raise NoSuchRun(
+            f"plan `{place.name}` does not await sign-off: no agent's session opened its gate",
+            f"signoff run {shlex.quote(place.name)}, or work on it in a client",
+        )
+    return sign_work(site, place, session, options, reporter, engine)
+
+
+def run_or_sign(
+    site: Site,
+    place: PlanPlace,
+    options: RunOptions,
+    reporter: Reporter,
+    engine: Callable[[], Engine],
+    tell: Callable[[str], None],
+) -> RunReport:
+    """Run a plan; work on it that awaits sign-off is judged first, and given to nobody if it holds.
+
+    Like every sign-off that happens with the agent gone: refused inside an attempt or a client, and
+    while the client of that session lives.
+    """
+    history = read_history(site.ledger, place.record.id)
+    session = None if history.running else _awaiting_plan(site, place)
+    if session is None or history.status(place.parse().plan.plan_digest) is PlanStatus.DONE:
+        return run_plan(site, place, options, reporter, engine)
+    tell(f"work in `{session}` awaits sign-off: it is judged before anybody is asked")
+    signed = sign_work(site, place, session, options, reporter, engine)
+    if signed.run is not None:
+        return signed.run
+    for missing in signed.session.gate.missing:
+        tell(f"not signed: {missing.subject}: {missing.what}")
+    return run_plan(site, place, options, reporter, engine)
+
+
+def sign_sessions(
+    site: Site,
+    options: RunOptions,
+    reporter: Reporter,
+    engine: Callable[[], Engine],
+) -> tuple[SignReport, ...]:
+    """Sign every session that waits in this workspace; of a person's plan the newest."""
+    _require_no_agent(site)
+    waiting = _awaiting(site, find_vault(site.cwd, site.environ).worktree)
+    newest = {sitting.plan_digest or sitting.id: sitting for sitting in waiting}
+    if not newest:
+        raise NoSuchRun("no session awaits sign-off here", LIST)
+    for sitting in newest.values():
+        _require_client_gone(site, sitting.id)
+    return tuple(_sign(site, sitting, options, reporter, engine) for sitting in newest.values())
+
+
+def sign_named(
+    site: Site,
+    session: str,
+    options: RunOptions,
+    reporter: Reporter,
+    engine: Callable[[], Engine],
+) -> SignReport:
+    """Sign one session, whatever its hooks saw; one that works on a person's plan, by that plan."""
+    _require_no_agent(site)
+    sitting = find_sitting(site, session)
+    if sitting.parent is not None:
+        raise NoSuchRun(
+            f"`{sitting.id}` is a part of `{sitting.parent}` and is signed with it",
+            f"signoff sign {sitting.parent}",
+        )
+    return _sign(site, sitting, options, reporter, engine)
+
+
+def sign_work(
+    site: Site,
+    place: PlanPlace,
+    session: str,
+    options: RunOptions,
+    reporter: Reporter,
+    engine: Callable[[], Engine],
+) -> SignReport:
+    """Judge a session's work on a person's plan, then have the plan's own run sign it."""
+    by = _require_no_agent(site)
+    _require_client_gone(site, session)
+    report = sign_session(site, session, by=by, bound=place)
+    if not report.gate.open:
+        return SignReport(report, of_person=True)
+    targets = {step.target for step in place.parse().plan.steps} - {HUMAN_ROLE}
+    roles = dict.fromkeys(sorted(targets), work_of(session))
+    ran = run_plan(site, place, replace(options, roles=roles), reporter, engine)
+    return SignReport(report, ran, of_person=True)
+
+
+def _sign(
+    site: Site,
+    sitting: Sitting,
+    options: RunOptions,
+    reporter: Reporter,
+    engine: Callable[[], Engine],
+) -> SignReport:
+    if sitting.plan_digest is None:
+        by = _require_no_agent(site)
+        _require_client_gone(site, sitting.id)
+        return SignReport(sign_session(site, sitting.id, by=by))
+    place = plan_of(site, sitting)
+    if place is None:
+        raise NoSuchRun(
+            f"`{sitting.id}` worked on a plan that nobody has approved as it was then, so it"
+            " cannot be signed",
+            "signoff list-plans",
+        )
+    return sign_work(site, place, sitting.id, options, reporter, engine)
+
+
+def _awaiting_plan(site: Site, place: PlanPlace) -> str | None:
+    """The newest session whose work on this very plan, as it is approved, awaits sign-off."""
+    approval = read_history(site.ledger, place.record.id).approval
+    digest = place.parse().plan.plan_digest
+    if approval is None or approval.data["plan_digest"] != digest:
+        return None
+    waiting = [one.id for one in _awaiting(site, place.workspace) if one.plan_digest == digest]
+    return waiting[-1] if waiting else None
+
+
+def _awaiting(site: Site, workspace: Path) -> list[Sitting]:
+    """Sessions of a workspace to be signed, oldest first; children are signed with their parents.
+
+    Those whose newest answer was accepted; and those of clients that are gone whose gate is open,
+    because without a hook nobody tells us that the agent is finished.
+    """
+    return [
+        sitting
+        for sitting in find_sittings(site, workspace)
+        if sitting.parent is None and (sitting.is_accepted or _is_open(site, sitting))
+    ]
+
+
+def _is_open(site: Site, sitting: Sitting) -> bool:
+    state, answer = sitting.state, sitting.answer
+    if state.plan is None or state.aborted or (answer and answer.kind is Kind.SESSION_SIGNED):
+        return False
+    # Before the workspace is looked at: most sessions that were left are not finished.
+    if not all(_may_stand(state.item(s.id), s.contract is None) for s in state.plan.subjects):
+        return False
+    if living_client(site.home.path, sitting.id) is not None:
+        return False
+    place = plan_of(site, sitting)
+    session = open_session(
+        site, sitting.workspace, author="sign", session_id=sitting.id, bound=place
+    )
+    return session.gate().open
+
+
+def _may_stand(item: Item, unchecked: bool) -> bool:
+    kept = item.verdict is not None and item.verdict.kept
+    return unchecked or item.waived or item.let_go or kept
+
+
+def _require_no_agent(site: Site) -> str:
+    """Who signs, by name; ApprovalRefused from inside an attempt or a client."""
+    return require_person(site.environ, site.home.path, _AT_A_TERMINAL)
+
+
+def _require_client_gone(site: Site, session: str) -> None:
+    client = living_client(site.home.path, session)
+    if client is not None:
+        raise Held(
+            f"the client of `{session}` still runs (process {client.pid}); what it may still write"
+            " cannot be signed",
+            "end the client, then signoff sign",
+            {"pid": client.pid},
+        )
