@@ -17,6 +17,10 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["hook"] and not {"-h", "--help"} & set(arguments):
+        from signoff.hooks import answer_hook  # noqa: PLC0415 - keeps --version fast
+
+        return answer_hook(arguments[1:])
     from signoff.fastpath import answer_at_once  # noqa: PLC0415 - keeps --version fast
 
     try:

@@ -38,7 +38,7 @@ def test_nothing_is_written_inside_the_bare_repository_itself(
 ) -> None:
     bare = project.folder / "bare.git"
     before = sorted(bare.rglob("*"))
-    for command in (("new", "p1"), ("init",), ("activate", "p1")):
+    for command in (("new", "p1"), ("init",), ("activate", "p1"), ("bind", "p1"), ("unbind",)):
         project.signoff(*command, cwd=bare / inside).fails(
             2, "is a bare repository", hint="git -C DESK/bare.git worktree list"
         )

@@ -78,3 +78,19 @@ def test_a_hostile_name_does_nothing_when_a_printed_command_is_pasted(project: P
     (project.folder / "new.md").write_text(TEXT)
     stale = ("--from", str(project.folder / "new.md"), "--expect", "0" * 64)
     pasted(project, project.signoff("edit", HOSTILE, *stale).exits(5), cwd)
+
+
+def test_the_same_holds_for_worktrees_and_merges(project: Project) -> None:
+    cwd = project.folder / "shell"
+    cwd.mkdir()
+    project.agent("true").commit("first")
+    project.signoff("new", HOSTILE).exits(0)
+    pasted(project, project.signoff("merge", HOSTILE).fails(1, "was not signed off"), cwd)
+    pasted(project, project.signoff("worktree", "add", HOSTILE).exits(0), cwd)
+    project.signoff("unbind", cwd=project.worktree(HOSTILE)).exits(0)
+    elsewhere = ("--path", str(project.folder / "else"))
+    again = project.signoff("worktree", "add", HOSTILE, *elsewhere)
+    pasted(project, again.fails(2, "is checked out in"), cwd)
+    project.named("other", step("Go", "test -s gone"))
+    project.signoff("bind", "other").exits(0)
+    pasted(project, project.signoff("run", HOSTILE, "--workspace", ".").fails(2, "is bound"), cwd)

@@ -10,8 +10,9 @@ import click
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
 from signoff.domain.escalation import Cause, Choice
+from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import tail
-from signoff.usecases.inbox import Item, answer, open_items
+from signoff.usecases.inbox import LOOP, AnswerReport, Item, answer, open_items
 
 
 @click.command("inbox")
@@ -46,9 +47,22 @@ def answer_command(ctx: click.Context, item_id: str, choice: str, why: str, as_j
         say_json(versioned(id=item_id, choice=choice, plan=report.item.plan, step=report.item.step))
     else:
         say(f"answered {item_id}: {choice}")
-        verb = "merge" if report.item.cause is Cause.MERGE else "run"
-        note(f"next: signoff {verb} {shlex.quote(report.item.path)}")
+        note(f"next: {_next(report)}")
     return 0
+
+
+def _next(report: AnswerReport) -> str:
+    """What goes on after an answer; a session's agent goes on, and nobody runs its workspace."""
+    item = report.item
+    if not item.plan.startswith(SESSION_PREFIX):
+        verb = "merge" if item.cause is Cause.MERGE else "run"
+        return f"signoff {verb} {shlex.quote(item.path)}"
+    if report.choice is Choice.RETRY and report.author == LOOP:
+        return f"signoff agent --resume {item.plan} --model PROVIDER:NAME"
+    if report.choice is Choice.RETRY:
+        return f"let the agent go on in its client; signoff status {item.plan} shows how it stands"
+    verb = "sign" if report.choice is Choice.WAIVE else "status"
+    return f"signoff {verb} {item.plan}"
 
 
 def item_json(item: Item) -> dict[str, object]:

@@ -1,17 +1,19 @@
-"""`signoff log`: the ledger, one entry per line."""
+"""`signoff log`: the ledger of a plan or a session, one entry per line."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_plan, plan_argument
+from signoff.cli.options import json_option, open_here, open_plan, plan_argument
 from signoff.cli.progress import entry_line
 from signoff.cli.show import say, say_json, wants_json
 from signoff.domain.ledger import Entry
-from signoff.usecases.log import read_log
+from signoff.domain.session import SESSION_PREFIX
+from signoff.usecases.log import Line, read_log, read_session_log
 
 
 @click.command("log")
@@ -28,15 +30,28 @@ def log_command(
     run_id: str | None,
     as_json: bool,
 ) -> int:
-    """Print what happened, entry by entry."""
-    site, place = open_plan(plan, workspace)
+    """Print what happened, entry by entry.
+
+    PLAN may also be the id of a session: then the timeline of its definition of done is told, with
+    every round that was planned, judged or became stale."""
     machine = wants_json(ctx, as_json)
-    for entry in read_log(site, place, after=after, run=run_id):
+    for line in _lines(plan, workspace, after, run_id):
+        entry = line.entry
         if machine:
-            say_json(entry_json(entry))
+            say_json(entry_json(entry) | ({"timeline": line.timeline} if line.timeline else {}))
         else:
-            say(f"{entry.seq:>5}  {entry.at[:19]}  {entry_line(entry)}")
+            say(f"{entry.seq:>5}  {entry.at[:19]}  {entry_line(entry, line.timeline)}")
     return 0
+
+
+def _lines(
+    plan: str | None, workspace: Path | None, after: int, run_id: str | None
+) -> Iterator[Line]:
+    if plan is not None and plan.startswith(SESSION_PREFIX):
+        yield from read_session_log(open_here(), plan, after=after)
+        return
+    site, place = open_plan(plan, workspace)
+    yield from (Line(entry) for entry in read_log(site, place, after=after, run=run_id))
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from signoff.errors import Exit, UsageError
 from signoff.gate import PlanState
 from signoff.planfile import duration_s
 from signoff.usecases.next import NextReport, give_back, hand_out
-from signoff.usecases.person import require_person
+from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.site import Site
 from signoff.usecases.worker import find_worker
 
@@ -43,7 +43,7 @@ def next_command(
     run. A worker with a name that has not begun is given the same plan again.
     Exit code 0: a plan was handed out, 1: there is none now."""
     site, machine = open_here(), wants_json(ctx, as_json)
-    require_person(site.environ, site.home.locks)
+    refuse_in_attempt(site.environ, site.home.path)
     if give_back is not None:
         return _give_back(site, worker, give_back, machine)
     report = hand_out(

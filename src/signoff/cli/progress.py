@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,10 +17,10 @@ from signoff.orchestrator import Appended, Event
 LONGEST_QUOTE = 120
 
 
-def entry_line(entry: Entry) -> str:
-    """One entry in a sentence."""
+def entry_line(entry: Entry, timeline: Sequence[str] = ()) -> str:
+    """One entry in a sentence; of a definition of done also what it changed there."""
     words = _WORDS.get(entry.kind)
-    detail = words(entry) if words else ""
+    detail = "; ".join(timeline) or (words(entry) if words else "")
     return escape_line(f"{_subject(entry.step)}{entry.kind} {detail}".rstrip())
 
 
@@ -116,4 +116,5 @@ _WORDS: dict[Kind, Callable[[Entry], str]] = {
         f"{e.data['id']}: {e.data['choice']} by {e.data['by']} {e.data['note']}"
     ),
     Kind.AUDITED: lambda e: e.data["result"],
+    Kind.DEFINITION_CHANGED: lambda e: str(e.data.get("fact", "")).replace("_", " "),
 }

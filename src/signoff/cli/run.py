@@ -31,7 +31,8 @@ from signoff.cli.status import show_status, status_json
 from signoff.domain.escalation import Outcome
 from signoff.errors import Exit
 from signoff.orchestrator import Reporter
-from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
+from signoff.usecases.run import Engine, RunOptions, RunReport
+from signoff.usecases.sign import run_or_sign
 
 
 class ClosableReporter(Reporter, Protocol):
@@ -70,8 +71,10 @@ def run_command(
     """Execute an approved plan, or resume it.
 
     After a kill, a power cut or Ctrl-C the same command goes on: at most the attempt
-    in flight is repeated. With --all every ready plan is driven in a worktree of its own and
-    merged in order; one that fails holds up only those that depend on it."""
+    in flight is repeated. Work that a client left awaiting sign-off is judged first and, if it
+    holds, signed without asking anybody again. With --all every ready plan is driven in a
+    worktree of its own and merged in order; one that fails holds up only those that depend on
+    it."""
     machine = wants_json(ctx, as_json)
     if every or jobs is not None:
         if not every or plan is not None or workspace is not None:
@@ -88,7 +91,8 @@ def _run_one(opened: Opened, asked: RunOptions, strict: bool, machine: bool) -> 
     reporter = _reporter(opened, machine)
     options = replace(asked, cancelled=stop.is_set)
     try:
-        report = run_plan(opened.site, opened.place, options, reporter, lambda: _engine(opened))
+        site, place = opened
+        report = run_or_sign(site, place, options, reporter, lambda: _engine(opened), note)
     except BaseException as error:
         reporter.close()
         _leave(show_failure(error, machine))

@@ -11,6 +11,7 @@ from signoff.cli.options import json_option, open_plan, plan_argument
 from signoff.cli.show import count, duration, say, say_json, say_line, short, versioned, wants_json
 from signoff.domain.counts import TestCounts
 from signoff.domain.plan import PlanStatus
+from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import Exit
 from signoff.gate import Standing, StepState
 from signoff.planfile import file_digest
@@ -36,7 +37,12 @@ def status_command(
 ) -> int:
     """Show where a plan stands.
 
-    Exit code 0: done, 1: not done, 6: waiting for a person."""
+    PLAN may also be the id of a session (signoff sessions). Exit code 0: done, 1: not done,
+    6: waiting for a person."""
+    if plan is not None and plan.startswith(SESSION_PREFIX):
+        from signoff.cli.sessions import tell_session  # noqa: PLC0415 - what judges loads slowly
+
+        return tell_session(plan, wants_json(ctx, as_json))
     site, place = open_plan(plan, workspace)
     report = status_of(site, place)
     if wants_json(ctx, as_json):
@@ -53,7 +59,13 @@ def status_command(
 def show_command(
     ctx: click.Context, plan: str | None, workspace: Path | None, as_json: bool
 ) -> int:
-    """Print the plan as it is written now."""
+    """Print the plan as it is written now.
+
+    PLAN may also be the id of a session: then its plan as the agent sees it, with every proof."""
+    if plan is not None and plan.startswith(SESSION_PREFIX):
+        from signoff.cli.sessions import print_plan  # noqa: PLC0415 - what judges loads slowly
+
+        return print_plan(plan, wants_json(ctx, as_json))
     site, place = open_plan(plan, workspace)
     text = place.read()
     if wants_json(ctx, as_json):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def add_command(
         say_json(versioned(**_json(seen)))
     else:
         say_line(f"{seen.path}")
-        note(f"branch {seen.branch}, bound to plan {seen.plan}; next: signoff run {seen.plan}")
+        run = f"signoff run {shlex.quote(seen.plan or name)}"
+        note(f"branch {seen.branch}, bound to plan {seen.plan}; next: {run}")
     return 0
 
 

@@ -1,0 +1,361 @@
+"""`signoff agent`: the built-in model loop on a task, streamed to the terminal."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+import click
+
+from signoff.cli.options import json_option
+from signoff.cli.progress import entry_line
+from signoff.cli.sessions import SELF_SET, show_left_out
+from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
+from signoff.cli.status import status_json
+from signoff.domain.session import SessionStanding
+from signoff.domain.text import escape
+from signoff.errors import Exit, ExtraMissing, UsageError
+from signoff.orchestrator import Appended, Event
+from signoff.usecases.site import find_plan
+from signoff.wiring import open_engine, open_site
+from signoff.workspace import find_repository
+
+if TYPE_CHECKING:
+    from signoff.agents.loop import LoopLimits
+    from signoff.agents.tools import ToolOutcome
+    from signoff.usecases.agent import AgentReport
+
+LONGEST_SHOWN = 160
+
+
+def _finite(_ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no limit", param=param)
+    return value
+
+
+def _address(_ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    try:
+        parts = urlsplit(value) if value is not None else None
+        wrong = parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname)
+    except ValueError:
+        wrong = True
+    if wrong:
+        raise click.BadParameter(f"`{value}` is not an address like http://HOST:PORT", param=param)
+    return value
+
+
+@click.command("agent")
+@click.argument("task", required=False)
+@click.option("--model", metavar="PROVIDER:NAME", help="Who is asked; always needed.")
+@click.option(
+    "--base-url",
+    metavar="URL",
+    callback=_address,
+    help="Where the model is served, if not by its maker.",
+)
+@click.option("--workspace", type=click.Path(path_type=Path), help="Folder to work in.")
+@click.option("--plan", metavar="PLAN", help="Work on this plan instead of one of its own.")
+@click.option("--no-plan", is_flag=True, help="No plan and no gate: nothing will be proved.")
+@click.option("--resume", metavar="ID", help="Go on with a session; TASK is what you add to it.")
+@click.option("--max-turns", type=click.IntRange(1), help="Answers of the model [default: 200].")
+@click.option("--max-tokens", type=click.IntRange(1), help="Tokens in and out together.")
+@click.option(
+    "--max-usd",
+    type=click.FloatRange(0, min_open=True),
+    callback=_finite,
+    help="Money, where known.",
+)
+@click.option(
+    "--max-minutes", type=click.FloatRange(0, min_open=True), callback=_finite, help="Time."
+)
+@click.option("--context-tokens", type=click.IntRange(1000), help="What the model can hold.")
+@click.option(
+    "--system",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, readable=True),
+    help="File with your system prompt.",
+)
+@click.option("--role-prompt", is_flag=True, help="Be a role: the prompt comes on stdin.")
+@json_option
+@click.pass_context
+def agent_command(
+    ctx: click.Context,
+    /,
+    task: str | None,
+    model: str | None,
+    base_url: str | None,
+    workspace: Path | None,
+    plan: str | None,
+    no_plan: bool,
+    resume: str | None,
+    role_prompt: bool,
+    system: Path | None,
+    as_json: bool,
+    **limits: Any,
+) -> int:
+    """Have a model do a task, under a gate.
+
+    It makes a plan with steps and postconditions, works through tools, and its final answer is
+    refused until everything is proved. When it is gone, signoff judges once more and signs. With
+    --plan it works on a plan that you approved, which is then signed by a run of its own.
+    Ctrl-C stops; --resume goes on. Exit code 0 is signed off: 1 not done, 3 no plan or no model,
+    6 a person has to look."""
+    if bool(task or resume) == role_prompt:
+        raise click.UsageError("name a TASK, or --resume ID, or --role-prompt; one of them")
+    if not model:
+        raise click.UsageError("name the model: --model PROVIDER:NAME")
+    if no_plan and plan:
+        raise click.UsageError("--plan and --no-plan do not go together")
+    machine = wants_json(ctx, as_json)
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's shell may ignore it
+    given = _limits(limits)
+    if role_prompt:
+        return _be_a_role(model, base_url, given)
+    report = _work(task or "", model, base_url, workspace, plan, no_plan, resume, system, given)
+    if machine:
+        say_json(versioned(**report_json(report)))
+    else:
+        _show(report, _again(report, model, base_url, workspace))
+    if report.run is not None:
+        _leave(report.exit_code)
+    return report.exit_code
+
+
+def _leave(code: Exit) -> NoReturn:
+    """End at once: the engine's thread may be parked for ever, and nothing is left to save."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(int(code))
+
+
+def _work(
+    task: str,
+    model: str,
+    base_url: str | None,
+    workspace: Path | None,
+    plan: str | None,
+    no_plan: bool,
+    resume: str | None,
+    system: Path | None,
+    limits: LoopLimits,
+) -> AgentReport:
+    from signoff.usecases.agent import AgentRequest, work  # noqa: PLC0415 - takes seconds to load
+
+    cwd = Path.cwd()
+    bound = find_plan(cwd, plan, workspace) if plan else None
+    folder = bound.workspace if bound is not None else _workspace(cwd, workspace)
+    site = open_site(dict(os.environ), cwd, folder)
+    reporter = TerminalReporter()
+    request = AgentRequest(
+        task=task,
+        model=model,
+        base_url=base_url,
+        workspace=folder,
+        planned=not no_plan,
+        bound=bound,
+        limits=limits,
+        system=_prompt_in(system) if system is not None else None,
+        resume=resume,
+        reporter=reporter,
+        ask=_ask if sys.stdin.isatty() else None,
+        engine=lambda: open_engine(site),
+        run_reporter=reporter,
+    )
+    try:
+        return work(site, request)
+    finally:
+        reporter.end_line()
+
+
+def _prompt_in(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"`{file}` is not text in UTF-8", "name a text file") from error
+
+
+def _be_a_role(model: str, base_url: str | None, limits: LoopLimits) -> int:
+    from signoff.agents.loop import Ended  # noqa: PLC0415 - takes seconds to load
+    from signoff.usecases.roleplay import RoleRequest, play_role  # noqa: PLC0415 - as above
+
+    prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    report = play_role(
+        RoleRequest(
+            prompt=prompt,
+            model=model,
+            base_url=base_url,
+            workspace=Path.cwd(),
+            environ=dict(os.environ),
+            limits=limits,
+            reporter=TerminalReporter(),
+        )
+    )
+    say(report.answer)
+    if report.ended is Ended.ANSWERED:
+        return Exit.YES
+    note(f"{report.ended}: {report.reason}")
+    return Exit.NOT_DONE
+
+
+def _limits(given: dict[str, Any]) -> LoopLimits:
+    try:
+        # Comes with the extra, like everything that the loop is made of.
+        import pydantic_ai  # noqa: F401, PLC0415 - takes seconds to load
+    except ModuleNotFoundError as error:
+        raise ExtraMissing(
+            "the built-in agent needs pydantic-ai, which is not installed",
+            "python3 -m pip install 'signoff[llm]'",
+        ) from error
+    from signoff.agents.loop import LoopLimits  # noqa: PLC0415 - as above
+
+    minutes = given["max_minutes"]
+    chosen = {
+        "turns": given["max_turns"],
+        "tokens": given["max_tokens"],
+        "usd": given["max_usd"],
+        "wall_s": None if minutes is None else minutes * 60,
+        "context_tokens": given["context_tokens"],
+    }
+    return LoopLimits(**{name: value for name, value in chosen.items() if value is not None})
+
+
+def _workspace(cwd: Path, chosen: Path | None) -> Path:
+    if chosen is not None:
+        return (cwd / chosen).resolve()
+    repository = find_repository(cwd)
+    return (repository.top if repository else cwd).resolve()
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _ask(question: str) -> str | None:
+    note(f"\nthe agent asks: {question}")
+    try:
+        return input("your answer: ")
+    except EOFError:
+        return None
+
+
+class TerminalReporter:
+    """Everything while it happens, on stderr; what the model says is escaped."""
+
+    def __init__(self) -> None:
+        self._in_text = False
+
+    def said(self, chunk: str) -> None:
+        """A piece of the answer."""
+        sys.stderr.write(escape(chunk))
+        sys.stderr.flush()
+        self._in_text = not chunk.endswith("\n")
+
+    def called(self, name: str, arguments: str) -> None:
+        """A call."""
+        self._line(f"→ {name} {_short(arguments)}")
+
+    def returned(self, name: str, outcome: ToolOutcome) -> None:
+        """A result."""
+        del name
+        self._line(f"{'←' if outcome.ok else '✗'} {_short(outcome.text)}")
+
+    def noted(self, text: str) -> None:
+        """What the harness did."""
+        self._line(f"· {text}")
+
+    def tell(self, event: Event) -> None:
+        """What the run that signs a person's plan appends."""
+        if isinstance(event, Appended):
+            self._line(entry_line(event.entry))
+
+    def end_line(self) -> None:
+        """Whatever comes next begins a line of its own."""
+        if self._in_text:
+            sys.stderr.write("\n")
+            self._in_text = False
+
+    def _line(self, text: str) -> None:
+        self.end_line()
+        note(text)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_SHOWN else f"{line[:LONGEST_SHOWN]}…"
+
+
+def _again(report: AgentReport, model: str, base_url: str | None, workspace: Path | None) -> str:
+    """The command that goes on with this session, from here."""
+    words = ["signoff", "agent", "--resume", report.loop.session, "--model", model]
+    words += ["--base-url", base_url] if base_url is not None else []
+    words += ["--workspace", str(workspace)] if workspace is not None else []
+    return shlex.join(words)
+
+
+def _next(report: AgentReport, again: str) -> str:
+    """What helps now; nothing where only a new task would."""
+    session = report.loop.session
+    if report.standing is SessionStanding.KEPT_SELF_SET:
+        return f"{SELF_SET}; then signoff sign {session}"
+    if report.standing in (SessionStanding.WAITING, SessionStanding.ESCALATED):
+        return "signoff inbox"
+    if report.standing is SessionStanding.AWAITING_SIGN_OFF:
+        return f"signoff sign {session}, at a terminal of your own"
+    return "" if report.standing in (SessionStanding.DONE, SessionStanding.ENDED) else again
+
+
+def _show(report: AgentReport, again: str) -> None:
+    loop, plan = report.loop, report.plan
+    # At a terminal it was read while it was said.
+    if loop.answer and not (sys.stdout.isatty() and sys.stderr.isatty()):
+        say(loop.answer.rstrip("\n"))
+    if loop.answer:
+        say()
+    say_line(f"{loop.session}: {report.standing}")
+    say_line(f"  {loop.ended}: {loop.reason}")
+    used = f"{count(loop.turns, 'turn')}, {loop.tokens:,} tokens"
+    used += f", ${loop.usd:.4f}" if loop.usd is not None else ""
+    say_line(f"  {used}, {count(loop.calls, 'call')} ({loop.failed_calls} failed)")
+    if plan is not None and plan.gate.planned:
+        _show_plan(report)
+    if hint := _next(report, again):
+        say_line(f"next: {hint}")
+
+
+def _show_plan(report: AgentReport) -> None:
+    plan = report.plan
+    assert plan is not None
+    claimed = f"claimed {len(plan.claimed)}, proved {len(plan.proved)}"
+    say_line(f"  {claimed}, final answers refused: {plan.refusals}")
+    if plan.per_verified_step is not None:
+        say_line(f"  {plan.per_verified_step.tokens:,} tokens per verified step")
+    show_left_out(plan)
+    if plan.strayed:
+        say_line(f"  changed outside the step in progress: {', '.join(plan.strayed)}")
+    for missing in plan.gate.missing:
+        say_line(f"  missing: {missing.subject}: {missing.what}")
+    if plan.self_set:
+        say_line("  self-set: the agent chose the checks itself")
+
+
+def report_json(report: AgentReport) -> dict[str, Any]:
+    """The report as data."""
+    plan = report.plan
+    return {
+        "session": report.loop.session,
+        "standing": report.standing,
+        "done": report.done,
+        "loop": asdict(report.loop),
+        "plan": None if plan is None else asdict(plan),
+        "run": None if report.run is None else status_json(report.run.status),
+    }

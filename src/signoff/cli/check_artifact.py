@@ -1,0 +1,117 @@
+"""`signoff check-artifact`: links, syntax and shape of the files that work produced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from signoff.cli.options import json_option
+from signoff.cli.show import count, say_json, say_line, versioned, wants_json
+from signoff.errors import Exit
+from signoff.toolbatch.checkers import Finding, Report, Severity, Thresholds
+from signoff.usecases.check_artifact import check_artifacts
+
+
+@click.command("check-artifact")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    help="Folder that links may not leave, and that `/x` means [default: the current folder].",
+)
+@click.option(
+    "--thin-words",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Words that every HTML and Markdown page must show [default: not empty].",
+)
+@click.option(
+    "--thin-sections",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Headings with text under them that every page must have.",
+)
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@json_option
+@click.pass_context
+def check_artifact_command(
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    root: Path | None,
+    thin_words: int,
+    thin_sections: int,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Check that files are what they claim to be; made for contracts.
+
+    Pages: local links, assets, anchors, thin content. Data: JSON, YAML, TOML, CSV parse. Code:
+    Python, JavaScript, shell parse. Pictures, PDFs and notebooks open. Folders are walked,
+    without version control, vaults, dependencies and virtual environments. Nothing is run or
+    written.
+
+    Exit code 0: files were checked and nothing is wrong, 1: errors, 3: cannot tell, or nothing
+    was there to check."""
+    report = check_artifacts(Path.cwd(), paths, root, Thresholds(thin_words, thin_sections))
+    if wants_json(ctx, as_json):
+        say_json(_as_json(report, strict))
+    else:
+        _show(report)
+    return _exit(report, strict)
+
+
+def _exit(report: Report, strict: bool) -> Exit:
+    if report.has(Severity.ERROR) or (strict and report.has(Severity.WARNING)):
+        return Exit.NOT_DONE
+    return Exit.YES if report.kept else Exit.CANNOT_JUDGE
+
+
+def _as_json(report: Report, strict: bool) -> dict[str, object]:
+    return versioned(
+        kept=_exit(report, strict) is Exit.YES,
+        files=report.files,
+        checkers=[
+            {"name": name, "files": number} for name, number in sorted(report.by_checker.items())
+        ],
+        skipped_files=len(report.skipped_files),
+        skipped_folders=report.skipped_folders,
+        findings=[
+            {
+                "path": finding.path,
+                "line": finding.line,
+                "severity": finding.severity,
+                "code": finding.code,
+                "message": finding.message,
+                "hint": finding.hint,
+            }
+            for finding in report.findings
+        ],
+    )
+
+
+def _show(report: Report) -> None:
+    for finding in report.findings:
+        say_line(_line(finding))
+        say_line(f"    hint: {finding.hint}")
+    used = ", ".join(f"{name} {number}" for name, number in sorted(report.by_checker.items()))
+    say_line(f"{count(report.files, 'file')} checked{f' ({used})' if used else ''}")
+    if report.skipped_files or report.skipped_folders:
+        files = count(len(report.skipped_files), "file")
+        folders = "".join(f", `{folder}`" for folder in report.skipped_folders)
+        say_line(f"not checked: {files} without a checker{folders}")
+    found = [
+        count(number, "error" if severity is Severity.ERROR else "warning")
+        if severity in (Severity.ERROR, Severity.WARNING)
+        else f"{number} {severity}"
+        for severity in (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
+        if (number := sum(finding.severity is severity for finding in report.findings))
+    ]
+    say_line(", ".join(found) or ("nothing wrong" if report.kept else "nothing checked"))
+
+
+def _line(finding: Finding) -> str:
+    """As findings are shown everywhere."""
+    return f"{finding.path}:{finding.line}: {finding.severity}: {finding.message} [{finding.code}]"

@@ -1,0 +1,114 @@
+"""`signoff install` and `signoff uninstall`: hooks, MCP entry and commands in a client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from signoff.cli.options import json_option
+from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
+from signoff.domain.clients import CLIENTS
+from signoff.places import resolve_home
+from signoff.usecases.clientfiles import Scope
+from signoff.usecases.install import InstallReport, Order, Outcome, install, uninstall
+from signoff.wiring import existing_home
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _client_arguments(command: F) -> F:
+    command = click.option(
+        "--dry-run", is_flag=True, help="Show what would change; write nothing."
+    )(command)
+    command = click.option("--user", is_flag=True, help="In your own configuration.")(command)
+    command = click.option(
+        "--project", is_flag=True, help="In the repository around here [default]."
+    )(command)
+    return click.argument("client", type=click.Choice(list(CLIENTS)))(command)
+
+
+@click.command("install")
+@_client_arguments
+@json_option
+@click.pass_context
+def install_command(
+    ctx: click.Context, client: str, user: bool, project: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Put signoff into a client: hooks, MCP server, and the commands /plan /work /review /design.
+
+    Only what is missing is added, everything else in the client's files stays as it is, comments
+    included. A file that is changed is kept beside itself first. Hooks are feedback for the agent:
+    clients give up on them or skip them, so what is done is still decided by signoff alone."""
+    report = install(_order(client, user, project, dry_run), _home())
+    _show(report, wants_json(ctx, as_json))
+    return 0
+
+
+@click.command("uninstall")
+@_client_arguments
+@json_option
+@click.pass_context
+def uninstall_command(
+    ctx: click.Context, client: str, user: bool, project: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Take out of a client what install put in.
+
+    What was edited around it stays. A command that you changed stays too, and is named."""
+    report = uninstall(_order(client, user, project, dry_run), _home())
+    _show(report, wants_json(ctx, as_json))
+    return 0
+
+
+def _order(client: str, user: bool, project: bool, dry_run: bool) -> Order:
+    if user and project:
+        raise click.UsageError("--user and --project do not go together: hooks would run twice")
+    scope = Scope.USER if user else Scope.PROJECT
+    return Order(CLIENTS[client], scope, dry_run, Path.cwd(), dict(os.environ))
+
+
+def _home() -> Path:
+    """Who drives a run or sits in a client is written there, if there is one; checked if so."""
+    existing_home(os.environ)
+    return resolve_home(os.environ)
+
+
+def _show(report: InstallReport, as_json: bool) -> None:
+    if as_json:
+        say_json(_body(report))
+        return
+    for file in report.files:
+        if file.diff and not file.is_ours:
+            say(file.diff.rstrip("\n"))
+    would = "would be " if report.dry_run else ""
+    for file in report.files:
+        if file.outcome is not Outcome.KEPT:
+            kept = f"; as it was: {file.backup.name}" if file.backup else ""
+            say_line(f"{would}{file.outcome.value}: {file.path}{kept}")
+    if not report.changed:
+        say_line(f"nothing to do for {report.client.title}")
+    for warning in report.warnings:
+        note(f"warning: {warning}")
+
+
+def _body(report: InstallReport) -> dict[str, Any]:
+    files = [
+        {
+            "path": str(file.path),
+            "outcome": file.outcome.value,
+            "backup": str(file.backup) if file.backup else None,
+            "diff": file.diff,
+        }
+        for file in report.files
+    ]
+    return versioned(
+        client=report.client.name,
+        scope=report.scope.value,
+        dry_run=report.dry_run,
+        changed=report.changed,
+        files=files,
+        warnings=list(report.warnings),
+    )

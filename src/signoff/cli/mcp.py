@@ -1,0 +1,71 @@
+"""`signoff mcp`: the plan tools for anybody's agent, over MCP."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from pathlib import Path
+
+import click
+
+from signoff.cli.options import json_option, open_here
+from signoff.cli.show import note, say_json, versioned, wants_json
+from signoff.errors import ExtraMissing
+from signoff.usecases.mcp import McpDesk
+
+TOKEN_VARIABLE = "SIGNOFF_MCP_TOKEN"
+
+
+@click.command("mcp")
+@click.option("--plan", metavar="PLAN", help="Work on this plan [default: the one bound here].")
+@click.option("--session", metavar="ID", help="Go on with a session instead of a new one.")
+@click.option(
+    "--http", metavar="HOST:PORT", help="Serve on loopback instead of stdin and stdout; 0 is any."
+)
+@click.option(
+    "--workspace", type=click.Path(path_type=Path, exists=True), help="Where the agent works."
+)
+@json_option
+@click.pass_context
+def mcp_command(
+    ctx: click.Context,
+    plan: str | None,
+    session: str | None,
+    http: str | None,
+    workspace: Path | None,
+    as_json: bool,
+) -> int:
+    """Serve the plan tools to an agent over MCP.
+
+    Clients start it themselves (signoff install). Over HTTP every request needs the token: yours
+    from SIGNOFF_MCP_TOKEN, else a new one that is shown once. No tool can approve, answer the inbox
+    or edit a plan that a person wrote."""
+    try:
+        # Takes about a second to load, and is an optional part.
+        from signoff.mcp_server.server import serve_stdio  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ExtraMissing(
+            f"`{error.name}` is not installed", "python3 -m pip install 'signoff[mcp]'"
+        ) from error
+    if workspace is not None:
+        os.chdir(workspace)
+    if http is None:
+        serve_stdio(McpDesk(open_here, plan=plan, session=session))
+        return 0
+    from signoff.mcp_server.http import Address, serve_http  # noqa: PLC0415 - not for stdio
+
+    machine = wants_json(ctx, as_json)
+    given = os.environ.get(TOKEN_VARIABLE)
+    token = given or secrets.token_urlsafe(32)
+
+    def tell(url: str) -> None:
+        if machine:
+            say_json(versioned(url=url, token=None if given else token))
+            sys.stdout.flush()
+            return
+        note(f"serving {url}" + ("" if given else f"; token: {token}"))
+
+    desk = McpDesk(open_here, plan=plan, session=session, seated=False)
+    serve_http(desk, Address.read(http), token, tell)
+    return 0

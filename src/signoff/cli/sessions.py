@@ -1,0 +1,133 @@
+"""`signoff sessions`: the sessions of agents here, and one of them looked at more closely."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from signoff.agents import SessionReport
+from signoff.cli.options import json_option, open_here
+from signoff.cli.show import duration, say, say_json, say_line, versioned, wants_json
+from signoff.domain.session import SessionStanding
+from signoff.errors import Exit
+from signoff.usecases.sessions import (
+    SessionLine,
+    SessionStatus,
+    find_sitting,
+    list_sessions,
+    session_status,
+    show_session,
+)
+from signoff.usecases.site import Site
+from signoff.wiring import open_site
+
+SELF_SET = 'the agent chose these checks itself; self_set = "accept" in your own [agent] takes them'
+_LEFT_OUT = (
+    ("went on without", "waived"),
+    ("dropped from the plan", "dropped"),
+    ("weakened", "weakened"),
+)
+_CODES = {
+    SessionStanding.DONE: Exit.YES,
+    SessionStanding.WORKING: Exit.NOT_DONE,
+    SessionStanding.ENDED: Exit.NOT_DONE,
+    SessionStanding.UNPLANNED: Exit.CANNOT_JUDGE,
+}
+
+
+@click.command("sessions")
+@click.option("--all", "everywhere", is_flag=True, help="Of every workspace, not only this one.")
+@json_option
+@click.pass_context
+def sessions_command(ctx: click.Context, everywhere: bool, as_json: bool) -> int:
+    """List agents' sessions in this workspace: what each is for and where it stands.
+
+    As recorded, newest last. status, show, log and sign take a session's id too."""
+    lines = list_sessions(open_here(), everywhere=everywhere)
+    if wants_json(ctx, as_json):
+        say_json(versioned(sessions=[_line_json(line) for line in lines]))
+        return 0
+    for line in lines:
+        what = f"plan {line.plan}" if line.plan is not None else line.objective or "no plan"
+        part = f", part of {line.parent}" if line.parent is not None else ""
+        where = f", in {line.workspace}" if everywhere else ""
+        say_line(f"{line.id}  {line.standing} ({what}){part}, {_age(line.newest_at)} ago{where}")
+    if not lines:
+        say_line("no agent had a session here")
+    return 0
+
+
+def tell_session(session: str, machine: bool) -> int:
+    """`status` of a session."""
+    status = session_status(_site_of(session), session)
+    if machine:
+        say_json(_status_json(status))
+    else:
+        _show_status(status)
+    return _CODES.get(status.standing, Exit.WAITING)
+
+
+def print_plan(session: str, machine: bool) -> int:
+    """`show` of a session: its plan as the agent sees it."""
+    text = show_session(_site_of(session), session)
+    if machine:
+        say_json(versioned(session=session, text=text))
+    else:
+        say(text)
+    return 0
+
+
+def show_left_out(report: SessionReport) -> None:
+    """What was waived, dropped or weakened: always shown, whatever else is."""
+    for what, name in _LEFT_OUT:
+        subjects = getattr(report, name)
+        if subjects:
+            say_line(f"  {what}: {', '.join(subjects)}")
+
+
+def _site_of(session: str) -> Site:
+    """With the configuration of the session's own workspace."""
+    found = find_sitting(open_here(), session)
+    return open_site(dict(os.environ), Path.cwd(), found.workspace)
+
+
+def _show_status(status: SessionStatus) -> None:
+    report = status.report
+    say_line(f"{report.id}: {status.standing} ({report.objective or 'no plan'})")
+    if status.plan is not None:
+        say_line(f"  works on plan {status.plan}: signoff status {status.plan}")
+    say_line(f"  claimed {len(report.claimed)}, proved {len(report.proved)}")
+    show_left_out(report)
+    for missing in report.gate.missing:
+        say_line(f"  missing: {missing.subject}: {missing.what}")
+    for question in report.questions:
+        say_line(f"  waits for a person: {question} (signoff inbox)")
+    if status.standing is SessionStanding.AWAITING_SIGN_OFF:
+        say_line(f"next: signoff sign {report.id}")
+
+
+def _status_json(status: SessionStatus) -> dict[str, Any]:
+    body = asdict(status.report)
+    body |= {"session": body.pop("id"), "standing": status.standing, "plan": status.plan}
+    return versioned(**body, done=status.standing is SessionStanding.DONE)
+
+
+def _line_json(line: SessionLine) -> dict[str, Any]:
+    return {
+        **asdict(line),
+        "workspace": str(line.workspace),
+        "age_s": round(_age_s(line.newest_at)),
+    }
+
+
+def _age_s(at: str) -> float:
+    return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds())
+
+
+def _age(at: str) -> str:
+    return duration(_age_s(at))

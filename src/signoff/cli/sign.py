@@ -1,0 +1,136 @@
+"""`signoff sign`: sign work that awaits sign-off, now that the agent is gone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from signoff.cli.inbox import item_json, show_item
+from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.progress import LineReporter
+from signoff.cli.sessions import SELF_SET, show_left_out
+from signoff.cli.show import note, say_json, say_line, versioned, wants_json
+from signoff.cli.status import show_status, status_json
+from signoff.domain.escalation import Outcome
+from signoff.domain.session import SESSION_PREFIX, SessionStanding
+from signoff.errors import Exit, NoVault, PlanNotFound
+from signoff.usecases.hook import bound_plan
+from signoff.usecases.run import RunOptions
+from signoff.usecases.sessions import find_sitting
+from signoff.usecases.sign import SignReport, sign_named, sign_plan, sign_sessions
+from signoff.wiring import open_engine, open_site
+
+
+@click.command("sign")
+@plan_argument
+@json_option
+@click.pass_context
+def sign_command(
+    ctx: click.Context, plan: str | None, workspace: Path | None, as_json: bool
+) -> int:
+    """Sign work that an agent did in a client, once the client is gone.
+
+    Every contract is judged again, whatever hooks saw before; then the gate decides. PLAN may also
+    be the id of a session (signoff sessions); without PLAN it is the bound plan, else every session
+    that waits here. Refused inside an attempt, and inside a client's session.
+
+    Exit code 0: signed off, 1: not done, 6: a person has to look."""
+    machine = wants_json(ctx, as_json)
+    reports = _sign(plan, workspace)
+    if machine:
+        say_json(versioned(sessions=[_body(report) for report in reports]))
+    else:
+        for report in reports:
+            _show(report)
+    code = max(_code(report) for report in reports)
+    if any(report.run is not None for report in reports):
+        _leave(code)
+    return code
+
+
+def _sign(plan: str | None, workspace: Path | None) -> tuple[SignReport, ...]:
+    reporter, options = LineReporter(), RunOptions()
+    if plan is not None and plan.startswith(SESSION_PREFIX):
+        found = find_sitting(open_here(), plan)
+        site = open_site(dict(os.environ), Path.cwd(), found.workspace)
+        return (sign_named(site, plan, options, reporter, lambda: open_engine(site)),)
+    if plan is None and workspace is None and bound_plan(open_here()) is None:
+        return _sign_all(options, reporter)
+    try:
+        site, place = open_plan(plan, workspace)
+    except (PlanNotFound, NoVault):
+        if plan is not None:
+            raise
+        return _sign_all(options, reporter)
+    return (sign_plan(site, place, options, reporter, lambda: open_engine(site)),)
+
+
+def _sign_all(options: RunOptions, reporter: LineReporter) -> tuple[SignReport, ...]:
+    site = open_here()
+    return sign_sessions(site, options, reporter, lambda: open_engine(site))
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once: the engine's thread may be parked for ever, and nothing is left to save."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(int(code))
+
+
+def _code(report: SignReport) -> Exit:
+    if report.run is not None:
+        if report.run.outcome is None:
+            return Exit.WAITING
+        return Exit.YES if report.run.outcome is Outcome.DONE else Exit.NOT_DONE
+    if report.session.gate.missing:
+        return Exit.WAITING if report.session.gate.waits_for_people else Exit.NOT_DONE
+    # Checks that an agent chose itself are for a person to accept, or not.
+    return Exit.YES if report.session.done else Exit.WAITING
+
+
+def _show(report: SignReport) -> None:
+    session = report.session
+    if report.run is not None:
+        show_status(report.run.status)
+        for item in report.run.inbox:
+            show_item(item)
+    else:
+        say_line(f"{session.id}: {_standing(report)} ({session.objective})")
+    show_left_out(session)
+    for missing in session.gate.missing if report.run is None else ():
+        say_line(f"  missing: {missing.subject}: {missing.what}")
+    if _standing(report) == SessionStanding.KEPT_SELF_SET:
+        note(SELF_SET)
+
+
+def _standing(report: SignReport) -> str:
+    """A session of a person's plan stands as the plan's run does; unsigned it is not done."""
+    if report.run is None:
+        return "not done" if report.session.gate.missing else report.session.standing.value
+    if report.run.outcome is None:
+        return SessionStanding.WAITING.value
+    return "done" if report.run.outcome is Outcome.DONE else "not done"
+
+
+def _body(report: SignReport) -> dict[str, Any]:
+    session, run = report.session, report.run
+    return {
+        "session": session.id,
+        "objective": session.objective,
+        "standing": _standing(report),
+        "done": session.done if run is None else run.outcome is Outcome.DONE,
+        "self_set": session.self_set,
+        "proved": list(session.proved),
+        "waived": list(session.waived),
+        "dropped": list(session.dropped),
+        "weakened": list(session.weakened),
+        "missing": [{"subject": m.subject, "what": m.what} for m in session.gate.missing],
+        "plan": status_json(run.status) if run is not None else None,
+        "inbox": [item_json(item) for item in run.inbox] if run is not None else [],
+    }

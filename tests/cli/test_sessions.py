@@ -1,0 +1,66 @@
+"""`signoff sessions`: every agent's session can be found, and looked at by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from signoff.testing import Call, Script, say, use
+from tests.cli.kit import Desk
+from tests.cli.test_agent import HONEST, plan, played
+
+UNKNOWN = "session-0123456789abcdef"
+
+
+@pytest.fixture
+def desk(desk: Desk) -> Iterator[Desk]:
+    desk.variable(no_proxy="127.0.0.1", NO_PROXY="127.0.0.1")
+    yield desk
+
+
+def test_sessions_are_listed_and_looked_at(desk: Desk) -> None:
+    desk.signoff("sessions").exits(0).prints("no agent had a session here")
+    stage = played(desk, HONEST)
+    with stage.server:
+        stage.agent("write a.txt").exits(6)
+    body = desk.signoff("sessions", "--json").exits(0).json
+    (line,) = body["sessions"]
+    assert body["schema_version"] == 1 and line["age_s"] >= 0 and line["plan"] is None
+    assert (line["objective"], line["standing"]) == ("files", "kept, self-set")
+    session = line["id"]
+    desk.signoff("sessions").exits(0).shows("kept, self-set (files)", " ago")
+    desk.signoff("status", session).exits(6).shows("kept, self-set (files)", "proved 1")
+    assert desk.signoff("status", session, "--json").json["proved"] == ["1"]
+    desk.signoff("show", session).exits(0).shows("[x]", "write a.txt")
+    assert "write a.txt" in desk.signoff("show", session, "--json").json["text"]
+    desk.signoff("log", session).exits(0).shows("session.started", "session.signed")
+    elsewhere = desk.folder / "elsewhere"
+    elsewhere.mkdir()
+    desk.signoff("sessions", cwd=elsewhere).exits(0).prints("no agent had a session here")
+    everywhere = desk.signoff("sessions", "--all", cwd=elsewhere).exits(0).shows("DESK/work")
+    assert everywhere.stdout.startswith(session)
+    desk.signoff("status", session, cwd=elsewhere).exits(6).shows("proved 1")
+
+
+@pytest.mark.parametrize("verb", ["status", "show", "log", "sign"])
+def test_a_session_that_is_not_there_leads_to_the_list(desk: Desk, verb: str) -> None:
+    desk.signoff(verb, UNKNOWN).fails(2, "no session has the id", hint="signoff sessions")
+
+
+@pytest.mark.parametrize("verb", ["audit", "cancel", "approve", "run"])
+def test_a_session_is_not_taken_for_a_plan(desk: Desk, verb: str) -> None:
+    refused = desk.signoff(verb, UNKNOWN).fails(2, "is an agent's session, not a plan")
+    assert refused.stderr.endswith(f"next: signoff status {UNKNOWN}\n")
+
+
+def test_an_answer_leads_on_with_the_session(desk: Desk) -> None:
+    blocked = {"step_number": 1, "status": "blocked", "notes": "no network"}
+    turns = [use(plan("a.txt", "b.txt")), use(Call("step_update", blocked)), say("Done!")]
+    stage = played(desk, Script(turns, last_repeats=True))
+    with stage.server:
+        ended = stage.agent("write both").exits(6)
+    session = ended.stdout.partition("session-")[2].split(":")[0]
+    item = next(item for item in desk.inbox() if "is blocked" in item["question"])
+    told = desk.signoff("answer", item["id"], "retry").exits(0).stderr
+    assert told == f"next: signoff agent --resume session-{session} --model PROVIDER:NAME\n"
