@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lines import Line, heading
+from measure_agent import agent_loop
 from measure_cleanroom import clean_room
 from measure_content import appends, snapshots
+from measure_doors import hooks, mcp
 from measure_judging import judging
 from measure_plans import memory, parsing
 from measure_runs import resume, start_up, steps
+from measure_toolbatch import tool_batches
 from measure_vault import fast_doors, vault_writes
 from sizes import QUICK, Sizes
 
@@ -25,6 +28,10 @@ PARTS: dict[str, Callable[[Path, Sizes], Iterator[Line]]] = {
     "parsing": parsing,
     "start-up": start_up,
     "fast-doors": fast_doors,
+    "hook": hooks,
+    "mcp": mcp,
+    "agent-loop": agent_loop,
+    "tool-batches": tool_batches,
     "resume": resume,
     "snapshots": snapshots,
     "clean-room": clean_room,

@@ -10,6 +10,8 @@ class Sizes:
     """Rounds are interleaved with their floor; medians are shown."""
 
     steps: int = 200
+    turns: int = 200
+    batch_calls: int = 10_000
     plan_steps: int = 10_000
     files: int = 10_000
     room_files: tuple[int, ...] = (100, 10_000, 100_000)
@@ -24,6 +26,8 @@ class Sizes:
 
 QUICK = Sizes(
     steps=4,
+    turns=8,
+    batch_calls=200,
     plan_steps=50,
     files=100,
     room_files=(100,),

@@ -1,0 +1,127 @@
+"""A scripted session of many turns in a process of its own; prints its times and its memory."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.models.wrapper import WrapperModel
+
+import signoff
+from signoff.agents.tools import ToolOutcome
+from signoff.testing import Call, Conversation, Script, Turn, say, scripted_model, use
+
+# What a turn must at least put on disk: the answer, its use, the call and its result.
+RECORDS_A_TURN = 4
+RECORD = b"x" * 500 + b"\n"
+
+
+@dataclass
+class Watcher:
+    """Notes the memory in use at every call; tells nobody anything."""
+
+    megabytes: list[float] = field(default_factory=list)
+
+    def said(self, chunk: str) -> None:
+        """Nothing."""
+
+    def called(self, name: str, arguments: str) -> None:
+        """Nothing."""
+
+    def returned(self, name: str, outcome: ToolOutcome) -> None:
+        """A call is over."""
+        del name, outcome
+        self.megabytes.append(memory_mb())
+
+    def noted(self, text: str) -> None:
+        """Nothing."""
+
+
+class Timed(WrapperModel):
+    """The scripted model, with the time that it takes itself."""
+
+    spent_s = 0.0
+
+    @asynccontextmanager
+    async def request_stream(self, *arguments: Any, **named: Any) -> AsyncGenerator[Any]:
+        """Ask it, and look at the clock."""
+        began = time.perf_counter()
+        async with self.wrapped.request_stream(*arguments, **named) as stream:
+            self.spent_s += time.perf_counter() - began
+            yield stream
+
+
+def main() -> None:
+    """`FOLDER TURNS`."""
+    folder, turns = Path(sys.argv[1]), int(sys.argv[2])
+    (folder / "work").mkdir()
+    watcher = Watcher()
+    script = Script(respond=lambda conversation: _next(conversation, turns), keep=1)
+    model = Timed(scripted_model(script))
+    _play(folder, 2, Watcher())  # whatever is loaded at the first use is loaded now
+    began = time.perf_counter()
+    report = signoff.run_agent(
+        "write many files",
+        model=model,
+        workspace=folder / "work",
+        limits=signoff.LoopLimits(turns=turns + 2, context_tokens=10**9),
+        reporter=watcher,
+    )
+    took_s = time.perf_counter() - began - model.spent_s
+    assert report.loop.turns == turns + 1, report
+    quarter = max(1, len(watcher.megabytes) // 4)
+    print(
+        json.dumps(
+            {
+                "turn_ms": took_s * 1000 / turns,
+                "floor_ms": _floor_s(folder, turns) * 1000 / turns,
+                "early_mb": watcher.megabytes[quarter - 1],
+                "late_mb": watcher.megabytes[-1],
+            }
+        )
+    )
+
+
+def _play(folder: Path, turns: int, watcher: Watcher) -> None:
+    script = Script(respond=lambda conversation: _next(conversation, turns), keep=1)
+    signoff.run_agent(
+        "warm up", model=scripted_model(script), workspace=folder / "work", reporter=watcher
+    )
+
+
+def _next(conversation: Conversation, turns: int) -> Turn:
+    number = conversation.model_turns
+    if number >= turns:
+        return say("All files are written.")
+    return use(Call("write", {"path": f"out/{number % 20}.txt", "content": f"{number:<200}"}))
+
+
+def _floor_s(folder: Path, turns: int) -> float:
+    began = time.perf_counter()
+    for _ in range(turns * RECORDS_A_TURN):
+        fd = os.open(folder / "floor", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        os.write(fd, RECORD)
+        os.fsync(fd)
+        os.close(fd)
+    return time.perf_counter() - began
+
+
+def memory_mb() -> float:
+    """What the process holds now."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise SystemExit("this system does not say how much memory a process holds")
+
+
+if __name__ == "__main__":
+    main()
