@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import click
@@ -18,8 +18,11 @@ from signoff.domain.ledger import KIND_MEANING  # noqa: E402
 from signoff.errors import SignoffError, all_error_types  # noqa: E402
 from signoff.planfile.codes import CODES as READING_CODES  # noqa: E402
 from signoff.planfile.verify import CODES as VERIFY_CODES  # noqa: E402
+from signoff.toolbatch.preflight import PREFLIGHT  # noqa: E402
+from signoff.toolbatch.steering import STEERING  # noqa: E402
+from signoff.toolbatch.view import BatchLimits  # noqa: E402
 
-REFERENCE = TOP / "docs" / "reference"
+DOCS = TOP / "docs"
 NOTICE = "<!-- Written by scripts/reference.py from the code; change the code, not this page. -->"
 BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
 WIDTH = 88
@@ -27,7 +30,7 @@ WIDTH = 88
 
 @dataclass(frozen=True)
 class Page:
-    """A generated page: its file, and how its text comes about (given what is there now)."""
+    """A generated page: its file below docs/, and its text, given what is there now."""
 
     name: str
     text: Callable[[str], str]
@@ -40,14 +43,14 @@ def main(arguments: list[str]) -> int:
         return 2
     stale = 0
     for page in PAGES:
-        path = REFERENCE / page.name
+        path = DOCS / page.name
         now = path.read_text("utf-8") if path.exists() else ""
         wanted = page.text(now)
         if arguments:
             stale += _report(page.name, now, wanted)
         elif wanted != now:
             path.write_text(wanted, "utf-8")
-            print(f"wrote docs/reference/{page.name}")
+            print(f"wrote docs/{page.name}")
     if stale:
         print("next: python scripts/reference.py", file=sys.stderr)
     return 1 if stale else 0
@@ -56,7 +59,7 @@ def main(arguments: list[str]) -> int:
 def _report(name: str, now: str, wanted: str) -> bool:
     if now == wanted:
         return False
-    print(f"docs/reference/{name} is stale", file=sys.stderr)
+    print(f"docs/{name} is stale", file=sys.stderr)
     lines = difflib.unified_diff(
         now.splitlines(), wanted.splitlines(), "as it is", "as the code says", lineterm="", n=0
     )
@@ -138,18 +141,39 @@ def ledger_page(now: str) -> str:
     """The table of kinds, put between the markers of a page that is otherwise written by hand."""
     rows = [(f"[`{kind}`](#{kind.replace('.', '')})", text) for kind, text in KIND_MEANING.items()]
     table = _table(("kind", "meaning"), rows)
-    before, begin, rest = now.partition(BEGIN)
+    return _filled(now, "ledger.md", BEGIN, table)
+
+
+def batches_page(now: str) -> str:
+    """The tables of rules and limits, in a page that is otherwise written by hand."""
+    tables = {
+        "pre-flight": _table(("rule", "about"), [(f"`{r.name}`", r.about) for r in PREFLIGHT]),
+        "steering": _table(("rule", "about"), [(f"`{r.name}`", r.about) for r in STEERING]),
+        "limits": _table(("limit", "default"), _limits()),
+    }
+    for name, table in tables.items():
+        now = _filled(now, "tool-batches.md", f"<!-- begin generated: {name} -->", table)
+    return now
+
+
+def _limits() -> list[tuple[str, str]]:
+    return [(f"`{f.name}`", str(getattr(BatchLimits(), f.name))) for f in fields(BatchLimits)]
+
+
+def _filled(now: str, name: str, opening: str, table: str) -> str:
+    before, begin, rest = now.partition(opening)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise SystemExit(f"ledger.md has no `{BEGIN}` … `{END}` to fill")
-    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+        raise SystemExit(f"{name} has no `{opening}` … `{END}` to fill")
+    return f"{before}{opening}\n\n{table}\n\n{END}{after}"
 
 
 PAGES = (
-    Page("cli.md", cli_page),
-    Page("errors.md", errors_page),
-    Page("findings.md", findings_page),
-    Page("ledger.md", ledger_page),
+    Page("reference/cli.md", cli_page),
+    Page("reference/errors.md", errors_page),
+    Page("reference/findings.md", findings_page),
+    Page("reference/ledger.md", ledger_page),
+    Page("explanation/tool-batches.md", batches_page),
 )
 
 
