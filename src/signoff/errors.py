@@ -339,6 +339,22 @@ class ScriptUnusable(SignoffError):
     default_hint = "correct the script of the scripted model"
 
 
+class ModelUnusable(SignoffError):
+    """The model that was named cannot be asked: no such name, no key, no package."""
+
+    code = "model-unusable"
+    exit_code = Exit.INVALID
+    default_hint = "set the provider's key, such as OPENAI_API_KEY, or name another --model"
+
+
+class TranscriptUnusable(SignoffError):
+    """There is no conversation of this session to resume, or it cannot be read."""
+
+    code = "transcript-unusable"
+    exit_code = Exit.USAGE
+    default_hint = "start a new session: signoff agent TASK --model PROVIDER:NAME"
+
+
 class InternalError(SignoffError):
     """A bug in signoff itself; what the ledger acknowledged before is safe."""
 

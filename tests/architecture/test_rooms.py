@@ -14,7 +14,14 @@ from tests.architecture.source import REPOSITORY, SOURCE, modules
 # Rooms whose `__init__` is the door: outside them nobody imports their insides.
 DOORS = ("agents", "gate", "storage", "process", "verification", "workspace", "planfile")
 # Their insides are words of their own, by design.
-OPEN_INSIDES = {"planfile": {"signoff.planfile.verify"}, "orchestrator": set[str]()}
+OPEN_INSIDES = {
+    "agents": {"signoff.agents.loop", "signoff.agents.tools"},
+    "gate": {"signoff.gate.definition", "signoff.gate.rounds", "signoff.gate.timeline"},
+    "planfile": {"signoff.planfile.verify"},
+    "orchestrator": set[str](),
+}
+# Loaded by one function only, which names the extra when the library is missing.
+LIBRARIES_OF_THE_LEAF = {"pydantic_model.py": {"pydantic_ai"}}
 
 
 def test_every_import_contract_is_kept(
@@ -63,8 +70,9 @@ def test_a_door_opens_on_everything_it_lists(room: str) -> None:
 def test_the_leaf_for_tests_needs_the_standard_library_alone() -> None:
     allowed = {*sys.stdlib_module_names, "signoff"}
     for path in (SOURCE / "testing").glob("*.py"):
+        more = LIBRARIES_OF_THE_LEAF.get(path.name, set())
         for module in _imports(path.read_text()):
-            assert module.split(".")[0] in allowed, f"{path.name} imports {module}"
+            assert module.split(".")[0] in allowed | more, f"{path.name} imports {module}"
             assert not module.startswith("signoff") or module.startswith(
                 ("signoff.testing", "signoff.errors")
             )
