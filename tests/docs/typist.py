@@ -109,6 +109,9 @@ def desk(folder: Path, **variables: str) -> Desk:
     start = f"import sys; sys.path.insert(0, {str(TOP / 'src')!r})\n"
     (tools / "start.py").write_text(start + "from signoff.__main__ import main\nmain()\n")
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    if TOP.is_relative_to("/tmp"):
+        # A sandbox has a /tmp of its own; a reader's signoff is installed where contracts see it.
+        (folder / "config.toml").write_text(f'[sandbox]\nreadable = ["{TOP}"]\n')
     environment = {
         "PATH": f"{tools}:{os.environ['PATH']}",
         "HOME": str(folder),

@@ -79,9 +79,9 @@ class CommandAgent:
         named = [path for word in argv if (path := _named(word, assignment.workspace))]
         if argv[0].startswith("/"):
             named.append(tool_folder(Path(argv[0]).parent))
-        if argv[0] == sys.executable and not _PACKAGE.is_relative_to(assignment.workspace):
+        if argv[0] == sys.executable:
             # The built-in loop is signoff itself, which may be installed from a checkout anywhere.
-            named.append(_PACKAGE)
+            named += [p for p in _packages() if not p.is_relative_to(assignment.workspace)]
         home = self.environ.get("HOME")
         own = paths_of_client(argv[0], Path(home)) if home else ()
         return self.enclosure.for_agent(
@@ -119,6 +119,12 @@ def _command_line(role: Role, prompt: str) -> tuple[tuple[str, ...], bytes]:
         )
     safe = prompt.replace("\0", "�")
     return tuple(word.replace(PROMPT_PLACE, safe) for word in words), b""
+
+
+def _packages() -> tuple[Path, ...]:
+    """Where this program and the libraries that it needs were loaded from."""
+    installed = (Path(entry) for entry in sys.path)
+    return (_PACKAGE, *(p for p in installed if p.name in ("site-packages", "dist-packages")))
 
 
 def _named(word: str, workspace: Path) -> Path | None:

@@ -297,7 +297,7 @@ class _Play:
         request = self._request
         if request.session is not None or not request.planned:
             return request.session
-        if self._past is not None and not self._site.ledger.entries(self._name):
+        if self._past is not None and self._site.ledger.head(self._name)[0] == 0:
             return None  # it was begun without a plan
         limits = request.limits
         return open_session(
