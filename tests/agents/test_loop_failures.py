@@ -75,10 +75,9 @@ def test_a_wait_that_is_too_long_ends_the_loop_instead(stage: Stage) -> None:
 
 def test_a_wait_beyond_the_time_limit_is_not_begun(stage: Stage) -> None:
     limits = replace(QUICK, wall_s=30.0, longest_wait_s=600.0)
-    began = time.monotonic()
     report = stage.play([refuse(429, retry_after_s=300.0), say("done")], limits=limits)
     assert report.ended is Ended.MODEL_FAILED and "the time is over" in report.reason
-    assert time.monotonic() - began < 25
+    assert not any("trying again" in note for note in stage.told.notes)
 
 
 @pytest.mark.parametrize(("kind", "asked"), [("odd", 7), ("misused", 1)])

@@ -17,6 +17,8 @@ from tests.toolbatch.batch_kit import Scene
 
 PATIENT = BatchLimits(errors=1_000)
 FILE = "one\ntwo\nthe quick brown fox\nfour\nfive\nsix\nseven\neight\n"
+# Far above what is needed, far below what a quadratic reader takes.
+PATIENCE_S = 60.0
 
 
 def suggested(scene: Scene) -> RecoverySuggested:
@@ -227,4 +229,4 @@ def test_hostile_texts_are_read_in_bounded_time() -> None:
     for text in ("`" * 200_000, "no file " * 50_000, "missing " + "a" * 100_000, "\n" * 100_000):
         began = time.monotonic()
         failure_of(call, text)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < PATIENCE_S

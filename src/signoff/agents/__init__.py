@@ -5,8 +5,7 @@ Sessions are loaded when they are first asked for: most commands know none.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from signoff.agents.answer import ANSWER_VARIABLE, Answer, AnswerKind, read_answer
 from signoff.agents.assignment import Assignment, Report, printed
@@ -14,6 +13,7 @@ from signoff.agents.command import ATTEMPT_VARIABLE, CommandAgent, check_role
 from signoff.agents.materials import gather
 from signoff.agents.prompt import Material, Setback, build_prompt
 from signoff.agents.usage import USAGE_VARIABLE, Usage, read_usage
+from signoff.lazy import door
 
 if TYPE_CHECKING:
     from signoff.agents.plantools import PLAN_TOOLS, PlanTool, call_plan_tool
@@ -70,10 +70,4 @@ _MODULE_OF = {
     "told_of_unfinished": "sessions.delegating",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = door(__name__, _MODULE_OF)

@@ -29,7 +29,7 @@ def facts_of(
         there = existing()
         if there != definition.existing:
             facts.append(ArtifactsSeen(there))
-    if call.shape.nature is Nature.TODO and outcome.ok and not repairing:
+    if call.shape.nature is Nature.LIST and outcome.ok and not repairing:
         # A list that is sent during a repair would tidy away what the repair is about.
         sent = next((call.arguments.get(name) for name in call.shape.payload), None)
         facts.append(todo.listed(sent))

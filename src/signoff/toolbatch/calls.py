@@ -14,11 +14,14 @@ class Nature(StrEnum):
     OBSERVE = "observe"
     MUTATE = "mutate"
     SHELL = "shell"  # may do either: what it did is seen afterwards
-    TODO = "todo"
+    LIST = "list"  # of what is to do
     NOTE = "note"
     ASK = "ask"
     PLAN = "plan"
     OTHER = "other"
+
+
+BOOKKEEPING = frozenset({Nature.LIST, Nature.NOTE})  # alone they move nothing
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ STANDARD_SHAPES: dict[str, ToolShape] = {
     "edit": ToolShape(Nature.MUTATE, "path", ("old", "new"), "edit(path, old, new)"),
     "patch": ToolShape(Nature.MUTATE, "", ("diff",), "patch(diff)"),
     "bash": ToolShape(Nature.SHELL, "", ("command",), "bash(command)"),
-    "todo": ToolShape(Nature.TODO, "", ("items",), "todo(items)"),
+    "todo": ToolShape(Nature.LIST, "", ("items",), "todo(items)"),
     "scratchpad": ToolShape(Nature.NOTE, usage="scratchpad(key, text)"),
     "ask_user": ToolShape(Nature.ASK, usage="ask_user(question)"),
 }

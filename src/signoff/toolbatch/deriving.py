@@ -19,7 +19,7 @@ from signoff.domain.definition import MOST_COMMANDS, Artifact, Check, CheckSourc
 from signoff.domain.text import escape
 from signoff.gate.rounds import united
 from signoff.planfile import parse
-from signoff.planfile.verify import verify
+from signoff.planfile.verify import Anywhere, verify
 from signoff.toolbatch.artifacts import existence_command, quoted
 from signoff.toolbatch.manifests import documented
 
@@ -108,7 +108,7 @@ def worthless(command: str) -> str:
     fence = "`" * max(3, 1 + max((len(run) for run in _runs_of_ticks(command)), default=0))
     lines = ("# check", "", "## Steps", "", "### 1. check", "", "**target:** agent", "**task:** x")
     text = "\n".join((*lines, "", "**contract:**", f"{fence}shell", command, fence, ""))
-    for finding in verify(parse(text), _Anywhere()):
+    for finding in verify(parse(text), Anywhere(frozenset({"agent"}))):
         if finding.code in _WORTHLESS:
             return finding.message
     return ""
@@ -152,26 +152,3 @@ def _is_file(root: Path, path: str) -> bool:
         return (root / path).is_file()
     except (OSError, ValueError):
         return False
-
-
-class _Anywhere:
-    """Surroundings of which nothing is known: no rule about them has anything to say."""
-
-    role_names = frozenset({"agent"})
-    heldout_names: frozenset[str] = frozenset()
-
-    def file_exists(self, path: str) -> bool:
-        """As far as anybody knows."""
-        return bool(path)
-
-    def matches_glob(self, pattern: str) -> bool:
-        """As far as anybody knows."""
-        return bool(pattern)
-
-    def topic_exists(self, name: str) -> bool:
-        """As far as anybody knows."""
-        return bool(name)
-
-    def tool_exists(self, name: str) -> bool:
-        """As far as anybody knows."""
-        return bool(name)

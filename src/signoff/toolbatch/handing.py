@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from signoff.domain.definition import DefinitionStatus
-from signoff.toolbatch.calls import ANSWER, Nature, OutcomeKind
+from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, OutcomeKind
 from signoff.toolbatch.preflight.late import looks, only_judging_left
 from signoff.toolbatch.view import View
 
-_BOOKS = frozenset({Nature.TODO, Nature.NOTE})
 _SETTLED = frozenset({DefinitionStatus.DONE, DefinitionStatus.FAILED})
 
 
@@ -39,6 +38,6 @@ def _circling(view: View) -> str:
         return "everything is built and the model asks"
     if looks(view) and counts.audits > limits.audits - (outcome.kind is OutcomeKind.BLOCKED):
         return "everything is built and the model keeps looking"
-    if view.call.shape.nature in _BOOKS and counts.bookkeeping_turns >= limits.bookkeeping:
+    if view.call.shape.nature in BOOKKEEPING and counts.bookkeeping_turns >= limits.bookkeeping:
         return "everything is built and only books are kept"
     return ""

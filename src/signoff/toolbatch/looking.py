@@ -15,6 +15,7 @@ from signoff.domain.definition import Artifact, Definition, Item, RoundStatus
 from signoff.domain.text import escape_line
 from signoff.toolbatch import artifacts, repair, todo
 from signoff.toolbatch.calls import (
+    BOOKKEEPING,
     STANDARD_SHAPES,
     Call,
     Nature,
@@ -32,7 +33,6 @@ from signoff.toolbatch.steering.drifting import declared, is_summary
 from signoff.toolbatch.view import BatchLimits, Counts, RepairFocus, Target, View
 
 MOST_COUNTED = 256  # calls or files that a count is kept for
-_BOOKS = frozenset({Nature.TODO, Nature.NOTE})
 CheckWrite = Callable[[Call], Sequence[str]]
 
 
@@ -106,7 +106,7 @@ class Looker:
         """A batch: the disk is looked at afresh, and a round that was decided since is known."""
         self._fresh = False
         self.completed = {}
-        books = bool(calls) and all(call.shape.nature in _BOOKS for call in calls)
+        books = bool(calls) and all(call.shape.nature in BOOKKEEPING for call in calls)
         turns = self.counts.bookkeeping_turns + 1 if books else 0
         self.counts = replace(self.counts, bookkeeping_turns=turns)
         self._focus()

@@ -232,7 +232,7 @@ class BatchRunner:
             open_before = {item.text for item in before.pending}
             done = next((i for i in after.completed if i.text in open_before), None)
             self.looker.completed |= {} if done is None else {outcome.call.id: done}
-        if self.steering and outcome.call.shape.nature is Nature.TODO and outcome.ok:
+        if self.steering and outcome.call.shape.nature is Nature.LIST and outcome.ok:
             return replace(outcome, text=todo.show(after))
         return outcome
 

@@ -58,7 +58,7 @@ def advance(definition: Definition, call: Call, outcome: Outcome) -> tuple[Fact,
     """What a call completed; one item at most, and never a verification."""
     if outcome.kind not in (OutcomeKind.EXECUTED, OutcomeKind.DUPLICATE) or not outcome.ok:
         return ()
-    if call.shape.nature in (Nature.TODO, Nature.NOTE, Nature.ASK, Nature.PLAN):
+    if call.shape.nature in (Nature.LIST, Nature.NOTE, Nature.ASK, Nature.PLAN):
         return ()
     if outcome.changed:
         candidates = _buildable(definition)

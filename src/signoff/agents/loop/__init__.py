@@ -5,8 +5,9 @@ Loaded when first asked for: the library that speaks to models takes seconds.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from signoff.lazy import door
 
 if TYPE_CHECKING:
     from signoff.agents.loop.batching import Batching
@@ -47,10 +48,4 @@ _MODULE_OF = {
     "open_model": "models",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = door(__name__, _MODULE_OF)

@@ -13,7 +13,7 @@ from signoff.domain.plan import Contract, Effects, Plan
 from signoff.domain.session import Declared, Precondition
 from signoff.domain.text import escape_line
 from signoff.planfile import parse
-from signoff.planfile.verify import verify
+from signoff.planfile.verify import Anywhere, verify
 
 TARGET = "agent"
 LONGEST_TITLE = 100
@@ -74,7 +74,7 @@ def write_plan(
     text = _text(aim, parts, posts)
     parsed = parse(text)
     _check_same(parsed.plan, parts, posts)
-    for finding in verify(parsed, _Anywhere()):
+    for finding in verify(parsed, Anywhere(frozenset({TARGET}))):
         bad = finding.code in _WORTHLESS or finding.severity is Severity.ERROR
         if bad and finding.code not in _NOT_ASKED_FOR:
             raise BadRequest(f"{finding.message}; {finding.hint}")
@@ -219,26 +219,3 @@ def _means(read: Contract | None, asked: Contract | None) -> bool:
         return read is asked
     same = read.command == asked.command and read.effects is asked.effects
     return same and set(read.all_expectations()) == set(asked.all_expectations())
-
-
-class _Anywhere:
-    """Surroundings of which nothing is known: no rule about them has anything to say."""
-
-    role_names = frozenset({TARGET})
-    heldout_names: frozenset[str] = frozenset()
-
-    def file_exists(self, path: str) -> bool:
-        """As far as anybody knows."""
-        return bool(path)
-
-    def matches_glob(self, pattern: str) -> bool:
-        """As far as anybody knows."""
-        return bool(pattern)
-
-    def topic_exists(self, name: str) -> bool:
-        """As far as anybody knows."""
-        return bool(name)
-
-    def tool_exists(self, name: str) -> bool:
-        """As far as anybody knows."""
-        return bool(name)

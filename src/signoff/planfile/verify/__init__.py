@@ -6,13 +6,14 @@ from signoff.domain.findings import Finding
 from signoff.planfile.bulk import without_collection
 from signoff.planfile.verify.facts import ShellFacts
 from signoff.planfile.verify.shell import analyse, is_readable
-from signoff.planfile.verify.surroundings import ParsedPlan, Surroundings
+from signoff.planfile.verify.surroundings import Anywhere, ParsedPlan, Surroundings
 from signoff.planfile.verify.table import CODES, RULES
 from signoff.planfile.verify.view import View
 
 __all__ = [
     "CODES",
     "RULES",
+    "Anywhere",
     "ParsedPlan",
     "ShellFacts",
     "Surroundings",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from signoff.domain.findings import Finding
@@ -55,3 +56,27 @@ class ParsedPlan(Protocol):
     def lines(self) -> tuple[str, ...]:
         """The file's lines."""
         ...
+
+
+@dataclass(frozen=True)
+class Anywhere:
+    """Surroundings of which nothing is known: no rule about them has anything to say."""
+
+    role_names: frozenset[str]
+    heldout_names: frozenset[str] = frozenset()
+
+    def file_exists(self, path: str) -> bool:
+        """As far as anybody knows."""
+        return bool(path)
+
+    def matches_glob(self, pattern: str) -> bool:
+        """As far as anybody knows."""
+        return bool(pattern)
+
+    def topic_exists(self, name: str) -> bool:
+        """As far as anybody knows."""
+        return bool(name)
+
+    def tool_exists(self, name: str) -> bool:
+        """As far as anybody knows."""
+        return bool(name)

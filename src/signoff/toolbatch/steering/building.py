@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
-from signoff.toolbatch.calls import ANSWER, Nature, OutcomeKind
+from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, OutcomeKind
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.steering.step import (
@@ -15,8 +15,6 @@ from signoff.toolbatch.steering.step import (
 )
 from signoff.toolbatch.steering.wording import lasts, listed, quoted, steered
 from signoff.toolbatch.view import View
-
-_BOOKS = frozenset({Nature.TODO, Nature.NOTE})
 
 
 def empty_directory(view: View) -> Steered | None:
@@ -32,7 +30,7 @@ def empty_directory(view: View) -> Steered | None:
 
 def todo_updated(view: View) -> Steered | None:
     """A list that was brought up to date has done nothing of what is on it."""
-    if view.call.shape.nature is not Nature.TODO or not _went_well(view):
+    if view.call.shape.nature is not Nature.LIST or not _went_well(view):
         return None
     if open_work(view):
         why = f"The list is up to date; {_left(view)}. A list does no work."
@@ -45,10 +43,10 @@ def todo_updated(view: View) -> Steered | None:
 
 def bookkeeping(view: View) -> Steered | None:
     """Turns that only keep books, in a row."""
-    if view.call.shape.nature not in _BOOKS or not _went_well(view):
+    if view.call.shape.nature not in BOOKKEEPING or not _went_well(view):
         return None
     # One turn for the list alone has a rule of its own, with more to say.
-    own_rule = view.call.shape.nature is Nature.TODO
+    own_rule = view.call.shape.nature is Nature.LIST
     if view.counts.bookkeeping_turns < view.limits.bookkeeping + own_rule:
         return None
     if not view.definition.artifacts and view.next_item is None and not view.definition.touched:
