@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import signoff
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.orchestrator import Event
@@ -19,6 +18,7 @@ from signoff.usecases.run import RunOptions, RunReport, run_plan
 from signoff.usecases.site import Site, find_plan
 from signoff.wiring import open_site
 from tests.unconfined import user_file
+from tests.warm import SOURCE, run_to_end
 
 PLAN = """\
 ---
@@ -90,7 +90,7 @@ class Arena:
         kept = {n: v for n, v in os.environ.items() if not n.startswith(("SIGNOFF_", "COV_"))}
         self.environ = kept | {
             "HOME": str(base / "user"),
-            "PYTHONPATH": str(Path(signoff.__file__).parents[1]),
+            "PYTHONPATH": SOURCE,
             "SIGNOFF_HOME": str(self.home),
             "SIGNOFF_CONFIG": user_file(base),
         }
@@ -146,12 +146,8 @@ class Arena:
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The real command line, as a person uses it."""
-        return subprocess.run(
-            [sys.executable, "-m", "signoff", *arguments],
-            env=self.environ,
-            cwd=self.root if self.root.is_dir() else self.base,
-            capture_output=True,
-            text=True,
-            timeout=250,
-            check=False,
-        )
+        command = [sys.executable, "-m", "signoff", *arguments]
+        place = self.root if self.root.is_dir() else self.base
+        done = run_to_end(command, place, self.environ, 250)
+        out, err = done.stdout.decode(), done.stderr.decode()
+        return subprocess.CompletedProcess(command, done.returncode, out, err)

@@ -67,6 +67,14 @@ def test_a_door_opens_on_everything_it_lists(room: str) -> None:
     assert len(set(door.__all__)) == len(door.__all__)
 
 
+@pytest.mark.parametrize("room", DOORS)
+def test_no_name_that_a_door_loads_late_is_also_a_module_behind_it(room: str) -> None:
+    """Importing the module would put it in the place of what the door offers under that name."""
+    door = importlib.import_module(f"signoff.{room}")
+    late = set(door.__all__) if hasattr(door, "__getattr__") else set[str]()
+    assert late & {path.stem for path in (SOURCE / room).iterdir()} == set()
+
+
 def test_the_leaf_for_tests_needs_the_standard_library_alone() -> None:
     allowed = {*sys.stdlib_module_names, "signoff"}
     for path in (SOURCE / "testing").glob("*.py"):

@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import signoff
 from tests.cli.ended import LIMIT_S, Ended, Running
 from tests.cli.plans import Step, plan_text
 from tests.cli.terminal import play_at_terminal
 from tests.unconfined import UNCONFINED
+from tests.warm import SOURCE, run_to_end
 
 # What every scripted agent does first: keep what it was given, outside the workspace.
 PRELUDE = """\
@@ -160,15 +160,8 @@ class Desk:
 
     def signoff(self, *arguments: str, cwd: Path | None = None) -> Ended:
         """Run a command to its end, with nobody at the terminal."""
-        done = subprocess.run(
-            self.command(arguments),
-            cwd=cwd or self.workspace,
-            env=self.environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        command, place = self.command(arguments), cwd or self.workspace
+        done = run_to_end(command, place, self.environment(), LIMIT_S)
         return Ended(tuple(arguments), done.returncode, done.stdout, done.stderr, self.folder)
 
     def about_plan(self, verb: str, *arguments: str) -> Ended:
@@ -253,7 +246,7 @@ class Desk:
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
             "GIT_CONFIG_NOSYSTEM": "1",
-            "PYTHONPATH": str(Path(signoff.__file__).parents[1]),
+            "PYTHONPATH": SOURCE,
             "SIGNOFF_HOME": str(self.folder / "home"),
             "SIGNOFF_CONFIG": str(self.folder / "config.toml"),
             **self.variables,

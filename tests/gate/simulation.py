@@ -30,7 +30,7 @@ from signoff.gate import (
     next_action,
     shortfall,
 )
-from signoff.gate.next_action import TAMPERING_RETRIES
+from signoff.gate.actions import TAMPERING_RETRIES
 from signoff.settings import HUMAN_ROLE, Policy
 from tests.gate.scribe import RUN, Scribe
 

@@ -226,7 +226,8 @@ class PlanSession:
             writes={name(p): digest for p, digest in call.writes.items()},
             touched=tuple(name(p) for p in call.touched),
         )
-        self._desk.append(Draft(Kind.TOOL_CALLED, named.to_data()))
+        # A call that a power cut takes cannot be cited: a proof less, never one too many.
+        self._desk.append(Draft(Kind.TOOL_CALLED, named.to_data()), durable=False)
         return call_id
 
     def note_mutation(self, paths: Iterable[str], call_id: str = "") -> str:
@@ -241,7 +242,7 @@ class PlanSession:
     def record_usage(self, tokens: int = 0, usd: float = 0.0, model: str = "") -> None:
         """Count what a turn used."""
         data = {"tokens": tokens, "usd": usd, "model": model}
-        self._desk.append(Draft(Kind.SESSION_USAGE, data))
+        self._desk.append(Draft(Kind.SESSION_USAGE, data), durable=False)
 
     def spent(self) -> Cost:
         """What this session and all below it used."""

@@ -1,66 +1,76 @@
-"""Pure rules: what the ledger says about a plan, and what may happen next."""
+"""Pure rules: what the ledger says about a plan, and what may happen next.
 
-from signoff.gate.budget import Shortfall, shortfall, wall_left_s
-from signoff.gate.dependencies import needed_plans
-from signoff.gate.mergeorder import Finished, HeldBack, MergeOrder, merge_order
-from signoff.gate.next_action import (
-    Abandon,
-    Action,
-    Carry,
-    Count,
-    Dispatch,
-    Escalate,
-    Fail,
-    Finish,
-    Judge,
-    ReadList,
-    Sweep,
-    Wait,
-    next_action,
-)
-from signoff.gate.overlap import Overlap, Territory
-from signoff.gate.readiness import (
-    Candidate,
-    PlanReadiness,
-    PlanStanding,
-    PlanState,
-    Readiness,
-    Reason,
-    ReasonKind,
-    readiness,
-    startable,
-)
-from signoff.gate.record import Judged, Record
-from signoff.gate.schedule import Schedule
-from signoff.gate.session import (
-    Content,
-    Proof,
-    SessionGate,
-    SessionMissing,
-    SubjectProof,
-    accepts_self_set,
-    ask_gate,
-    standing_of,
-)
-from signoff.gate.session_ratchet import Turn, turn
-from signoff.gate.session_state import (
-    Item,
-    Rewrite,
-    SessionState,
-    SessionVerdict,
-    Share,
-    Signed,
-)
-from signoff.gate.standing import (
-    Gate,
-    GateReport,
-    Missing,
-    Standing,
-    StepState,
-    evaluate,
-    is_stale,
-)
-from signoff.gate.state import RunState
+A module is loaded when one of its names is first asked for.
+"""
+
+from __future__ import annotations
+
+from signoff.lazy import door
+
+# Not `typing.TYPE_CHECKING`: what must answer at once comes through here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from signoff.gate.actions import (
+        Abandon,
+        Action,
+        Carry,
+        Count,
+        Dispatch,
+        Escalate,
+        Fail,
+        Finish,
+        Judge,
+        ReadList,
+        Sweep,
+        Wait,
+        next_action,
+    )
+    from signoff.gate.budget import Shortfall, shortfall, wall_left_s
+    from signoff.gate.dependencies import needed_plans
+    from signoff.gate.mergeorder import Finished, HeldBack, MergeOrder, merge_order
+    from signoff.gate.overlap import Overlap, Territory
+    from signoff.gate.ready import (
+        Candidate,
+        PlanReadiness,
+        PlanStanding,
+        PlanState,
+        Readiness,
+        Reason,
+        ReasonKind,
+        readiness,
+        startable,
+    )
+    from signoff.gate.record import Judged, Record
+    from signoff.gate.schedule import Schedule
+    from signoff.gate.session import (
+        Content,
+        Proof,
+        SessionGate,
+        SessionMissing,
+        SubjectProof,
+        accepts_self_set,
+        ask_gate,
+        standing_of,
+    )
+    from signoff.gate.session_ratchet import Turn, turn
+    from signoff.gate.session_state import (
+        Item,
+        Rewrite,
+        SessionState,
+        SessionVerdict,
+        Share,
+        Signed,
+    )
+    from signoff.gate.standing import (
+        Gate,
+        GateReport,
+        Missing,
+        Standing,
+        StepState,
+        evaluate,
+        is_stale,
+    )
+    from signoff.gate.state import RunState
 
 __all__ = [
     "Abandon",
@@ -123,3 +133,67 @@ __all__ = [
     "turn",
     "wall_left_s",
 ]
+
+_MODULE_OF = {
+    "Shortfall": "budget",
+    "shortfall": "budget",
+    "wall_left_s": "budget",
+    "needed_plans": "dependencies",
+    "Finished": "mergeorder",
+    "HeldBack": "mergeorder",
+    "MergeOrder": "mergeorder",
+    "merge_order": "mergeorder",
+    "Abandon": "actions",
+    "Action": "actions",
+    "Carry": "actions",
+    "Count": "actions",
+    "Dispatch": "actions",
+    "Escalate": "actions",
+    "Fail": "actions",
+    "Finish": "actions",
+    "Judge": "actions",
+    "ReadList": "actions",
+    "Sweep": "actions",
+    "Wait": "actions",
+    "next_action": "actions",
+    "Overlap": "overlap",
+    "Territory": "overlap",
+    "Candidate": "ready",
+    "PlanReadiness": "ready",
+    "PlanStanding": "ready",
+    "PlanState": "ready",
+    "Readiness": "ready",
+    "Reason": "ready",
+    "ReasonKind": "ready",
+    "readiness": "ready",
+    "startable": "ready",
+    "Judged": "record",
+    "Record": "record",
+    "Schedule": "schedule",
+    "Content": "session",
+    "Proof": "session",
+    "SessionGate": "session",
+    "SessionMissing": "session",
+    "SubjectProof": "session",
+    "accepts_self_set": "session",
+    "ask_gate": "session",
+    "standing_of": "session",
+    "Turn": "session_ratchet",
+    "turn": "session_ratchet",
+    "Item": "session_state",
+    "Rewrite": "session_state",
+    "SessionState": "session_state",
+    "SessionVerdict": "session_state",
+    "Share": "session_state",
+    "Signed": "session_state",
+    "Gate": "standing",
+    "GateReport": "standing",
+    "Missing": "standing",
+    "Standing": "standing",
+    "StepState": "standing",
+    "evaluate": "standing",
+    "is_stale": "standing",
+    "RunState": "state",
+}
+
+__getattr__ = door(__name__, _MODULE_OF)

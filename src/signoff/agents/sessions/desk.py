@@ -60,9 +60,9 @@ class Desk:
         """The state as the ledger has it now; other processes may have written meanwhile."""
         return self.state.apply_all(self.ledger.entries(self.id, after=self.state.seq))
 
-    def append(self, *drafts: Draft) -> tuple[Entry, ...]:
-        """Record, and fold what was recorded."""
-        entries = self.ledger.append(self.id, drafts)
+    def append(self, *drafts: Draft, durable: bool = True) -> tuple[Entry, ...]:
+        """Record, and fold what was recorded; not durable is for what proves nothing by itself."""
+        entries = self.ledger.append(self.id, drafts, durable=durable)
         self.look()
         return entries
 
