@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -103,3 +104,92 @@ def test_undoing_is_a_persons_business(desk: Desk) -> None:
     desk.variable(SIGNOFF_ATTEMPT="1")
     assert "inside an attempt" in desk.signoff("undo").exits(2).stderr
     assert desk.read("a.txt") == "one\n"
+
+
+def planned(*calls: Call) -> Turn:
+    plan = {"objective": "aim", "steps": ["first", "second"], "postconditions": []}
+    return use(Call("plan_create", plan), *calls)
+
+
+def begins(step: int) -> Turn:
+    return use(Call("step_update", {"step_number": step, "status": "in_progress"}))
+
+
+def test_a_step_goes_back_to_where_it_began_and_a_session_too(desk: Desk) -> None:
+    desk.file("a.txt", "before\n")
+    worked(
+        desk,
+        planned(),
+        begins(1),
+        write("a.txt", "first\n"),
+        begins(2),
+        write("a.txt", "second\n"),
+        bash("mkdir made; rm a.txt"),
+    )
+    shown = desk.signoff("undo", "--step", "--dry-run", "--json").exits(0).json
+    assert {file["change"] for file in shown["files"]} == {2, 3} and not shown["undone"]
+    desk.signoff("undo", "--step").exits(0)
+    assert desk.read("a.txt") == "first\n" and not (desk.workspace / "made").exists()
+    assert "nothing was changed since then" in desk.signoff("undo", "--step").exits(0).stdout
+    desk.signoff("undo", "--all").exits(0)
+    assert desk.read("a.txt") == "before\n"
+
+
+@pytest.mark.parametrize("words", [("2", "--step"), ("--all", "--step"), ("1", "--all")])
+def test_how_far_is_said_once(desk: Desk, words: tuple[str, ...]) -> None:
+    assert "exclude each other" in desk.signoff("undo", *words).exits(2).stderr
+
+
+def test_permissions_links_and_large_files_come_back(desk: Desk) -> None:
+    desk.file("secret.key", "s3cret\n")
+    (desk.workspace / "secret.key").chmod(0o600)
+    (desk.workspace / "big.txt").write_bytes(b"L" * 11_000_000)
+    (desk.workspace / "link").symlink_to("secret.key")
+    worked(desk, bash("rm secret.key link"), write("big.txt", "small\n"))
+    desk.signoff("undo", "--all").exits(0)
+    assert (desk.workspace / "secret.key").stat().st_mode & 0o777 == 0o600
+    assert (desk.workspace / "link").is_symlink()
+    assert (desk.workspace / "big.txt").stat().st_size == 11_000_000
+
+
+def test_a_persons_folder_in_the_way_stops_everything(desk: Desk) -> None:
+    worked(desk, write("x", "agent\n"), write("a.txt", "agent\n"))
+    (desk.workspace / "x").unlink()
+    desk.file("x/mine.txt", "mine\n")
+    for words in ((), ("--force",)):
+        ended = desk.signoff("undo", "2", *words).exits(5)
+        assert "`x`: a folder with other things" in ended.stderr
+        assert desk.read("a.txt") == "agent\n" and desk.read("x/mine.txt") == "mine\n"
+    shown = desk.signoff("undo", "2", "--dry-run").exits(0).stdout
+    assert "1. x: cannot be put back: a folder with other things in it" in shown
+
+
+def test_what_could_not_be_kept_is_named(desk: Desk) -> None:
+    desk.file(".gitignore", "*.log\n")
+    desk.file("a.log", "before\n")
+    worked(desk, bash("echo agent > a.log"))
+    ended = desk.signoff("undo").exits(2)
+    assert "`a.log` changed: what is ignored is not kept" in ended.stderr
+    worked(desk, write("b.txt", "agent\n"), bash("echo more >> a.log"))
+    data = desk.signoff("undo", "--json").exits(0).json
+    assert data["lost"] == [
+        {
+            "change": 2,
+            "path": "a.log",
+            "why": "ignored",
+            "text": "what is ignored is not kept when a command changes it",
+        }
+    ]
+    assert [file["path"] for file in data["files"]] == ["b.txt"]
+
+
+def test_what_was_undone_does_not_count_as_there(desk: Desk) -> None:
+    """The definition of done knows what is gone, and that nothing is proved any more."""
+    with ScriptedServer(Script([write("a.md", "# A\n"), say("done")], last_repeats=True)) as server:
+        model = ("--model", "openai:some-model", "--base-url", server.openai_url)
+        desk.signoff("agent", "Create `a.md`.", *model)
+    session = desk.signoff("undo", "--all", "--json").exits(0).json["session"]
+    lines = desk.signoff("log", session, "--json").exits(0).stdout.splitlines()
+    facts = [json.loads(line)["data"] for line in lines]
+    seen = [data for data in facts if data.get("fact") == "artifacts_seen"]
+    assert seen[-1]["existing"] == []

@@ -138,6 +138,31 @@ def test_after_a_command_that_may_have_built_something_a_look_is_made_again(
     assert scene.one("bash", command="ls").kind is EXECUTED
 
 
+def test_after_a_command_that_failed_or_a_write_a_look_is_made_again(tmp_path: Path) -> None:
+    """The digest of the content says nothing of ignored files; here it never says anything."""
+    scene = Scene(tmp_path)
+    scene.put("a.log", "A")
+    scene.tools.content = lambda: "the same as ever"  # type: ignore[method-assign]
+    for change in (
+        ("write", {"path": "a.log", "content": "B"}),
+        ("bash", {"command": 'python3 -c \'open("a.log", "w").write("C")\'; exit 3'}),
+    ):
+        for look in (("bash", {"command": "cat a.log"}), ("glob", {"pattern": "*"})):
+            scene.play(look)
+            assert scene.play(look).outcomes[0].kind is DUPLICATE
+        scene.play(change)
+        for look in (("bash", {"command": "cat a.log"}), ("glob", {"pattern": "*"})):
+            assert scene.play(look).outcomes[0].kind is EXECUTED
+
+
+def test_a_call_that_the_person_declined_changes_nothing(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.one("glob", pattern="*")
+    scene.tools.answers = lambda _question: None
+    scene.one("ask_user", question="may I?")
+    assert scene.one("glob", pattern="*").kind is DUPLICATE
+
+
 def test_once_the_conversation_was_cut_looking_again_is_no_repetition(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.put("a.txt", "A")
@@ -165,6 +190,8 @@ def test_only_so_many_calls_are_remembered(tmp_path: Path) -> None:
         "find . -name '*.py'",
         "cd src && cat x.py",
         "head -n 3 a.txt",
+        "grep -n '<b>' a.html",
+        "git log -3 --format='%h %s'",
     ],
 )
 def test_commands_that_only_look(command: str) -> None:
@@ -198,6 +225,16 @@ def test_commands_that_only_look(command: str) -> None:
         "function ls { rm -rf .; }; ls",
         "alias ls=rm; ls x",
         "test -f x && curl http://localhost",
+        "cat < /etc/hostname",
+        "cat < a.txt",
+        "wc -l <<< $HOME",
+        "find . -mmin -5",
+        "find . -newermt '1 hour ago'",
+        "find . -mtime 0",
+        "git log -1 --format=%ar",
+        "git log --since=yesterday",
+        "git log --date=relative",
+        "git show 'HEAD@{1 hour ago}'",
     ],
 )
 def test_commands_that_are_not_taken_for_mere_looks(command: str) -> None:

@@ -7,19 +7,27 @@ from pathlib import Path
 
 import pytest
 
+from signoff.domain.digests import digest_bytes
 from signoff.errors import PlanConflict
 from signoff.storage import Ledger, open_database
 from signoff.toolbatch.calls import Call
-from signoff.toolbatch.disk import Folder, put_file, remove_file
+from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.events import RollbackKept
-from signoff.toolbatch.rollback import Restoring, Rollback, undo, undoing
+from signoff.toolbatch.kept import Lost, Rollback, Unkept
+from signoff.toolbatch.restoring import Target, put_back
+from signoff.toolbatch.rollback import Restoring, Rollbacks
 from signoff.toolbatch.shelves import MOST_IN_MEMORY, LedgerShelf, MemoryShelf
+from signoff.toolbatch.things import NOTHING, Thing, ThingKind
 from tests.toolbatch.batch_kit import Scene
 
 
 def undone(scene: Scene, back: int = 1, *, force: bool = False) -> list[tuple[str, Restoring]]:
-    steps = undo(scene.shelf, scene.disk, back, snapshots=scene.snapshots, force=force)
-    return [(step.path, step.doing) for step in steps]
+    done = rollbacks(scene).undo(back, force=force)
+    return [(step.path, step.doing) for step in done.steps]
+
+
+def rollbacks(scene: Scene) -> Rollbacks:
+    return Rollbacks(scene.shelf, scene.root, scene.snapshots)
 
 
 def test_a_write_can_be_undone(tmp_path: Path) -> None:
@@ -88,7 +96,7 @@ def test_a_change_by_somebody_else_between_two_calls_is_noticed_too(tmp_path: Pa
 def test_looking_at_what_would_be_undone_touches_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.one("write", path="a.txt", content="one")
-    steps = undoing(scene.shelf, scene.disk, 5)
+    steps = rollbacks(scene).last(5).steps
     assert [(step.path, step.doing) for step in steps] == [("a.txt", Restoring.REMOVE)]
     assert scene.text("a.txt") == "one"
     assert len(scene.shelf.open()) == 1
@@ -151,18 +159,19 @@ def test_a_link_is_never_followed_out_of_the_workspace(tmp_path: Path) -> None:
     assert disk.read("sub/a.txt") is None
     undone(scene, force=True)
     assert (outside / "a.txt").read_text() == "secret"
-    with pytest.raises(OSError):
-        put_file(scene.root, "sub/new.txt", b"x", None)
+    thing = Thing(ThingKind.FILE, digest_bytes(b"x"), 0o644, 1)
+    with pytest.raises(PlanConflict):
+        put_back(scene.root, [Target("sub/new.txt", thing, lambda: iter([b"x"]))])
     assert not (outside / "new.txt").exists()
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x"])
 def test_paths_that_leave_the_workspace_are_refused(tmp_path: Path, path: str) -> None:
     assert Folder(tmp_path).read(path) is None
-    with pytest.raises(ValueError, match="workspace"):
-        put_file(tmp_path, path, b"x", None)
-    with pytest.raises(ValueError, match="workspace"):
-        remove_file(tmp_path, path)
+    for thing in (NOTHING, Thing(ThingKind.FILE, digest_bytes(b"x"), 0o644, 1)):
+        with pytest.raises(ValueError, match="workspace"):
+            put_back(tmp_path, [Target(path, thing, lambda: iter([b"x"]))])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_there_and_cannot_be_kept_is_never_taken_for_nothing(tmp_path: Path) -> None:
@@ -170,7 +179,8 @@ def test_what_is_there_and_cannot_be_kept_is_never_taken_for_nothing(tmp_path: P
     (scene.root / "real.txt").write_text("real")
     (scene.root / "link.txt").symlink_to("real.txt")
     scene.one("write", path="link.txt", content="through the link")
-    assert all(f.path != "link.txt" for r in scene.shelf.open() for f in r.files)
+    (kept,) = scene.shelf.open()
+    assert kept.files == () and kept.lost == (Lost("link.txt", Unkept.LINKED),)
 
 
 def test_the_memory_keeps_only_the_last_changes(tmp_path: Path) -> None:
@@ -193,13 +203,13 @@ def test_changes_outlive_the_process_on_the_ledger(tmp_path: Path, database_url:
     later = LedgerShelf(Ledger(database), session)
     assert [r.number for r in later.open()] == [1, 2]
     assert [Rollback.from_data(r.to_data()) for r in later.open()] == list(later.open())
-    undo(later, scene.disk, 1)
+    Rollbacks(later, scene.root).undo(1)
     assert scene.text("a.txt") == "one"
     assert [r.number for r in later.open()] == [1]
     again = Scene(tmp_path, shelf=later)
     again.one("write", path="a.txt", content="three")
     assert [r.number for r in later.open()] == [1, 3]
-    undo(later, scene.disk, 2)
+    Rollbacks(later, scene.root).undo(2)
     assert scene.text("a.txt") == "before"
     database.close()
 
@@ -209,6 +219,6 @@ def test_what_a_forced_undo_overwrote_is_kept(tmp_path: Path) -> None:
     scene = Scene(tmp_path, shelf=shelf)
     scene.one("write", path="a.txt", content="one")
     scene.put("a.txt", "mine")
-    undo(shelf, scene.disk, 1, force=True)
+    Rollbacks(shelf, scene.root).undo(1, force=True)
     digest = MemoryShelf().put(b"mine")
     assert shelf.get(digest) == b"mine"

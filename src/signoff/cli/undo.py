@@ -9,23 +9,32 @@ import click
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import count, say_json, say_line, versioned, wants_json
 from signoff.domain.text import storable_path
-from signoff.usecases.undo import Restoring, Step, UndoReport, undo_changes
+from signoff.errors import UsageError
+from signoff.usecases.undo import HowFar, Restoring, Step, UndoReport, Unrestored, undo_changes
 from signoff.workspace import find_repository
 
 _SHOWN = {
     Restoring.RESTORE: "restored",
     Restoring.REMOVE: "removed",
+    Restoring.LEAVE: "left, for other things are in it now",
     Restoring.CHANGED: "overwritten, though changed since",
+    Restoring.UNSURE: "overwritten, though who changed it nobody knows",
+    Restoring.BLOCKED: "not put back",
 }
 _WOULD = {
     Restoring.RESTORE: "would be restored",
     Restoring.REMOVE: "would be removed",
+    Restoring.LEAVE: "would be left, for other things are in it now",
     Restoring.CHANGED: "was changed since by somebody else: only with --force",
+    Restoring.UNSURE: "the call was cut off, and who changed it nobody knows: only with --force",
+    Restoring.BLOCKED: "cannot be put back",
 }
 
 
 @click.command("undo")
-@click.argument("changes", metavar="[N]", type=click.IntRange(1), default=1)
+@click.argument("changes", metavar="[N]", type=click.IntRange(1), required=False)
+@click.option("--step", is_flag=True, help="Everything since the agent began its current step.")
+@click.option("--all", "everything", is_flag=True, help="Everything that the session changed.")
 @click.option("--session", metavar="ID", help="Of this session [default: the newest one here].")
 @click.option("--workspace", type=click.Path(path_type=Path), help="Folder it worked in.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be put back.")
@@ -34,52 +43,88 @@ _WOULD = {
 @click.pass_context
 def undo_command(
     ctx: click.Context,
-    changes: int,
+    changes: int | None,
+    step: bool,
+    everything: bool,
     session: str | None,
     workspace: Path | None,
     dry_run: bool,
     force: bool,
     as_json: bool,
 ) -> int:
-    """Put back what the last N calls of an agent's session changed.
+    """Put back what the last N calls of an agent's session changed (one, unless you say more).
 
-    Every call that changes files is kept with what they held before: those of the file tools, and
-    what a command changed. A file that somebody else changed since is left alone, and so is
-    everything then; --force overwrites it, and keeps what it held.
+    Kept before each call: files with their permissions, links and empty folders; for commands the
+    whole workspace but for what is ignored. What could not be kept is named. With --step the
+    workspace goes back to where the agent began the step that it worked on last; without steps that
+    is where the session began.
 
-    Exit code 0: put back (or shown), 5: changed since by somebody else."""
+    All of it is put back, or nothing. What somebody else changed since is left alone, and so is
+    everything then; --force overwrites it, and keeps what was there.
+
+    Exit code 0: put back (or shown), 5: changed since by somebody else, or something in the way."""
     machine = wants_json(ctx, as_json)
-    here = Path.cwd()
-    if workspace is not None:
-        folder = (here / workspace).resolve()
-    else:
-        repository = find_repository(here)
-        folder = (repository.top if repository else here).resolve()
     report = undo_changes(
-        open_here(), folder, changes, session=session, force=force, dry_run=dry_run
+        open_here(),
+        _folder(workspace),
+        _how_far(changes, step, everything),
+        session=session,
+        force=force,
+        dry_run=dry_run,
     )
     if machine:
-        say_json(versioned(**_body(report)))
+        say_json(versioned(**undo_json(report)))
     else:
-        _show(report)
+        show_undo(report)
     return 0
 
 
-def _show(report: UndoReport) -> None:
+def _how_far(changes: int | None, step: bool, everything: bool) -> int | HowFar:
+    if (changes is not None) + step + everything > 1:
+        raise UsageError("N, --step and --all exclude each other", "signoff undo --help")
+    if step or everything:
+        return HowFar.STEP if step else HowFar.ALL
+    return changes or 1
+
+
+def _folder(workspace: Path | None) -> Path:
+    here = Path.cwd()
+    if workspace is not None:
+        return (here / workspace).resolve()
+    repository = find_repository(here)
+    return (repository.top if repository else here).resolve()
+
+
+def show_undo(report: UndoReport) -> None:
+    """What was put back, for people."""
     words = _SHOWN if report.undone else _WOULD
     for step in report.steps:
-        say_line(f"{step.number}. {storable_path(step.path)}: {words[step.doing]}")
+        blocked = f": {step.why}" if step.doing is Restoring.BLOCKED else ""
+        say_line(f"{step.number}. {storable_path(step.path)}: {words[step.doing]}{blocked}")
+    for one in report.lost:
+        name = storable_path(one.lost.path) or "something"
+        say_line(f"{one.number}. {name}: cannot be put back: {one.lost.text}")
+    if not report.steps and not report.lost:
+        say_line("nothing was changed since then")
     say_line(f"{report.session}: {count(report.left, 'change')} left that can be undone")
 
 
-def _body(report: UndoReport) -> dict[str, object]:
+def undo_json(report: UndoReport) -> dict[str, object]:
+    """The same as data."""
     return {
         "session": report.session,
         "undone": report.undone,
         "left": report.left,
         "files": [_file(step) for step in report.steps],
+        "lost": [_lost(one) for one in report.lost],
     }
 
 
 def _file(step: Step) -> dict[str, object]:
-    return {"change": step.number, "path": storable_path(step.path), "doing": step.doing}
+    said = {"change": step.number, "path": storable_path(step.path), "doing": step.doing}
+    return {**said, "why": step.why} if step.why else said
+
+
+def _lost(one: Unrestored) -> dict[str, object]:
+    path = storable_path(one.lost.path)
+    return {"change": one.number, "path": path or None, "why": one.lost.why, "text": one.lost.text}

@@ -51,6 +51,7 @@ class Kind(StrEnum):
     SESSION_ENDED = "session.ended"
     SESSION_SIGNED = "session.signed"
     DEFINITION_CHANGED = "definition.changed"
+    ROLLBACK_BEGUN = "rollback.begun"
     ROLLBACK_KEPT = "rollback.kept"
     ROLLBACK_RESTORED = "rollback.restored"
     TURN_HALTED = "turn.halted"
@@ -94,8 +95,9 @@ KIND_MEANING: dict[Kind, str] = {
     Kind.SESSION_ENDED: "the session ended without an accepted answer",
     Kind.SESSION_SIGNED: "everything was judged once more with the agent gone",
     Kind.DEFINITION_CHANGED: "a fact about a task's definition of done and its rounds",
-    Kind.ROLLBACK_KEPT: "what files held before a call changed them; can be had back",
-    Kind.ROLLBACK_RESTORED: "a person had changes of calls undone",
+    Kind.ROLLBACK_BEGUN: "a call that may change files is about to be made; with what is there",
+    Kind.ROLLBACK_KEPT: "what was there before a call changed it; names what cannot be had back",
+    Kind.ROLLBACK_RESTORED: "changes of calls were undone",
     Kind.TURN_HALTED: "the runtime ended a turn: calls failed or were blocked again and again",
 }
 

@@ -42,7 +42,7 @@ class Duplicates:
         self._disk = disk
         self._most = most
         self._seen: OrderedDict[str, Basis] = OrderedDict()
-        # Calls whose effects no digest of the content covers: builds, caches, ignored files.
+        # Calls that may have changed what no digest of the content covers: builds, ignored files.
         self._stirred = 0
 
     def __len__(self) -> int:
@@ -53,23 +53,25 @@ class Duplicates:
         nature = call.shape.nature
         if nature is Nature.MUTATE:
             return self._no_op(call) or self._applied(call)
-        if nature is Nature.OBSERVE or (nature is Nature.SHELL and only_looks(command_of(call))):
+        if _looks(call):
             basis = self._seen.get(key_of(call))
             if basis is not None and self._holds(basis):
                 return f"nothing that `{_label(call)}` shows changed since it was shown"
         return ""
 
     def note(self, call: Call, result: Result) -> None:
-        """Remember what a call rested on; of one that failed nothing is known."""
-        if not result.ok:
+        """Remember what a call rested on; also one that failed may have changed things."""
+        if result.declined:
             return
         nature = call.shape.nature
-        if nature is Nature.OBSERVE or (nature is Nature.SHELL and only_looks(command_of(call))):
-            self._remember(call, self._looked_at(result))
-        elif nature is Nature.MUTATE:
-            self._remember(call, Basis(dict(result.writes)) if result.writes else None)
+        if nature is Nature.MUTATE:
+            self._stirred += bool(result.ok or result.writes or result.touched)
         elif nature in (Nature.SHELL, Nature.OTHER):
-            self._stirred += 1
+            self._stirred += not _looks(call)
+        if result.ok and _looks(call):
+            self._remember(call, self._looked_at(result))
+        elif result.ok and nature is Nature.MUTATE:
+            self._remember(call, Basis(dict(result.writes)) if result.writes else None)
 
     def forget(self) -> None:
         """Everything: what was shown is not before the model any more."""
@@ -122,6 +124,11 @@ class Duplicates:
             if now is not None and old.encode("utf-8", "replace") in now:
                 return ""
         return f"`{_label(call)}`: this very change was made already, and it still stands"
+
+
+def _looks(call: Call) -> bool:
+    nature = call.shape.nature
+    return nature is Nature.OBSERVE or (nature is Nature.SHELL and only_looks(command_of(call)))
 
 
 def _label(call: Call) -> str:

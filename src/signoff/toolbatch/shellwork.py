@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -50,6 +51,11 @@ _LOOKERS = frozenset(
     ]
 )
 _GIT_LOOKS = frozenset(["status", "log", "diff", "show", "ls-files", "blame"])
+# What a looker shows then depends on the clock, whatever else stays the same.
+_BY_THE_CLOCK = ("-amin", "-cmin", "-mmin", "-atime", "-ctime", "-mtime", "-newer", "-used")
+_GIT_BY_THE_CLOCK = re.compile(
+    r"%[acg][rh]|:relative|:human|relative|date=human|@\{|--(?:since|until|after|before)\b"
+)
 # What makes a looker do something.
 _ACTING = frozenset(
     [
@@ -142,6 +148,9 @@ def only_looks(command: str) -> bool:
     facts = analyse(command)
     if not facts.certain or facts.problem is not None or facts.writes or facts.scripts:
         return False
+    quoted = sum(arg.count("<") for call in facts.calls for arg in call.args)
+    if command.count("<") != quoted:
+        return False  # something is read that no argument names
     return bool(facts.calls) and all(_looks(call.name, call.args) for call in facts.calls)
 
 
@@ -155,6 +164,12 @@ def rewritten(command: str) -> tuple[str, ...]:
         if write.path and write.how in _REWRITES and (write.made_up or write.how.endswith("-i"))
     ]
     return tuple(dict.fromkeys(path for path in found if is_text(path)))
+
+
+def made_folders(call: Call) -> tuple[str, ...]:
+    """Folders that a command makes, as far as it names them."""
+    making = [made for made in analyse(command_of(call)).calls if made.name == "mkdir"]
+    return tuple(word for made in making for word in made.args if not word.startswith("-"))
 
 
 @lru_cache(maxsize=1024)
@@ -178,8 +193,10 @@ def is_text(path: str) -> bool:
 
 def _looks(name: str, args: tuple[str, ...]) -> bool:
     if name == "git":
-        return bool(args) and args[0] in _GIT_LOOKS and not _acts(args)
-    return name in _LOOKERS and not _acts(args)
+        by_the_clock = any(map(_GIT_BY_THE_CLOCK.search, args))
+        return bool(args) and args[0] in _GIT_LOOKS and not by_the_clock and not _acts(args)
+    by_the_clock = name == "find" and any(arg.startswith(_BY_THE_CLOCK) for arg in args)
+    return name in _LOOKERS and not by_the_clock and not _acts(args)
 
 
 def _acts(args: tuple[str, ...]) -> bool:

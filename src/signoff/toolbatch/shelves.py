@@ -6,14 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.snapshot import FileKind
-from signoff.errors import StorageFailed
 from signoff.storage import Ledger
-from signoff.toolbatch.rollback import Rollback
-from signoff.workspace import Workspace
+from signoff.toolbatch.kept import Rollback
 
 MOST_IN_MEMORY = 200  # changes; older ones cannot be undone any more
-_EXECUTABLE, _PLAIN = 0o755, 0o644
+_KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
 
 
 class MemoryShelf:
@@ -22,7 +19,7 @@ class MemoryShelf:
     def __init__(self, most: int = MOST_IN_MEMORY):
         self._most = most
         self._count = 0
-        self._open: list[Rollback] = []
+        self._open: dict[int, Rollback] = {}
         self._contents: dict[str, bytes] = {}
 
     def put(self, data: bytes) -> str:
@@ -37,30 +34,39 @@ class MemoryShelf:
         """A content that was kept."""
         return self._contents[digest]
 
+    def begin(self, rollback: Rollback) -> None:
+        """A call is about to be made."""
+        self._count = rollback.number
+        self._open[rollback.number] = rollback
+
     def add(self, rollback: Rollback) -> None:
-        """Keep a change; the oldest one goes when there are too many."""
-        self._count += 1
-        self._open.append(rollback)
+        """Keep a change; the oldest ones go when there are too many."""
+        self._count = max(self._count, rollback.number)
+        self._open.pop(rollback.number, None)
+        if rollback.is_empty:
+            return
+        self._open[rollback.number] = rollback
         if len(self._open) > self._most:
-            del self._open[: self._most // 4]
+            for number in list(self._open)[: self._most // 4]:
+                del self._open[number]
             self._tidy()
 
     def count(self) -> int:
-        """How many changes were ever kept."""
+        """The highest number that was given to a change."""
         return self._count
 
     def open(self) -> Sequence[Rollback]:
         """Changes that were not undone, oldest first."""
-        return tuple(self._open)
+        return tuple(self._open.values())
 
-    def close(self, numbers: Iterable[int], replaced: Mapping[str, str]) -> None:
+    def close(self, numbers: Iterable[int], replaced: Mapping[str, Sequence[str]]) -> None:
         """These were undone."""
         del replaced
-        gone = set(numbers)
-        self._open = [rollback for rollback in self._open if rollback.number not in gone]
+        for number in numbers:
+            self._open.pop(number, None)
 
     def _tidy(self) -> None:
-        wanted = {file.before for kept in self._open for file in kept.files}
+        wanted = {file.before.digest for kept in self._open.values() for file in kept.files}
         self._contents = {d: data for d, data in self._contents.items() if d in wanted}
 
 
@@ -81,55 +87,37 @@ class LedgerShelf:
         """A content that was kept, checked."""
         return self._ledger.get_blob(digest)
 
+    def begin(self, rollback: Rollback) -> None:
+        """A call is about to be made."""
+        self._append(Kind.ROLLBACK_BEGUN, rollback)
+
     def add(self, rollback: Rollback) -> None:
-        """Keep a change."""
-        draft = Draft(Kind.ROLLBACK_KEPT, rollback.to_data())
-        self._ledger.append(self._session, [draft], durable=False)
+        """Keep a change, or that there was none."""
+        self._append(Kind.ROLLBACK_KEPT, rollback)
 
     def count(self) -> int:
-        """How many changes were ever kept."""
+        """The highest number that was given to a change."""
         entries = self._ledger.entries(self._session)
-        return sum(entry.kind is Kind.ROLLBACK_KEPT for entry in entries)
+        return max((int(e.data["number"]) for e in entries if e.kind in _KEEPING), default=0)
 
     def open(self) -> Sequence[Rollback]:
-        """Changes that were not undone, oldest first."""
+        """Changes that were not undone, oldest first; what only began was cut off."""
         kept: dict[int, Rollback] = {}
         for entry in self._ledger.entries(self._session):
-            if entry.kind is Kind.ROLLBACK_KEPT:
-                rollback = Rollback.from_data(entry.data)
+            if entry.kind in _KEEPING:
+                cut_off = entry.kind is Kind.ROLLBACK_BEGUN
+                rollback = Rollback.from_data(entry.data, cut_off=cut_off)
                 kept[rollback.number] = rollback
             elif entry.kind is Kind.ROLLBACK_RESTORED:
                 for number in entry.data["numbers"]:
                     kept.pop(int(number), None)
-        return tuple(kept.values())
+        return tuple(rollback for rollback in kept.values() if not rollback.is_empty)
 
-    def close(self, numbers: Iterable[int], replaced: Mapping[str, str]) -> None:
+    def close(self, numbers: Iterable[int], replaced: Mapping[str, Sequence[str]]) -> None:
         """These were undone."""
-        data = {"numbers": list(numbers), "replaced": dict(replaced)}
+        where = {path: list(kept) for path, kept in replaced.items()}
+        data = {"numbers": list(numbers), "replaced": where}
         self._ledger.append(self._session, [Draft(Kind.ROLLBACK_RESTORED, data)])
 
-
-class WorkspaceSnapshots:
-    """Snapshots of the workspace as its judge takes them."""
-
-    def __init__(self, workspace: Workspace):
-        self._workspace = workspace
-
-    def take(self) -> str:
-        """Keep the content as it is now; the agent may be alive."""
-        return self._workspace.snapshot(quiet=False).digest
-
-    def file(self, snapshot: str, path: str) -> tuple[bytes, int] | None:
-        """Content and mode of a regular file in it; None where it had none."""
-        state = self._workspace.manifest(snapshot).get(path)
-        if state is None or state.kind is not FileKind.FILE:
-            return None
-        try:
-            data = self._workspace.read(snapshot, path)
-        except StorageFailed:
-            return None
-        return data, _EXECUTABLE if state.executable else _PLAIN
-
-    def holds(self, snapshot: str, path: str) -> bool:
-        """Whether anything was there, a link or a folder too."""
-        return path in self._workspace.manifest(snapshot)
+    def _append(self, kind: Kind, rollback: Rollback) -> None:
+        self._ledger.append(self._session, [Draft(kind, rollback.to_data())], durable=False)
