@@ -186,9 +186,9 @@ def test_cargo_and_go_are_run_for_their_own_files(tmp_path: Path) -> None:
     ("makefile", "command"),
     [
         ("test:\n\tpytest -q\n", ["make --always-make test"]),
-        ("all: x\ncheck: lint\n", ["make --always-make check"]),
-        ("test:: \n\t@./run.sh\n", ["make --always-make test"]),
-        ("test: ; ./run.sh\n", ["make --always-make test"]),
+        ("all: x\ncheck: lint\nlint:\n\truff check\n", ["make --always-make check"]),
+        ("test:: \n\t@pytest\n", ["make --always-make test"]),
+        ("test: ; mypy .\n", ["make --always-make test"]),
         ("test:\n\t@echo ok\n", []),
         ("test:\n\t-pytest -q\n", []),
         ("test:\n\tpytest -q || true\n", []),
@@ -211,7 +211,7 @@ def test_make_is_asked_only_where_nothing_nearer_answers(tmp_path: Path) -> None
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_a_folder_with_the_name_of_the_target_does_not_make_it_up_to_date(tmp_path: Path) -> None:
-    (command,) = project(tmp_path, "x.c", Makefile="test:\n\texit 7\n")
+    (command,) = project(tmp_path, "x.c", Makefile="test:\n\tcc gone.c\n")
     (tmp_path / "test").mkdir()
     run = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False)
     assert run.returncode != 0
@@ -236,6 +236,12 @@ def test_whoever_knows_the_checkers_says_for_which_files_there_is_one(tmp_path: 
     definition = Definition("", touched=("a.xyz", "b.md"))
     found = derive(definition, tmp_path, has_checker=lambda path: path.endswith(".xyz"))
     assert [c.command for c in found.checks] == ["signoff check-artifact ./a.xyz"]
+
+
+def test_whoever_knows_how_checkers_are_run_says_so(tmp_path: Path) -> None:
+    put(tmp_path, b_dot_md="x")
+    found = derive(Definition("", touched=("b.md",)), tmp_path, checker="python3 -m x")
+    assert [c.command for c in found.checks] == ["python3 -m x ./b.md"]
 
 
 def test_many_files_make_few_commands_of_a_length_that_a_plan_takes() -> None:

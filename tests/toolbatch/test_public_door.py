@@ -11,11 +11,24 @@ from pathlib import Path
 import signoff.toolbatch as door
 
 
-def test_the_example_of_the_module_does_what_it_says(tmp_path: Path) -> None:
+def example_of_the_module() -> str:
     text = inspect.getdoc(door) or ""
-    example = textwrap.dedent(
+    return textwrap.dedent(
         "\n".join(line for line in text.split("\n") if line.startswith("    ") or not line)
     )
+
+
+def test_the_example_of_the_module_tells_that_its_file_was_written(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    more = f"{example_of_the_module()}\nprint(result.steering.text)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", more], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "`a.md` was written" in done.stdout and "removed" not in done.stdout
+
+
+def test_the_example_of_the_module_does_what_it_says(tmp_path: Path) -> None:
+    example = example_of_the_module()
     assert len([line for line in example.split("\n") if line.strip()]) <= 15
     (tmp_path / "work").mkdir()
     done = subprocess.run(

@@ -6,22 +6,32 @@
 4. the existence of planned artifacts
 
 A command that cannot fail is no check, whoever wrote it. Nothing derivable: unverifiable, and said.
+What the project documented when the work began stays due, whatever becomes of its manifest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from signoff.domain.definition import MOST_COMMANDS, Artifact, Check, CheckSource, Definition
+from signoff.domain.definition import (
+    MOST_COMMANDS,
+    Artifact,
+    Check,
+    CheckSource,
+    Definition,
+    ProjectCheck,
+)
 from signoff.domain.text import escape
 from signoff.gate.rounds import united
 from signoff.planfile import parse
 from signoff.planfile.verify import Anywhere, verify
 from signoff.toolbatch.artifacts import existence_command, quoted
-from signoff.toolbatch.manifests import documented
+from signoff.toolbatch.manifests import documented, offers
+from signoff.toolbatch.offers import Offered
 
 HasChecker = Callable[[str], bool]
 
@@ -46,10 +56,17 @@ _WORTHLESS = frozenset(
 
 @dataclass(frozen=True)
 class Derived:
-    """The checks of a task; `refused` says which commands are none, and why."""
+    """The checks of a task; `refused` says which commands are none, and why.
+
+    `additional` are those of its commands of which nobody can tell what they prove; they never
+    stand alone. `shaken` says which checks of the project are due although it does not document
+    them any more: whatever they answer proves nothing, so that a round with one cannot be kept.
+    """
 
     checks: tuple[Check, ...]
     refused: tuple[str, ...] = ()
+    shaken: tuple[str, ...] = ()
+    additional: tuple[str, ...] = ()
 
     @property
     def unverifiable(self) -> str:
@@ -57,33 +74,98 @@ class Derived:
         return "" if self.checks else "; ".join((UNVERIFIABLE, *self.refused))
 
 
+def project_checks(root: Path) -> tuple[ProjectCheck, ...]:
+    """Everything that the project documents now, whatever a task is about; nothing is run."""
+    return tuple(
+        ProjectCheck(command, CheckSource.PROJECT, offered.kinds, _digests(root, offered), proves)
+        for offered in offers(root)
+        for commands, proves in ((offered.commands, True), (offered.additional, False))
+        for command in commands
+        if not worthless(command)
+    )
+
+
 def derive(
     definition: Definition,
     root: Path,
     contracts: Iterable[str] = (),
     has_checker: HasChecker | None = None,
+    checker: str = CHECKER,
 ) -> Derived:
-    """What decides about a task; `has_checker` says for which files there is a checker."""
+    """What decides about a task.
+
+    `has_checker` says for which files there is a checker, and `checker` is how they are run.
+    """
     has_checker = has_checker if has_checker is not None else checker_known
     declared = [c for c in definition.checks if c.source == CheckSource.CONTRACT]
     declared += [Check(command, CheckSource.CONTRACT) for command in contracts]
     about = dict.fromkeys((*definition.touched, *(a.path for a in definition.artifacts)))
-    offered = documented(root, {_suffix(path) for path in about})
-    declared += [Check(command, CheckSource.PROJECT) for command in offered.commands]
-    good, refused = [], list(offered.refused)
-    for check in united(declared):
+    project = _of_project(definition, root, {_suffix(path) for path in about})
+    good, refused = [], list(project.refused)
+    for check in united(declared, project.checks):
         why = worthless(check.command)
         if why:
             refused.append(f"`{check.command}` is no check: {why}")
         else:
             good.append(check)
     checkable = [path for path in about if has_checker(path) and _is_file(root, path)]
-    looks = [Check(c, CheckSource.ARTIFACT) for c in checker_commands(checkable)]
+    unread = {path: dialect for path in checkable if (dialect := _dialect(path, root))}
+    refused += [f"no checker reads {dialect}: `{path}`" for path, dialect in unread.items()]
+    checkable = [path for path in checkable if path not in unread]
+    looks = [Check(c, CheckSource.ARTIFACT) for c in checker_commands(checkable, checker)]
     looks += [Check(c, CheckSource.EXISTENCE) for c in existence_commands(definition.artifacts)]
+    if good or looks:
+        good += [Check(command, CheckSource.PROJECT) for command in project.additional]
     room = max(0, MOST_COMMANDS - len(good))
     if len(looks) > room:
         refused.append(f"{len(looks) - room} commands about single files are more than fit")
-    return Derived((*good, *looks[:room]), tuple(refused))
+    return Derived((*good, *looks[:room]), tuple(refused), project.shaken, project.additional)
+
+
+def _of_project(definition: Definition, root: Path, kinds: Collection[str]) -> Derived:
+    """What the project documents now, and what it did before."""
+    now, began = offers(root), definition.began_with or ()
+    offered = documented(now, kinds)
+    before = documented([Offered((check.command,), kinds=check.kinds) for check in began], kinds)
+    kept = [c.command for c in definition.checks if c.source == CheckSource.PROJECT]
+    due = dict.fromkeys((*kept, *before.commands, *offered.commands, *offered.additional))
+    # One that also asks for the tests to be there says more than the same without.
+    due = {c: None for c in due if not any(c != more and more.endswith(f" {c}") for more in due)}
+    proving = {command for one in now for command in one.commands}
+    untold = {command for one in now for command in one.additional}
+    once_proved = {check.command for check in began if check.proves}
+    shaken = tuple(
+        f"`{command}` does not prove any more what it did when the work began{_because(now)}"
+        for command in due
+        if command not in proving and (command in once_proved or command not in untold)
+    )
+    additional = tuple(c for c in due if c in untold and c not in proving | once_proved)
+    checks = tuple(Check(c, CheckSource.PROJECT) for c in due if c not in additional)
+    return Derived(checks, offered.refused, shaken, additional)
+
+
+def changed_base(check: ProjectCheck, root: Path) -> tuple[str, ...]:
+    """The files that it rests on and that came, went or changed since the work began."""
+    return tuple(path for path, digest in check.rests_on if _digest(root / path) != digest)
+
+
+def _because(offered: Iterable[Offered]) -> str:
+    refused = [said for one in offered for said in one.refused]
+    return f" ({'; '.join(refused)})" if refused else ""
+
+
+def _digests(root: Path, offered: Offered) -> tuple[tuple[str, str], ...]:
+    return tuple((path, _digest(root / path)) for path in offered.rests_on)
+
+
+def _digest(path: Path) -> str:
+    """Of what is in a file; folders are there or not."""
+    try:
+        if path.is_dir():
+            return "folder"
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    except OSError:
+        return "unreadable"
 
 
 def checker_known(path: str) -> bool:
@@ -114,9 +196,9 @@ def worthless(command: str) -> str:
     return ""
 
 
-def checker_commands(paths: Iterable[str]) -> tuple[str, ...]:
+def checker_commands(paths: Iterable[str], checker: str = CHECKER) -> tuple[str, ...]:
     """As few commands as hold all the paths."""
-    return tuple(_chunked(CHECKER + " ", " ", map(quoted, paths)))
+    return tuple(_chunked(f"{checker} ", " ", map(quoted, paths)))
 
 
 def existence_commands(artifacts: Iterable[Artifact]) -> tuple[str, ...]:
@@ -134,6 +216,16 @@ def _chunked(start: str, between: str, parts: Iterable[str]) -> list[str]:
             longer = f"{start}{part}"
         current = longer
     return [*commands, current] if current else commands
+
+
+def _dialect(path: str, root: Path) -> str:
+    """What a checker could not judge would be unknown for ever, however right it is."""
+    if _suffix(path) not in (".js", ".yaml", ".yml"):
+        return ""
+    from signoff.toolbatch.checkers.dialects import unread_dialect  # noqa: PLC0415 - as above
+    from signoff.toolbatch.checkers.tree import DiskTree  # noqa: PLC0415 - as above
+
+    return unread_dialect(path, DiskTree(root))
 
 
 def _runs_of_ticks(text: str) -> list[str]:

@@ -24,6 +24,7 @@ class LinkCheck:
 
     A link to what is planned and not there yet is fine: pages are written one after the other. And
     so is one more page of a declared set in the root page: naming it there is how it is declared.
+    A planned folder stands for whatever may come only while none of its files is planned.
     """
 
     def __init__(self, disk: Disk, keeper: Defined):
@@ -68,8 +69,11 @@ def _is_to_come(finding: Finding, definition: Definition) -> bool:
     named = {target, finding.about}
     if target and is_summary(finding.path) and of_a_set(definition, target):
         return True
+    planned = [*definition.artifacts, *(a for item in definition.items for a in item.artifacts)]
+    files = {artifact.path for artifact in planned if not artifact.directory}
+    folders = [f"{artifact.path}/" for artifact in planned if artifact.directory]
+    open_folders = [f for f in folders if not any(file.startswith(f) for file in files)]
     return any(
-        artifact.path in named
-        or (artifact.directory and any(n and n.startswith(f"{artifact.path}/") for n in named))
-        for artifact in definition.artifacts
+        name and (name in files or f"{name}/" in folders or name.startswith(tuple(open_folders)))
+        for name in named
     )

@@ -133,3 +133,70 @@ def test_built_in_checkers_have_names_and_files_of_their_own() -> None:
     assert len({checker.name for checker in BUILT_IN}) == len(BUILT_IN)
     suffixes = [suffix for checker in BUILT_IN for suffix in checker.files]
     assert len(set(suffixes)) == len(suffixes)
+
+
+OUTSIDERS = """
+import sys, time
+
+class Leaves:
+    name, files, max_bytes = "leaves", frozenset({".poem"}), 1000
+    def check(self, subject, tree):
+        sys.exit(0)
+
+class Hangs(Leaves):
+    name = "hangs"
+    def check(self, subject, tree):
+        yield from ()
+        while True:
+            time.sleep(0.05)
+
+class LeavesAtOnce(Leaves):
+    def __init__(self):
+        sys.exit(0)
+
+class HangsAtOnce(Leaves):
+    def __init__(self):
+        time.sleep(3600)
+"""
+
+
+@pytest.fixture
+def outsiders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "outsiders_for_tests.py").write_text(OUTSIDERS)
+    monkeypatch.syspath_prepend(str(folder))
+    sys.modules.pop("outsiders_for_tests", None)
+    return "outsiders_for_tests"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("Leaves", "checker-failed", "SystemExit: 0"),
+        ("Hangs", "checker-failed", "no answer within 0.3 s"),
+        ("LeavesAtOnce", "plugin-broken", "SystemExit: 0"),
+        ("HangsAtOnce", "plugin-broken", "no answer within 0.3 s"),
+    ],
+)
+def test_a_plug_in_that_ends_the_program_or_never_ends_is_unknown(
+    artifacts: Artifacts, outsiders: str, name: str, code: str, said: str
+) -> None:
+    artifacts.file("a.poem", "x").file("b.json", "{}")
+    points = [EntryPoint("p", f"{outsiders}:{name}", GROUP)]
+    registry = load_checkers(artifacts.root, points, patience_s=0.3)
+    report = check(["."], artifacts.root, registry=registry)
+    assert [finding.code for finding in report.findings] == [code]
+    assert said in report.findings[0].message and not report.kept
+
+
+def test_a_plug_in_that_did_not_come_back_once_is_not_waited_for_again(
+    artifacts: Artifacts, outsiders: str
+) -> None:
+    for number in range(200):
+        artifacts.file(f"{number}.poem", "x")
+    points = [EntryPoint("p", f"{outsiders}:Hangs", GROUP)]
+    registry = load_checkers(artifacts.root, points, patience_s=0.3)
+    findings = check(["."], artifacts.root, registry=registry).findings
+    assert len(findings) == 200
+    assert sum("did not come back" in finding.message for finding in findings) == 199

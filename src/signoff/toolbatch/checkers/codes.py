@@ -35,6 +35,7 @@ CODES: Mapping[str, str] = {
     "not-executed": "a code cell was never run",
     "nothing-checked": "a folder holds no file that could be checked",
     "orphan-page": "a page that no way leads to from the index",
+    "other-dialect": "not in the language or version that is read here; nothing is known about it",
     "placeholder-link": "a link that goes nowhere on purpose",
     "plugin-broken": "a third-party checker cannot be loaded or used",
     "plugin-shadows": "a third-party checker has a name that is taken",

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from signoff.toolbatch.checkers.finding import Finding, Severity
+from signoff.toolbatch.checkers.json_comments import allows_comments, without_comments
 from signoff.toolbatch.checkers.json_scan import scan_json
 from signoff.toolbatch.checkers.subject import Subject
+from signoff.toolbatch.checkers.templates import is_template
 from signoff.toolbatch.checkers.texts import decode_text
 from signoff.toolbatch.checkers.tree import Tree
 from signoff.toolbatch.checkers.yaml_events import yaml_troubles
 
 MOST_LINES_WRONG = 20
+MOST_KEYS_SAID = 100
 # The parser of TOML takes a minute for a key of 30,000 parts.
 MOST_KEY_PARTS = 200
 
@@ -42,6 +45,10 @@ class DataChecker:
         yield from self.judge(subject, text)
 
 
+# Up to here the lines of keys that stand twice are looked for; that takes a second.
+LARGEST_SCANNED = 1_000_000
+
+
 class Number(str):
     """A number as it is written: its length costs nothing that way."""
 
@@ -53,8 +60,29 @@ def parse_json(text: str) -> Any:
     return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse)
 
 
-def json_trouble(subject: Subject, error: Exception, first_line: int = 1) -> Finding:
+def keys_twice(text: str) -> tuple[str, ...]:
+    """The keys that an object has twice, of a text that is strictly JSON; nothing else is kept."""
+    twice: dict[str, None] = {}
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        if len(pairs) > 1:
+            seen = set[str]()
+            for key, _ in pairs:
+                if key in seen and len(twice) < MOST_KEYS_SAID:
+                    twice[key] = None
+                seen.add(key)
+
+    # `len` is the cheapest that can be done with the digits of a number.
+    json.loads(text, parse_int=len, parse_float=len, parse_constant=_refuse, object_pairs_hook=look)
+    return tuple(twice)
+
+
+def json_trouble(
+    subject: Subject, error: Exception, first_line: int = 1, filled_in: bool = False
+) -> Finding:
     """Why a text could not be read as JSON."""
+    if filled_in:
+        return other_dialect(subject, "it is a template of JSON")
     if isinstance(error, RecursionError):
         return too_complex(subject, "nested too deeply to read")
     line, said = first_line, str(error)
@@ -70,6 +98,17 @@ def too_complex(subject: Subject, said: str) -> Finding:
     )
 
 
+def other_dialect(subject: Subject, said: str, line: int = 1) -> Finding:
+    """Perhaps fine where it is meant to be read, but nobody here can tell."""
+    return subject.finding(
+        "other-dialect",
+        f"cannot tell: {said}",
+        "check it with the program that it is written for",
+        line=line,
+        severity=Severity.UNKNOWN,
+    )
+
+
 def _refuse(name: str) -> None:
     raise ValueError(f"`{name}` is no JSON")
 
@@ -78,17 +117,22 @@ def _json(subject: Subject, text: str) -> Iterator[Finding]:
     try:
         if subject.content.startswith(b"\xef\xbb\xbf"):
             raise ValueError("a byte order mark stands before the first value")
-        parse_json(text)
+        if allows_comments(subject.path):
+            text = without_comments(text)
+        twice = keys_twice(text)
     except (ValueError, RecursionError) as error:
-        yield json_trouble(subject, error)
+        yield json_trouble(subject, error, filled_in=is_template(text))
         return
-    for twice in scan_json(text).duplicates:
+    places = [(key, 1) for key in twice]
+    if twice and len(text) <= LARGEST_SCANNED:
+        places = [(found.key, found.line) for found in scan_json(text).duplicates]
+    for key, line in places:
         yield subject.finding(
             "duplicate-key",
-            f"key `{twice.key[:80]}` stands twice",
+            f"key `{key[:80]}` stands twice",
             "keep one of the two",
-            line=twice.line,
-            about=twice.key,
+            line=line,
+            about=key,
         )
 
 
@@ -101,7 +145,7 @@ def _json_lines(subject: Subject, text: str) -> Iterator[Finding]:
         if not line.strip():
             continue
         try:
-            parse_json(line)
+            keys_twice(line)
             continue
         except (ValueError, RecursionError) as error:
             yield json_trouble(subject, error, number)
@@ -119,6 +163,9 @@ def _toml(subject: Subject, text: str) -> Iterator[Finding]:
     except RecursionError:
         yield too_complex(subject, "nested too deeply to read")
     except ValueError as error:
+        if is_template(text):
+            yield other_dialect(subject, "it is a template of TOML")
+            return
         found = _TOML_LINE.search(str(error))
         line = int(found.group(1)) if found else text.rstrip().count("\n") + 1
         code = "duplicate-key" if "Cannot overwrite" in str(error) else "bad-toml"
@@ -127,6 +174,9 @@ def _toml(subject: Subject, text: str) -> Iterator[Finding]:
 
 def _yaml(subject: Subject, text: str) -> Iterator[Finding]:
     for trouble in yaml_troubles(text):
+        if trouble.code == "bad-yaml" and is_template(text):
+            yield other_dialect(subject, "it is a template of YAML", trouble.line)
+            return
         severity = Severity.UNKNOWN if trouble.code == "too-complex" else Severity.ERROR
         yield subject.finding(
             trouble.code,
@@ -146,7 +196,10 @@ _YAML_HINTS = {
 }
 
 JSON = DataChecker(
-    "json", frozenset({".json", ".geojson", ".webmanifest", ".jsonld"}), _json, 20_000_000
+    "json",
+    frozenset({".json", ".jsonc", ".geojson", ".webmanifest", ".jsonld", ".code-workspace"}),
+    _json,
+    20_000_000,
 )
 JSON_LINES = DataChecker("json-lines", frozenset({".jsonl", ".ndjson"}), _json_lines, 50_000_000)
 YAML = DataChecker("yaml", frozenset({".yaml", ".yml"}), _yaml, 2_000_000)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from signoff.toolbatch.checkers.finding import Severity
 from signoff.toolbatch.checkers.html_scan import Cut, Tag, Text, scan_html
 from signoff.toolbatch.checkers.page import Page, Reference, Remark, Use
+from signoff.toolbatch.checkers.templates import FILLED_IN, mask
 from signoff.toolbatch.checkers.texts import Lines, count_words
 
 # element → attribute → what it is for
@@ -53,8 +54,9 @@ _REFRESH = re.compile(r"^[\s\d.]*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.IGN
 
 def read_html(text: str) -> Page:
     """The page that browsers would make of it."""
-    reader = _Reader(Lines(text))
-    for part in scan_html(text):
+    masked = mask(text)
+    reader = _Reader(Lines(masked), FILLED_IN in masked)
+    for part in scan_html(masked):
         reader.take(part)
     return reader.page()
 
@@ -62,8 +64,8 @@ def read_html(text: str) -> Page:
 class _Reader:
     """Collects what is said tag by tag."""
 
-    def __init__(self, lines: Lines):
-        self._lines = lines
+    def __init__(self, lines: Lines, template: bool):
+        self._lines, self._template = lines, template
         self._references: list[Reference] = []
         self._remarks: list[Remark] = []
         self._ids: dict[str, int] = {}
@@ -103,9 +105,10 @@ class _Reader:
             count.words,
             count.different,
             sum(words > 0 for words in self._sections),
-            self._shows or count.words > 0,
+            self._shows or self._template or count.words > 0,
             self._base,
             tuple(self._remarks),
+            self._template,
         )
 
     def _text(self, part: Text) -> None:
@@ -150,7 +153,7 @@ class _Reader:
         names = [tag.attributes.get("id", "")]
         if tag.name == "a":
             names.append(tag.attributes.get("name", ""))
-        for name in dict.fromkeys(filter(None, names)):
+        for name in dict.fromkeys(name for name in names if name and FILLED_IN not in name):
             line = self._lines.at(tag.offset)
             if name in self._ids and name == names[0]:
                 self._remarks.append(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from signoff.toolbatch.checkers.finding import Finding, Severity
+from signoff.toolbatch.checkers.outsiders import Late, Outsider, within
 from signoff.toolbatch.checkers.registry import Registry, load_checkers
 from signoff.toolbatch.checkers.subject import Checker, Subject, Thresholds
 from signoff.toolbatch.checkers.tree import DiskTree, Tree, WrittenTree
@@ -109,10 +110,11 @@ def _judge(
     findings: list[Finding] = []
     for checker in checkers:
         found = _ask(tree, path, checker, thresholds)
-        if not registry.is_built_in(checker):
-            found = (_foreign(path, checker, one) for one in found)
         try:
-            findings += _capped(path, found)
+            if registry.is_built_in(checker):
+                findings += _capped(path, found)
+            else:
+                findings += _ask_outsider(path, checker, found, registry)
         except Exception as error:  # whatever a file makes a checker do, the others go on
             findings.append(_failed(path, checker, error))
     return sorted(findings, key=lambda finding: finding.line)
@@ -121,6 +123,20 @@ def _judge(
 def _clean(path: str) -> str:
     clean = posixpath.normpath(path)
     return "" if clean == "." else clean
+
+
+def _ask_outsider(
+    path: str, checker: Checker, found: Iterator[Finding], registry: Registry
+) -> list[Finding]:
+    """A plug-in has so much time for a file, and one that ran out of it gets no other file."""
+    if checker.name in registry.stuck:
+        raise Outsider("it did not come back from another file")
+    foreign = (_foreign(path, checker, one) for one in found)
+    try:
+        return within(registry.patience_s, lambda: _capped(path, foreign))
+    except Late:
+        registry.stuck.add(checker.name)
+        raise
 
 
 def _foreign(path: str, checker: Checker, one: Finding) -> Finding:
@@ -165,7 +181,8 @@ def _capped(path: str, findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _failed(path: str, checker: Checker, error: Exception) -> Finding:
-    said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+    named = "" if isinstance(error, Outsider) else f"{type(error).__name__}: "
+    said = f"{named}{' '.join(str(error).split())}"[:200]
     message = f"checker `{checker.name}` broke down: {said}"
     hint = "report it to whoever made the checker"
     return Finding(path, 1, "checker-failed", message, hint, Severity.UNKNOWN, checker.name)

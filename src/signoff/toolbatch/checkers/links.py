@@ -6,7 +6,7 @@ import difflib
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
 from urllib.parse import unquote
@@ -16,6 +16,7 @@ from signoff.toolbatch.checkers.html_page import read_html
 from signoff.toolbatch.checkers.markdown_page import read_markdown
 from signoff.toolbatch.checkers.page import Page, Reference, Use
 from signoff.toolbatch.checkers.subject import Subject
+from signoff.toolbatch.checkers.templates import is_filled_in
 from signoff.toolbatch.checkers.tree import Tree
 from signoff.toolbatch.checkers.walk import is_left_out
 
@@ -26,6 +27,8 @@ MOST_PAGES = 2_000
 LARGEST_PAGE = 2_000_000
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+# Places that every page has, also as source text.
+_ALWAYS = re.compile(r"(?i:top)|L\d+(?:C\d+)?(?:-L\d+(?:C\d+)?)?")
 _PLACEHOLDER = re.compile(r"#|javascript:(?:void\(0\)|;|)?;?", re.IGNORECASE)
 
 
@@ -53,6 +56,8 @@ def resolve(page: str, written: str, base: str = "") -> Target:
     target = "".join(written.split("\n")).replace("\r", "").replace("\t", "").strip()
     if _PLACEHOLDER.fullmatch(target) and target:
         return Target(Kind.PLACEHOLDER)
+    if is_filled_in(unquote(target)):
+        return Target(Kind.ELSEWHERE)
     scheme = _SCHEME.match(target)
     if scheme is not None:
         machine = scheme.group().lower() == "file:" or len(scheme.group()) == 2
@@ -96,12 +101,15 @@ def broken_references(subject: Subject, page: Page, tree: Tree) -> Iterator[Find
             "base-elsewhere",
             f'`<base href="{page.base}">` sends every link elsewhere, so none can be checked',
             "remove `<base>`, or make it relative",
-            severity=Severity.UNKNOWN,
+            severity=Severity.NOTE if is_filled_in(page.base) else Severity.UNKNOWN,
             about=page.base,
         )
         return
     for reference in page.references:
         found = _judge(subject, page, reference, tree)
+        if found is not None and page.template and reference.target.strip().startswith("/"):
+            # Where a server shows a template is nothing that its folder tells.
+            found = replace(found, severity=Severity.WARNING)
         if found is not None:
             yield found
 
@@ -230,10 +238,13 @@ def _is_left_out(subject: Subject, landing: str, tree: Tree) -> bool:
 def _judge_anchor(
     subject: Subject, page: Page, reference: Reference, landing: str, anchor: str, tree: Tree
 ) -> Finding | None:
-    if not anchor or not is_page(landing) or anchor.lower() == "top":
+    if not anchor or not is_page(landing) or _ALWAYS.fullmatch(anchor):
         return None
     there = page if landing == subject.path else page_at(tree, landing)
-    if there is None or anchor in there.anchors or f"user-content-{anchor}" in there.anchors:
+    if there is None or there.template:
+        return None
+    names = {anchor, f"user-content-{anchor}", anchor.removeprefix("user-content-")}
+    if not names.isdisjoint(there.anchors):
         return None
     near = difflib.get_close_matches(anchor, sorted(there.anchors)[:500], n=1)
     hint = f"did you mean `#{near[0]}`?" if near else f"give an element in `{landing}` that id"

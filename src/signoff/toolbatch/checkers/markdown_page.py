@@ -26,13 +26,16 @@ _FRONTMATTER = re.compile(
     r"\A---[ \t]*\n(?:(?!---[ \t]*$|\.\.\.[ \t]*$).*\n)*(?:---|\.\.\.)[ \t]*$", re.M
 )
 _UNDEFINED = re.compile(r"!?\[([^\[\]\n]{1,200})\]\[([^\[\]\n]{0,200})\]")
+# To CommonMark `[^1]: note` defines a link to `note`.
+_FOOTNOTE = re.compile(r"^([ \t>]{0,20})\[(\^[^\[\]\n]{1,200}\]:)", re.MULTILINE)
+_OWN_ANCHOR = re.compile(r"\{\s*#([\w.:-]{1,200})[^{}\n]{0,200}\}\s*$")
 _PARSER_KEY = "signoff"
 
 
 def read_markdown(text: str) -> Page:
     """The page that GitHub would make of it."""
     text = _FRONTMATTER.sub(lambda found: "\n" * found.group().count("\n"), text)
-    text = _EMBEDDED.sub("data:", text)
+    text = _FOOTNOTE.sub(r"\1\\[\2", _EMBEDDED.sub("data:", text))
     reader = _Reader()
     reader.read(text)
     return reader.page()
@@ -146,6 +149,8 @@ class _Reader:
     def _words(self, said: str, heading: str) -> None:
         self._blocks.append(said)
         if heading:
+            own = _OWN_ANCHOR.search(said)
+            self._ids |= {own[1]} if own else set()
             self._titles.append(said)
             if heading != "h1":
                 self._sections.append(0)

@@ -32,6 +32,13 @@ class _Cell:
         return "".join(source) if isinstance(source, list) else source
 
     @property
+    def may_fail(self) -> bool:
+        """Whether its author says that it ends in an error, as Jupyter lets them."""
+        metadata = self.data.get("metadata")
+        tags = metadata.get("tags") if isinstance(metadata, dict) else None
+        return isinstance(tags, list) and "raises-exception" in tags
+
+    @property
     def has_code(self) -> bool:
         """Whether there is anything to run: comments and magic help are not."""
         lines = [line.strip() for line in self.source.split("\n")]
@@ -129,7 +136,7 @@ def _executed(subject: Subject, cells: list[_Cell]) -> Iterator[Finding]:
 
 def _outputs(subject: Subject, cell: _Cell, where: str) -> Iterator[Finding]:
     outputs = cell.data["outputs"]
-    for output in outputs:
+    for output in outputs if not cell.may_fail else ():
         if output["output_type"] == "error":
             said = f"{output.get('ename', 'error')}: {output.get('evalue', '')}"[:160]
             yield subject.finding(

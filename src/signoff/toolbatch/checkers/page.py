@@ -48,3 +48,4 @@ class Page:
     shows: bool = False
     base: str = ""
     remarks: tuple[Remark, ...] = field(default=())
+    template: bool = False  # something in it is filled in before anybody reads it

@@ -5,7 +5,8 @@ from __future__ import annotations
 import site
 import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path, PurePosixPath
 
@@ -13,6 +14,7 @@ from signoff.toolbatch.checkers.data import JSON, JSON_LINES, TOML, YAML
 from signoff.toolbatch.checkers.finding import Finding, Severity
 from signoff.toolbatch.checkers.image import IMAGE
 from signoff.toolbatch.checkers.notebook import NOTEBOOK
+from signoff.toolbatch.checkers.outsiders import PATIENCE_S, Outsider, within
 from signoff.toolbatch.checkers.pages import HTML, MARKDOWN
 from signoff.toolbatch.checkers.pdf import PDF
 from signoff.toolbatch.checkers.source import JAVASCRIPT, PYTHON, SHELL
@@ -43,6 +45,9 @@ class Registry:
 
     checkers: tuple[Checker, ...]
     findings: tuple[Finding, ...] = ()
+    patience_s: float = PATIENCE_S  # with a plug-in
+    # Plug-ins that did not come back once; they are not asked again.
+    stuck: set[str] = field(default_factory=set, compare=False)
 
     def of(self, path: str) -> tuple[Checker, ...]:
         """Those for a file: by its name, or by its suffix."""
@@ -55,7 +60,9 @@ class Registry:
         return any(checker is own for own in BUILT_IN)
 
 
-def load_checkers(root: Path, found: Iterable[EntryPoint] | None = None) -> Registry:
+def load_checkers(
+    root: Path, found: Iterable[EntryPoint] | None = None, patience_s: float = PATIENCE_S
+) -> Registry:
     """The built-in checkers and every plug-in that can be used; the others are findings."""
     checkers: list[Checker] = list(BUILT_IN)
     findings: list[Finding] = []
@@ -64,9 +71,9 @@ def load_checkers(root: Path, found: Iterable[EntryPoint] | None = None) -> Regi
         try:
             if _comes_from(point, (root, Path.cwd())):
                 raise ValueError("it lies in the folder that is judged")
-            checker = _usable(point.load())
-        except Exception as error:  # a plug-in fails in any way it likes; that is its finding
-            said = f"checker `{point.name}` ({point.value}) cannot be used: {_said(error)}"
+            checker = within(patience_s, partial(_loaded, point))
+        except (Outsider, ValueError) as error:
+            said = f"checker `{point.name}` ({point.value}) cannot be used: {error}"
             findings.append(_about(point, "plugin-broken", said, "repair or uninstall it"))
             continue
         if any(checker.name == other.name for other in checkers):
@@ -74,7 +81,11 @@ def load_checkers(root: Path, found: Iterable[EntryPoint] | None = None) -> Regi
             findings.append(_about(point, "plugin-shadows", said, "rename or uninstall it"))
         else:
             checkers.append(checker)
-    return Registry(tuple(checkers), tuple(findings))
+    return Registry(tuple(checkers), tuple(findings), patience_s)
+
+
+def _loaded(point: EntryPoint) -> Checker:
+    return _usable(point.load())
 
 
 def _usable(loaded: object) -> Checker:
@@ -103,10 +114,6 @@ def _installations() -> Iterator[Path]:
         yield Path(folder).resolve()
     for folder in (*site.getsitepackages(), site.getusersitepackages()):
         yield Path(folder).resolve()
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
 
 
 def _about(point: EntryPoint, code: str, message: str, hint: str) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from signoff.process import (
     run,
     safe_search_path,
 )
+from signoff.toolbatch.checkers.data import other_dialect
+from signoff.toolbatch.checkers.dialects import script_dialect
 from signoff.toolbatch.checkers.finding import Finding, Severity
 from signoff.toolbatch.checkers.subject import Subject
 from signoff.toolbatch.checkers.texts import decode_text
@@ -29,6 +32,12 @@ _LIMITS = Limits(wall_s=20.0, cpu_s=20, max_output=1_000_000)
 _NODE_LINE = re.compile(r":(\d+)\n")
 _NODE_SAYS = re.compile(r"^(\w*Error: .*)$", re.MULTILINE)
 _BASH_LINE = re.compile(r"line (\d+): (.*)")
+# Said in words that only later versions know: `type X = …`, `def f[T](…)`, `t"…"`, `except A, B:`.
+_LATER_PYTHON = re.compile(
+    r"^(?:type\s+\w+.*=|(?:async\s+)?def\s+\w+\s*\[|class\s+\w+\s*\[|except\s+[\w.]+\s*,)|\bt[\"']"
+)
+LATER_VERSIONS = 6
+_COMPILE = "import sys; compile(open(sys.argv[1], 'rb').read(), 'file', 'exec')"
 _SHELLS = frozenset({"", "bash", "sh", "dash", "ash", "busybox"})
 _MODULE = re.compile(r"^\s*(?:import\b|export\b)|\bimport\.meta\b|^\s*await\b", re.MULTILINE)
 
@@ -41,16 +50,14 @@ class PythonChecker:
     files: frozenset[str] = frozenset({".py", ".pyi"})
     max_bytes: int = 2_000_000
 
-    def check(self, subject: Subject, tree: Tree) -> Iterator[Finding]:  # noqa: ARG002 - alone
+    def check(self, subject: Subject, tree: Tree) -> Iterator[Finding]:
         """The first place that does not parse."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 compile(subject.content, subject.path, "exec", dont_inherit=True)
         except SyntaxError as error:
-            line = min(error.lineno or 1, subject.content.count(b"\n") + 1)
-            said = (error.msg or "does not parse")[:200]
-            yield subject.finding("syntax", said, "correct the line", line=max(1, line))
+            yield from _python_says(subject, error, tree)
         except ValueError as error:
             yield subject.finding("syntax", str(error)[:200], "save it as UTF-8 text without NUL")
         except (RecursionError, MemoryError, OverflowError):
@@ -86,7 +93,10 @@ class JavaScriptChecker:
             if seen.ending is Ending.EXITED and seen.exit_code == 0:
                 return
         assert seen is not None
-        yield _node_says(subject, seen)
+        found, dialect = _node_says(subject, seen), script_dialect(text)
+        if found.code == "syntax" and dialect:
+            found = other_dialect(subject, f"it seems to be {dialect}", found.line)
+        yield found
 
 
 @dataclass(frozen=True)
@@ -126,6 +136,30 @@ class ShellChecker:
 PYTHON = PythonChecker()
 JAVASCRIPT = JavaScriptChecker()
 SHELL = ShellChecker()
+
+
+def _python_says(subject: Subject, error: SyntaxError, tree: Tree) -> Iterator[Finding]:
+    """What does not parse here may in a later version: one that is installed is asked."""
+    line = max(1, min(error.lineno or 1, subject.content.count(b"\n") + 1))
+    said = (error.msg or "does not parse")[:200]
+    written = (error.text or "").strip()
+    if not said.startswith("f-string") and not _LATER_PYTHON.search(written):
+        yield subject.finding("syntax", said, "correct the line", line=line)
+        return
+    asked = False
+    for minor in range(sys.version_info.minor + 1, sys.version_info.minor + LATER_VERSIONS + 1):
+        later = find_tool(f"python3.{minor}", _search_path(tree))
+        if later is None:
+            continue
+        seen = _run_on(subject, ".py", (str(later), "-I", "-S", "-c", _COMPILE), tree)
+        if seen.ending is Ending.EXITED and seen.exit_code == 0:
+            return
+        # A name that stands for nothing installed has no opinion.
+        asked = asked or b"SyntaxError" in seen.stderr.kept
+    if asked:
+        yield subject.finding("syntax", said, "correct the line", line=line)
+    else:
+        yield other_dialect(subject, f"a later Python may read it ({said})", line)
 
 
 def _readings(suffix: str, text: str) -> tuple[str, ...]:

@@ -92,11 +92,14 @@ def _header(subject: Subject, row: list[str], line: int) -> Iterator[Finding]:
     seen: dict[str, int] = {}
     for number, name in enumerate((name.strip() for name in row), 1):
         if not name:
+            # Programs that number the rows leave the column of the numbers without a name.
+            numbering = number == 1 and len(row) > 1
             yield subject.finding(
                 "empty-header",
                 f"column {number} has no name",
                 "name every column",
                 line=line,
+                severity=Severity.NOTE if numbering else Severity.ERROR,
                 about=str(number),
             )
         elif name in seen:

@@ -1,0 +1,71 @@
+"""The files of a project as far as they say how it is judged: bounded, and none from outside."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import tomllib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+LARGEST_MANIFEST = 1_000_000
+MOST_LOOKED_AT = 20_000  # entries of a project, in search of its tests
+MOST_TESTS = 500  # that a command is said to rest on
+_NOT_ENTERED = frozenset(
+    {"node_modules", "__pycache__", "venv", "build", "dist", "target", "vendor"}
+)
+
+
+def files_named(
+    root: Path,
+    name: re.Pattern[str],
+    within: Collection[str] = (),
+    saying: re.Pattern[str] | None = None,
+) -> Iterator[str]:
+    """Files of this name, at the top or below a folder called one of `within`; with an end."""
+    looked = found = 0
+    for place, folders, files in os.walk(root):
+        inside = Path(place).relative_to(root)
+        folders[:] = sorted(
+            folder for folder in folders if folder not in _NOT_ENTERED and folder[0] != "."
+        )
+        looked += len(files) + len(folders)
+        if looked > MOST_LOOKED_AT or found >= MOST_TESTS:
+            return
+        if within and inside.parts and not set(within) & set(inside.parts):
+            continue
+        for file in sorted(filter(name.fullmatch, files)):
+            path = inside / file
+            if (root / path).is_file() and (saying is None or saying.search(text_of(root / path))):
+                found += 1
+                yield path.as_posix()
+
+
+def text_of(path: Path) -> str:
+    """A manifest that lies in the project itself and has a reasonable size; else nothing."""
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_MANIFEST:
+            return ""
+        return path.read_text("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def toml_of(path: Path) -> dict[str, Any]:
+    """What a file says in TOML; nothing when it is none."""
+    try:
+        return tomllib.loads(text_of(path))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def ini_of(path: Path) -> configparser.ConfigParser:
+    """The sections of a settings file; none when it is none."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text_of(path))
+    except configparser.Error:
+        return configparser.ConfigParser()
+    return parser
