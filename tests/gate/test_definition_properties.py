@@ -17,7 +17,9 @@ from signoff.gate.definition import (
     UNSTATED,
     Abandoned,
     ArtifactsSeen,
+    Dropped,
     Fact,
+    ItemsListed,
     RoundBegun,
     RoundDecided,
     RoundPlanned,
@@ -44,7 +46,7 @@ def test_no_order_of_facts_is_done_without_a_kept_round_that_nothing_touched(
             event("done")
             last = definition.round
             assert last is not None and last.status is RoundStatus.KEPT
-            assert not definition.pending and not definition.unmet and not definition.undone
+            assert not definition.pending and not definition.missing and not definition.undone
             assert {c.command for c in definition.checks} <= {
                 s.command for s in definition.evidence
             }
@@ -75,6 +77,7 @@ class _Opinion:
     changed: bool = False
     planned: set[str] = field(default_factory=set)
     there: set[str] = field(default_factory=set)
+    of_items: set[str] = field(default_factory=set)
 
     def hear(self, fact: Fact) -> None:
         if isinstance(fact, RoundDecided) and self.running:
@@ -83,8 +86,14 @@ class _Opinion:
             self.running = True
         elif isinstance(fact, Touched | RoundPlanned | Abandoned):
             self.running, self.changed = False, True
+        elif isinstance(fact, Dropped):
+            # It may take the artifacts of an item with it; what is left has to be there.
+            self.planned -= {fact.what, *self.of_items}
         elif isinstance(fact, Stated):
             self.planned |= {artifact.path for artifact in fact.artifacts}
+            self.of_items |= {a.path for item in fact.items for a in item.artifacts}
+        elif isinstance(fact, ItemsListed):
+            self.of_items |= {a.path for item in fact.items for a in item.artifacts}
         elif isinstance(fact, ArtifactsSeen):
             self.there = {path.rstrip("/") for path in fact.existing}
 

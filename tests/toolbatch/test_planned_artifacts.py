@@ -10,19 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.domain.definition import MOST_ARTIFACTS, Artifact, Definition, Item, ItemKind
+from signoff.gate.definition import ArtifactsSeen, Touched, apply, apply_all
+from signoff.gate.timeline import Note
 from signoff.toolbatch.artifacts import (
     artifact_of,
     declared,
     existence_command,
     existing,
+    facts_of_follow_up,
     is_substantive,
     is_there,
     missing,
     next_target,
     planned_in,
     quoted,
+    seen_now,
+    stated_in,
 )
+from signoff.toolbatch.keeping import Keeper, MemoryBook
 from signoff.toolbatch.view import Target
+from signoff.toolbatch.wordings import LONGEST_READ
+from tests.gate.facts_of_definitions import fold
 
 INDEX, GUIDE = Artifact("index.html"), Artifact("guides/nginx", directory=True)
 
@@ -57,7 +65,6 @@ def planned(*artifacts: Artifact) -> Definition:
         ("Create index.html and about.html in site/", "site/index.html site/about.html site/"),
         ("Create site/ with index.html. Write b.md", "site/ site/index.html b.md"),
         ("Create a Node.js server in `server.js`", "server.js"),
-        ("Create a list of links in out.txt", "out.txt"),
         ("run `python app.py` and write the output to log.txt", "log.txt"),
         ("See https://example.com/x.html and create y.html", "y.html"),
         ("Create résumé.html und 日本.md", "résumé.html 日本.md"),
@@ -108,8 +115,27 @@ def test_any_text_can_be_read_and_plans_nothing_outside(text: str) -> None:
         assert not artifact.path.startswith("/") and ".." not in artifact.path.split("/")
 
 
-def test_a_text_plans_no_more_than_the_limit_and_is_read_in_time() -> None:
-    assert len(planned_in("Create " + " ".join(f"f{n}.py" for n in range(5_000)))) <= MOST_ARTIFACTS
+def test_a_text_may_plan_more_than_the_limit_which_the_definition_counts() -> None:
+    stated = stated_in("Create " + ", ".join(f"f{n}.py" for n in range(5_000)))
+    definition = fold(stated)
+    assert len(definition.artifacts) == MOST_ARTIFACTS
+    assert definition.overflow == 5_000 - MOST_ARTIFACTS
+    assert f"{definition.overflow} more than the limits allow" in " ".join(definition.undone)
+
+
+def test_text_that_was_not_read_is_told() -> None:
+    told: list[Note] = []
+    stated = stated_in("Background. " * 20_000 + "Create z.txt.")
+    keeper = Keeper(MemoryBook(), "t", told=told.append)
+    keeper.record(stated)
+    unread = keeper.definition.unread
+    assert unread == len(stated.statement) - LONGEST_READ > 0
+    assert [n.text for n in told if n.reason == "task_unread"] == [
+        f"the last {unread} characters of the task were not read for planned files"
+    ]
+
+
+def test_a_text_that_is_all_path_is_read_in_time() -> None:
     assert planned_in("create " + "a/" * 100_000 + " `" * 50_000) == ()
 
 
@@ -207,3 +233,58 @@ def test_a_folder_with_nothing_declared_in_it_takes_after_its_fullest_sibling(
 def test_a_siblings_odd_names_lead_nowhere(tmp_path: Path) -> None:
     put(tmp_path, "guides/apache/a\nb.html", "guides/apache/*.html")
     assert next_target(planned(GUIDE), tmp_path, None) == Target("guides/nginx", directory=True)
+
+
+def test_what_was_there_is_to_be_changed_and_is_the_next_target_until_it_is(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, "a.py", "b.py")
+    definition = fold(stated_in("Add type hints to a.py and b.py", tmp_path))
+    assert missing(definition, tmp_path) == ()
+    definition = apply(definition, seen_now(definition, tmp_path))
+    assert missing(definition, tmp_path) == (Artifact("a.py"), Artifact("b.py"))
+    assert next_target(definition, tmp_path, None) == Target("a.py", origin="unchanged")
+    definition = apply(definition, Touched(("a.py",)))
+    assert missing(definition, tmp_path) == (Artifact("b.py"),)
+    (tmp_path / "b.py").unlink()
+    assert next_target(apply(definition, seen_now(definition, tmp_path)), tmp_path, None) == Target(
+        "b.py"
+    )
+
+
+def test_a_change_that_nobody_watched_is_seen_by_the_content(tmp_path: Path) -> None:
+    put(tmp_path, "a.py")
+    definition = fold(stated_in("Update a.py", tmp_path))
+    definition = apply(definition, seen_now(definition, tmp_path))
+    assert apply(definition, seen_now(definition, tmp_path)).to_change
+    put(tmp_path, "a.py", text="y")
+    assert not apply(definition, seen_now(definition, tmp_path)).to_change
+
+
+def test_further_words_of_a_person_add_what_they_ask_for(tmp_path: Path) -> None:
+    put(tmp_path, "a.md", "b.md")
+    built = fold(
+        stated_in("Create a.md and b.md", tmp_path),
+        Touched(("a.md", "b.md")),
+        ArtifactsSeen(("a.md", "b.md")),
+    )
+    words = "Now also create b.md and c.md, and update a.md."
+    more = apply_all(built, facts_of_follow_up(words, built, tmp_path))
+    assert more.statement.endswith(words)
+    assert [a.path for a in more.missing] == ["a.md", "c.md"]
+    more = apply(more, seen_now(more, tmp_path))
+    assert [a.path for a in more.to_change] == ["a.md"]
+    assert [a.path for a in apply(more, Touched(("a.md",))).missing] == ["c.md"]
+    assert facts_of_follow_up(" ", built, tmp_path) == ()
+
+
+def test_a_file_touched_before_a_person_asked_to_change_it_is_still_to_be_changed(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, "helper.py")
+    keeper = Keeper(MemoryBook(), "fix it", look=lambda d: seen_now(d, tmp_path))
+    keeper.record(Touched(("helper.py",)))
+    keeper.record(*facts_of_follow_up("Refactor helper.py", keeper.definition, tmp_path))
+    assert [a.path for a in keeper.definition.to_change] == ["helper.py"]
+    keeper.record(Touched(("helper.py",)))
+    assert keeper.definition.built

@@ -24,9 +24,18 @@ from signoff.gate.definition import (
     apply,
     apply_all,
 )
+from signoff.toolbatch.bookkeeping import facts_of
 from signoff.toolbatch.calls import Outcome, OutcomeKind
-from signoff.toolbatch.todo import MOST_LISTED, advance, item_of, listed, next_item, show
-from tests.gate.facts_of_definitions import PYTEST, fold, kept
+from signoff.toolbatch.todo import (
+    MOST_LISTED,
+    advance,
+    dropped,
+    item_of,
+    listed,
+    next_item,
+    show,
+)
+from tests.gate.facts_of_definitions import PYTEST, A, fold, kept
 from tests.toolbatch.definition_kit import call, executed
 
 
@@ -104,13 +113,88 @@ def test_what_is_no_list_lists_nothing(items: Any) -> None:
     assert listed(items).items == ()
 
 
-def test_a_change_completes_the_item_that_names_the_file_and_else_the_next_one() -> None:
+def test_a_change_completes_the_item_that_speaks_of_the_file() -> None:
     definition = stated("Fix the parser", "Update docs/a.md", "Read spec.md", "Run the tests")
     definition = after(definition, wrote("docs/a.md"))
     assert done(definition) == ["Update docs/a.md"]
     definition = after(definition, wrote("src/parser.py"))
     assert done(definition) == ["Fix the parser", "Update docs/a.md"]
     assert done(after(definition, wrote("spec.md"))) == done(definition)
+
+
+def test_a_change_elsewhere_completes_nothing() -> None:
+    definition = stated("Implement the parser", "Fix the login bug", "Update the user guide")
+    for path in ("notes.txt", "tests/test_login.py", "src/main.py"):
+        assert done(after(definition, wrote(path))) == []
+    assert done(after(definition, wrote("docs/guide.md"))) == ["Update the user guide"]
+    assert done(after(stated("Add tests of the login"), wrote("tests/test_login.py"))) != []
+
+
+def test_no_change_completes_many_things_without_a_name_and_a_claim_needs_as_many_files() -> None:
+    definition = stated("create all 12 pages")
+    definition = after(definition, wrote("pages/1.html"))
+    assert done(definition) == []
+    claim = listed(["[x] create all 12 pages"])
+    assert done(apply(definition, claim)) == []
+    definition = apply(definition, Touched(tuple(f"pages/{n}.html" for n in range(12))))
+    assert done(apply(definition, claim)) == ["create all 12 pages"]
+
+
+@pytest.mark.parametrize(
+    "text", ["decided against new_module.py", "create new_module.py maybe", "new_module.py is bad"]
+)
+def test_an_item_that_only_speaks_of_a_file_plans_none(text: str) -> None:
+    assert item_of(text).artifacts == ()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"text": "Create a.txt", "dropped": "not needed"},
+        {"text": "a.txt", "done": False, "dropped": " not needed "},
+        {"content": "Create a.txt", "status": "cancelled", "reason": "not needed"},
+    ],
+)
+def test_an_entry_with_a_reason_gives_an_item_up(entry: dict[str, Any]) -> None:
+    definition = apply_all(stated("Create a.txt", "Fix it"), (listed([entry]), *dropped([entry])))
+    assert [i.text for i in definition.items] == ["Fix it"] and definition.artifacts == ()
+    assert "(dropped: not needed)" in show(definition)
+    assert "left out `Create a.txt`" not in show(definition)
+
+
+@pytest.mark.parametrize("why", [True, 1, ["x"], " "])
+def test_an_entry_is_not_given_up_without_a_reason(why: Any) -> None:
+    entry = {"text": "Create a.txt", "dropped": why}
+    definition = apply_all(stated("Create a.txt"), (listed([entry]), *dropped([entry])))
+    assert definition.artifacts and definition.dropped == ()
+    assert "not dropped: Create a.txt: say why in `dropped`" in show(definition)
+
+
+@pytest.mark.parametrize("entry", [{"text": "Fix it", "dropped": ""}, {"text": "Fix it"}, "Fix it"])
+def test_an_entry_that_gives_up_nothing_is_an_item(entry: Any) -> None:
+    assert dropped([entry]) == () and [i.text for i in listed([entry]).items] == ["Fix it"]
+
+
+def test_a_list_sent_during_a_repair_is_left_aside_and_says_so() -> None:
+    definition = apply(stated("Fix it"), Touched(("a.txt",)))
+    made = call("todo", items=[{"text": "Fix it", "done": True}, {"text": "More"}])
+    facts = facts_of(definition, executed(made), tuple, repairing=True)
+    definition = apply_all(definition, facts)
+    assert [(i.text, i.done) for i in definition.items] == [("Fix it", False)]
+    assert "a repair is open: your list (2 items) is left aside" in show(definition)
+
+
+def test_what_stands_in_the_way_of_a_repair_may_be_dropped_during_it() -> None:
+    definition = fold(Stated("t", (A,)), Touched(("b",)))
+    made = call("todo", items=[{"text": "a.txt", "dropped": "it is the name of a host"}])
+    facts = facts_of(definition, executed(made), tuple, repairing=True)
+    assert apply_all(definition, facts).missing == ()
+
+
+def test_what_is_planned_without_an_item_is_shown_and_how_to_give_it_up() -> None:
+    shown = show(fold(Stated("t", (A,))))
+    assert "planned, not built: `a.txt`" in shown
+    assert '{"text": "a.txt", "dropped": "why"}' in shown
 
 
 def test_an_item_with_a_file_is_done_by_that_file_alone() -> None:
@@ -135,7 +219,9 @@ def test_an_aggregate_without_files_of_its_own_waits_for_every_planned_one() -> 
     definition = apply(stated("Create a.txt", "Write every page"), Touched(("c.txt",)))
     claim = listed(["[x] Write every page"])
     assert done(apply(definition, claim)) == []
-    assert "Write every page" in done(apply_all(definition, (ArtifactsSeen(("a.txt",)), claim)))
+    assert "Write every page" in done(
+        apply_all(definition, (Touched(("a.txt",)), ArtifactsSeen(("a.txt",)), claim))
+    )
 
 
 def test_writing_never_completes_a_verification() -> None:
@@ -186,6 +272,7 @@ def test_the_shown_list_is_what_is_true_and_not_what_was_sent() -> None:
         "[ ] Run the tests (only judging completes it)",
         "[ ] Read b",
         "your list left out `Fix it`: open as before; list it as done when it is done",
+        'not needed after all? list it as {"text": "Fix it", "dropped": "why"}',
         "next: Create a.txt",
     ]
 
@@ -234,10 +321,10 @@ def test_next_is_who_makes_the_missing_file_then_work_then_review_then_judging()
         ItemCompleted("Fix it"),
         ItemCompleted("Review it"),
     ):
-        item = next_item(definition, definition.unmet)
+        item = next_item(definition, definition.missing)
         order.append(item.text if item else "")
         definition = apply(definition, fact)
-    last = next_item(definition, definition.unmet)
+    last = next_item(definition, definition.missing)
     assert [*order, last.text if last else ""] == [
         "Create a.txt",
         "Create a.txt",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, Self
 
 ROUND_BUDGET = 3  # judgings of one definition that may fail before a person is needed
 MOST_ARTIFACTS = 200
@@ -69,6 +71,24 @@ class Artifact:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """A planned artifact that was there before, as it was then; `sign` tells its content."""
+
+    path: str
+    sign: str = ""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Something planned that the model gave up, and why; `asked`: a person's task asked for it."""
+
+    what: str
+    reason: str
+    paths: tuple[str, ...] = ()
+    asked: bool = False
+
+
+@dataclass(frozen=True)
 class Item:
     """One thing to do, as the task, the plan or the model worded it."""
 
@@ -76,6 +96,7 @@ class Item:
     kind: ItemKind
     artifacts: tuple[Artifact, ...] = ()
     done: bool = False
+    files: int = 0  # how many it takes, where it says so and names none
 
 
 class CheckSource(StrEnum):
@@ -93,6 +114,36 @@ class Check:
 
     command: str
     source: str  # a CheckSource
+
+
+@dataclass(frozen=True)
+class ProjectCheck(Check):
+    """A command that the project documents, with what decides about its meaning.
+
+    One that does not prove has to hold, but is nothing to rely on by itself.
+    `rests_on` are manifests, settings and tests, each with a digest of its content when it was
+    derived; empty where it was not there. Without `kinds` it is about what no other check is.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    rests_on: tuple[tuple[str, str], ...] = ()
+    proves: bool = True
+
+    def to_data(self) -> dict[str, Any]:
+        """As it is stored, so that a session that is resumed knows what it began with."""
+        return {
+            "command": self.command,
+            "kinds": sorted(self.kinds),
+            "rests_on": [list(pair) for pair in self.rests_on],
+            "proves": self.proves,
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_data` gave."""
+        rests_on = tuple((str(path), str(digest)) for path, digest in data["rests_on"])
+        kinds = frozenset(map(str, data["kinds"]))
+        return cls(str(data["command"]), CheckSource.PROJECT, kinds, rests_on, bool(data["proves"]))
 
 
 @dataclass(frozen=True)
@@ -137,6 +188,16 @@ class Definition:
     unlisted: int = 0  # items of the last list that did not fit
     overflow: int = 0  # declared artifacts, items and checks that did not fit
     abandoned: str = ""  # why nobody goes on
+    looked: tuple[str, ...] = ()  # paths of artifacts that somebody looked for since they are known
+    unchanged: tuple[Standing, ...] = ()  # there when planned, and nothing changed them since
+    asked_again: tuple[str, ...] = ()  # paths that a later word asks for, untouched since
+    asked: tuple[str, ...] = ()  # paths that a person's task asks for
+    declared: tuple[str, ...] = ()  # paths, and items by their key, that a plan declares
+    dropped: tuple[Drop, ...] = ()
+    undropped: tuple[str, ...] = ()  # what the last list gave up in vain, and why in vain
+    aside: int = 0  # items of a list that was sent during a repair, and not taken up
+    began_with: tuple[ProjectCheck, ...] | None = None  # what the project documented; None: unseen
+    unread: int = 0  # characters of the task in which nobody looked for artifacts
 
     @property
     def pending(self) -> tuple[Item, ...]:
@@ -153,11 +214,27 @@ class Definition:
         """The round in question: the last one."""
         return self.rounds[-1] if self.rounds else None
 
+    def has_built(self, artifact: Artifact) -> bool:
+        """Whether it was there when last looked, and is not merely as it was before."""
+        unchanged = any(standing.path == artifact.path for standing in self.unchanged)
+        return artifact.path in self.existing and not unchanged
+
     @property
-    def unmet(self) -> tuple[Artifact, ...]:
-        """Planned artifacts that were not there when last looked."""
-        there = frozenset(self.existing)
-        return tuple(a for a in self.artifacts if a.path not in there)
+    def missing(self) -> tuple[Artifact, ...]:
+        """Planned artifacts that are not built: not there when last looked, or as they were."""
+        built = frozenset(self.existing) - {standing.path for standing in self.unchanged}
+        return tuple(a for a in self.artifacts if a.path not in built)
+
+    @property
+    def built(self) -> bool:
+        """Whether something is planned, and all of it is built."""
+        return bool(self.artifacts) and not self.missing
+
+    @property
+    def to_change(self) -> tuple[Artifact, ...]:
+        """Of the missing ones those that are there, and only have to be changed."""
+        unchanged = {standing.path for standing in self.unchanged}
+        return tuple(a for a in self.artifacts if a.path in unchanged)
 
     @property
     def evidence(self) -> tuple[Seen, ...]:

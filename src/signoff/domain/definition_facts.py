@@ -11,8 +11,10 @@ from signoff.domain.definition import (
     Check,
     Item,
     ItemKind,
+    ProjectCheck,
     RoundStatus,
     Seen,
+    Standing,
     Support,
 )
 
@@ -25,6 +27,8 @@ class Stated:
     artifacts: tuple[Artifact, ...] = ()
     items: tuple[Item, ...] = ()
     checks: tuple[Check, ...] = ()
+    declared: bool = False  # by a plan: it counts while it is there, and cannot be dropped
+    unread: int = 0  # characters of the statement in which nobody looked for artifacts
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,16 @@ class ItemsListed:
     """A list of things to do as the model sent it: a claim, to be reconciled."""
 
     items: tuple[Item, ...]
+    aside: bool = False  # sent during a repair: nothing of it is taken up
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """The model gives up something planned: an item by its text, or an artifact by its path."""
+
+    what: str
+    reason: str
+    call: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,9 +67,13 @@ class ItemCompleted:
 
 @dataclass(frozen=True)
 class ArtifactsSeen:
-    """Somebody looked: of the planned artifacts these are there, and no others."""
+    """Somebody looked: of the planned artifacts these are there, and no others.
+
+    `signs` tell the content of those that may be as they were when they were planned.
+    """
 
     existing: tuple[str, ...]
+    signs: tuple[Standing, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,6 +98,18 @@ class RoundDecided:
 
 
 @dataclass(frozen=True)
+class ProjectSeen:
+    """What the project documented when the work began; only the first look counts."""
+
+    checks: tuple[ProjectCheck, ...]
+
+
+@dataclass(frozen=True)
+class TakenUp:
+    """A person lets the work go on after it was given up, or failed too often."""
+
+
+@dataclass(frozen=True)
 class Abandoned:
     """Nobody goes on."""
 
@@ -96,12 +126,18 @@ Fact = (
     | RoundBegun
     | RoundDecided
     | Abandoned
+    | Dropped
+    | ProjectSeen
+    | TakenUp
 )
 
 
 def to_data(fact: Fact) -> dict[str, Any]:
     """The stored form."""
-    return {"fact": FACT_NAMES[type(fact)], **asdict(fact)}
+    name = FACT_NAMES[type(fact)]
+    if isinstance(fact, ProjectSeen):
+        return {"fact": name, "checks": [check.to_data() for check in fact.checks]}
+    return {"fact": name, **asdict(fact)}
 
 
 def from_data(data: Mapping[str, Any]) -> Fact:
@@ -112,7 +148,7 @@ def from_data(data: Mapping[str, Any]) -> Fact:
         raise ValueError(f"`{name}` is no fact about a definition of done")
     try:
         return read(data)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"the fact `{name}` cannot be read: {error!r}") from error
 
 
@@ -122,7 +158,13 @@ def _artifacts(data: Any) -> tuple[Artifact, ...]:
 
 def _items(data: Any) -> tuple[Item, ...]:
     return tuple(
-        Item(str(i["text"]), ItemKind(i["kind"]), _artifacts(i["artifacts"]), bool(i["done"]))
+        Item(
+            str(i["text"]),
+            ItemKind(i["kind"]),
+            _artifacts(i["artifacts"]),
+            bool(i["done"]),
+            int(i.get("files", 0)),
+        )
         for i in data
     )
 
@@ -150,16 +192,27 @@ def _texts(data: Any) -> tuple[str, ...]:
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Fact]] = {
     "stated": lambda d: Stated(
-        str(d["statement"]), _artifacts(d["artifacts"]), _items(d["items"]), _checks(d["checks"])
+        str(d["statement"]),
+        _artifacts(d["artifacts"]),
+        _items(d["items"]),
+        _checks(d["checks"]),
+        bool(d.get("declared", False)),
+        int(d.get("unread", 0)),
     ),
-    "items_listed": lambda d: ItemsListed(_items(d["items"])),
+    "items_listed": lambda d: ItemsListed(_items(d["items"]), bool(d.get("aside", False))),
     "touched": lambda d: Touched(_texts(d["paths"]), str(d["call"]), str(d["tool"])),
     "item_completed": lambda d: ItemCompleted(str(d["text"]), str(d["call"])),
-    "artifacts_seen": lambda d: ArtifactsSeen(_texts(d["existing"])),
+    "artifacts_seen": lambda d: ArtifactsSeen(
+        _texts(d["existing"]),
+        tuple(Standing(str(s["path"]), str(s["sign"])) for s in d.get("signs", ())),
+    ),
     "round_planned": lambda d: RoundPlanned(_checks(d["checks"]), str(d["because"])),
     "round_begun": lambda _d: RoundBegun(),
     "round_decided": lambda d: RoundDecided(RoundStatus(d["status"]), _seen(d["seen"])),
     "abandoned": lambda d: Abandoned(str(d["reason"])),
+    "dropped": lambda d: Dropped(str(d["what"]), str(d["reason"]), str(d["call"])),
+    "project_seen": lambda d: ProjectSeen(tuple(map(ProjectCheck.from_data, d["checks"]))),
+    "taken_up": lambda _d: TakenUp(),
 }
 FACT_NAMES: dict[type, str] = {
     Stated: "stated",
@@ -171,4 +224,7 @@ FACT_NAMES: dict[type, str] = {
     RoundBegun: "round_begun",
     RoundDecided: "round_decided",
     Abandoned: "abandoned",
+    Dropped: "dropped",
+    ProjectSeen: "project_seen",
+    TakenUp: "taken_up",
 }

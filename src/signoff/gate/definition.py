@@ -1,7 +1,8 @@
 """The definition of done as a fold: facts in, one after the other; where the task stands out.
 
 Nobody sets a status. It is done only with a kept round that nothing touched since and that has an
-observation for every check, with every planned artifact seen, and with no item open.
+observation for every check, with every planned artifact built, and with no item open. What was
+there when it was planned is built once it was changed; what a plan declares while it is there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from signoff.domain.definition import (
     MOST_ARTIFACTS,
     MOST_COMMANDS,
     MOST_ITEMS,
-    MOST_TOUCHED,
     ROUND_BUDGET,
     Artifact,
     Definition,
@@ -27,31 +27,39 @@ from signoff.domain.definition import (
 from signoff.domain.definition_facts import (
     Abandoned,
     ArtifactsSeen,
+    Dropped,
     Fact,
     ItemCompleted,
     ItemsListed,
+    ProjectSeen,
     RoundBegun,
     RoundDecided,
     RoundPlanned,
     Stated,
+    TakenUp,
     Touched,
     from_data,
     to_data,
 )
-from signoff.domain.session import normal, shown_list
-from signoff.gate import rounds
+from signoff.domain.session import shown_list
+from signoff.gate import artifacts, dropping, rounds
+from signoff.gate.dropping import LONGEST_ITEM, LONGEST_REASON, cut, item_key
 
 __all__ = [
+    "LONGEST_ITEM",
     "UNSTATED",
     "Abandoned",
     "ArtifactsSeen",
+    "Dropped",
     "Fact",
     "ItemCompleted",
     "ItemsListed",
+    "ProjectSeen",
     "RoundBegun",
     "RoundDecided",
     "RoundPlanned",
     "Stated",
+    "TakenUp",
     "Touched",
     "apply",
     "apply_all",
@@ -64,13 +72,10 @@ __all__ = [
 
 LONGEST_STATEMENT = 8_000
 MOST_STATEMENTS = 10  # the first and the latest; the ledger has them all
-LONGEST_ITEM = 300
-LONGEST_REASON = 500
 _SHOWN = 5
 
 _BUILDS = frozenset({ItemKind.BUILD, ItemKind.AGGREGATE})
 _BLANK_LINES = re.compile(r"\n\s*\n")
-_MARKER = re.compile(r"(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s*)+")
 
 
 def apply(definition: Definition, fact: Fact) -> Definition:
@@ -85,34 +90,34 @@ def apply_all(definition: Definition, facts: Iterable[Fact]) -> Definition:
     return definition
 
 
-def item_key(text: str) -> str:
-    """By which two wordings are the same item: not by case, spacing, list marks or a full stop."""
-    words = normal(_MARKER.sub("", text.strip(), count=1)).rstrip(".!;: ")
-    return " ".join(word for word in words.split() if word != "the")
-
-
 def may_complete(definition: Definition, item: Item) -> bool:
-    """Whether somebody's word, or a call, can complete this item as things are."""
+    """Whether somebody's word can complete this item as things are."""
     if item.kind is ItemKind.VERIFY:
         return False
     if item.kind is ItemKind.LOOK:
         return True
     if item.kind is ItemKind.REVIEW:
-        return not definition.unmet
-    there = frozenset(definition.existing)
-    own = all(a.path in there for a in item.artifacts)
-    every = item.kind is not ItemKind.AGGREGATE or bool(item.artifacts) or not definition.unmet
-    return own and every and bool(definition.touched)
+        return not definition.missing
+    whole = item.kind is ItemKind.AGGREGATE and not item.artifacts
+    own = all(definition.has_built(a) for a in item.artifacts)
+    worked = len(definition.touched) >= max(1, item.files)
+    return own and worked and not (whole and definition.missing)
+
+
+def may_advance(definition: Definition, item: Item) -> bool:
+    """Whether a call can: of many things without a name, nobody sees which one was the last."""
+    nameless = item.kind is ItemKind.AGGREGATE and not item.artifacts
+    return not nameless and may_complete(definition, item)
 
 
 def nothing_left(definition: Definition) -> bool:
-    """Whether every artifact was seen and no item but a verification is open."""
+    """Whether every artifact is built and no item but a verification is open."""
     open_items = any(i.kind is not ItemKind.VERIFY for i in definition.pending)
-    return not definition.unmet and not open_items
+    return not open_items and not definition.missing
 
 
 def _stated(definition: Definition, fact: Stated) -> Definition:
-    text = _BLANK_LINES.sub("\n", fact.statement.strip())[:LONGEST_STATEMENT]
+    text = _BLANK_LINES.sub("\n", fact.statement.strip())[:LONGEST_STATEMENT].strip()
     said = definition.statement.split("\n\n") if definition.statement else []
     asks_more = bool(text) and text not in said
     before = definition
@@ -120,21 +125,45 @@ def _stated(definition: Definition, fact: Stated) -> Definition:
         whole = "\n\n".join((*said[:1], *(*said[1:], text)[1 - MOST_STATEMENTS :]))
         # Only people state tasks, and whoever asks for more lets the work go on.
         definition = replace(definition, statement=whole, abandoned="", failed_rounds=0)
-    definition = _with_artifacts(definition, fact.artifacts)
-    added = tuple(replace(item, done=False) for item in fact.items)
-    definition, more = _with_items(definition, _known(definition), added)
+    if asks_more and said and not fact.declared:
+        definition = artifacts.ask_again(definition, [a.path for a in fact.artifacts])
+    definition = _planned_by(definition, fact, asks_more)
     wanted = rounds.united(definition.checks, fact.checks)
-    more += max(0, len(wanted) - MOST_COMMANDS)
+    more = max(0, len(wanted) - MOST_COMMANDS)
     definition = replace(
         definition,
         checks=wanted[:MOST_COMMANDS],
         overflow=max(definition.overflow, more),
+        unread=max(definition.unread, fact.unread),
     )
     if asks_more:
         return rounds.widen_open(rounds.outdate(definition, "more was asked for"))
     if definition.checks != before.checks:
         definition = _after_more_checks(definition)
     return rounds.widen_open(definition)
+
+
+def _planned_by(definition: Definition, fact: Stated, asks_more: bool) -> Definition:
+    """What a person or a plan asks for; what was dropped comes back when it is asked for anew."""
+    again = asks_more or fact.declared
+    wanted = [a for a in fact.artifacts if again or not dropping.is_dropped(definition, a)]
+    items = [i for i in fact.items if again or not dropping.is_dropped_item(definition, i)]
+    definition = _with_artifacts(definition, wanted)
+    added = tuple(replace(item, done=False) for item in items)
+    definition, more = _with_items(definition, _known(definition), added)
+    planned = [a.path for a in definition.artifacts]
+    names = {a.path for a in fact.artifacts} | {a.path for i in items for a in i.artifacts}
+    keys = [item_key(cut(item.text)) for item in items]
+    definition = replace(definition, overflow=max(definition.overflow, more))
+    if fact.declared:
+        new = (*(path for path in planned if path in names), *keys)
+        return replace(
+            definition,
+            declared=tuple(dict.fromkeys((*definition.declared, *new))),
+            unchanged=tuple(s for s in definition.unchanged if s.path not in names),
+        )
+    asked = {*definition.asked, *names}
+    return replace(definition, asked=tuple(path for path in planned if path in asked))
 
 
 def _after_more_checks(definition: Definition) -> Definition:
@@ -168,7 +197,7 @@ def _with_items(
     """
     new: dict[str, Item] = {}
     for item in added:
-        text = _cut(item.text)
+        text = cut(item.text)
         key = item_key(text)
         if key and key not in by_key:
             new.setdefault(key, replace(item, text=text, done=False))
@@ -193,13 +222,12 @@ def _may_reopen(item: Item) -> bool:
     return item.kind is ItemKind.VERIFY or bool(item.artifacts)
 
 
-def _cut(text: str) -> str:
-    return text.strip()[:LONGEST_ITEM].strip()
-
-
 def _listed(definition: Definition, fact: ItemsListed) -> Definition:
     """A list replaces nothing: it adds, it claims, and what it leaves out stays."""
-    listed = {item_key(_cut(i.text)): i for i in reversed(fact.items)}
+    definition = replace(definition, undropped=(), aside=len(fact.items) if fact.aside else 0)
+    if fact.aside:
+        return definition
+    listed = {item_key(cut(i.text)): i for i in reversed(fact.items)}
     listed.pop("", None)
     known = _known(definition)
     omitted = tuple(i.text for k, i in known.items() if not i.done and k not in listed)
@@ -213,34 +241,15 @@ def _listed(definition: Definition, fact: ItemsListed) -> Definition:
     return replace(definition, items=tuple(items), omitted=omitted, unlisted=unlisted)
 
 
-def _touched(definition: Definition, fact: Touched) -> Definition:
-    new = dict.fromkeys(fact.paths)
-    earlier = [path for path in definition.touched if path not in new]
-    definition = replace(definition, touched=(*earlier, *new)[-MOST_TOUCHED:])
-    what = shown_list(fact.paths, _SHOWN) or "the workspace"
-    return rounds.after_change(definition, f"{fact.tool or 'a call'} changed {what}")
-
-
 def _completed(definition: Definition, fact: ItemCompleted) -> Definition:
-    key = item_key(_cut(fact.text))
+    key = item_key(cut(fact.text))
     items = tuple(
         replace(i, done=True)
-        if not i.done and item_key(i.text) == key and may_complete(definition, i)
+        if not i.done and item_key(i.text) == key and may_advance(definition, i)
         else i
         for i in definition.items
     )
     return replace(definition, items=items)
-
-
-def _seen(definition: Definition, fact: ArtifactsSeen) -> Definition:
-    there = frozenset(path.rstrip("/") for path in fact.existing)
-    existing = tuple(a.path for a in definition.artifacts if a.path in there)
-    gone = [path for path in definition.existing if path not in there]
-    definition = replace(definition, existing=existing)
-    if not gone:
-        return definition
-    verb = "is" if len(gone) == 1 else "are"
-    return rounds.after_change(definition, f"{shown_list(gone, _SHOWN)} {verb} gone")
 
 
 def _planned(definition: Definition, fact: RoundPlanned) -> Definition:
@@ -256,21 +265,35 @@ def _abandoned(definition: Definition, fact: Abandoned) -> Definition:
     return rounds.skip_open(replace(definition, abandoned=reason), f"given up: {reason}")
 
 
+def _project_seen(definition: Definition, fact: ProjectSeen) -> Definition:
+    """Whoever looks again after the work began may see what the work made of the project."""
+    untouched = definition.began_with is None and not definition.touched
+    return replace(definition, began_with=fact.checks) if untouched else definition
+
+
+def _taken_up(definition: Definition, _fact: TakenUp) -> Definition:
+    return replace(definition, abandoned="", failed_rounds=0)
+
+
 _HANDLERS: dict[type, Callable[[Definition, Any], Definition]] = {
     Stated: _stated,
     ItemsListed: _listed,
-    Touched: _touched,
+    Touched: artifacts.touch,
     ItemCompleted: _completed,
-    ArtifactsSeen: _seen,
+    ArtifactsSeen: artifacts.see,
     RoundPlanned: _planned,
     RoundBegun: _begun,
     RoundDecided: rounds.decide_round,
     Abandoned: _abandoned,
+    Dropped: dropping.drop,
+    ProjectSeen: _project_seen,
+    TakenUp: _taken_up,
 }
 
 
 def _settled(definition: Definition) -> Definition:
     """What follows from the facts: items that are done, whether a round is due, the status."""
+    definition = dropping.taken_up(definition)
     definition = replace(definition, items=_settled_items(definition))
     last = definition.round
     if last is not None and last.status in rounds.WAITING:
@@ -288,27 +311,15 @@ def _settled_items(definition: Definition) -> tuple[Item, ...]:
     """A round alone completes verifications; what is to be made is done while it is there."""
     last = definition.round
     kept = last is not None and last.status is RoundStatus.KEPT
-    there, touched = frozenset(definition.existing), _touched_places(definition)
     settled = []
     for item in definition.items:
         done = item.done
         if item.kind is ItemKind.VERIFY:
             done = kept
         elif item.kind in _BUILDS and item.artifacts:
-            made = done or any(str(a) in touched for a in item.artifacts)
-            done = made and all(a.path in there for a in item.artifacts)
+            done = all(definition.has_built(a) for a in item.artifacts)
         settled.append(item if done is item.done else replace(item, done=done))
     return tuple(settled)
-
-
-def _touched_places(definition: Definition) -> frozenset[str]:
-    """Files that were touched, and where a folder is to be made also the folders around them."""
-    files = frozenset(definition.touched)
-    if not any(a.directory for item in definition.pending for a in item.artifacts):
-        return files
-    return files | {
-        path[: i + 1] for path in files for i, character in enumerate(path) if character == "/"
-    }
 
 
 def _undone(definition: Definition) -> tuple[str, ...]:
@@ -318,8 +329,14 @@ def _undone(definition: Definition) -> tuple[str, ...]:
         found.append(f"it was given up: {definition.abandoned}")
     if definition.failed_rounds >= ROUND_BUDGET:
         found.append(f"all {ROUND_BUDGET} rounds that may fail have failed; a person has to look")
-    if definition.unmet:
-        found.append(f"missing: {shown_list(map(str, definition.unmet), _SHOWN)}")
+    to_change = definition.to_change
+    absent = [str(a) for a in definition.missing if a not in to_change]
+    if absent:
+        found.append(f"missing: {shown_list(absent, _SHOWN)}")
+    if to_change:
+        found.append(f"not changed yet: {shown_list(map(str, to_change), _SHOWN)}")
+    if definition.dropped and not definition.touched:
+        found.append("what was planned was dropped, and nothing was made")
     if definition.pending:
         found.append(f"open: {shown_list((i.text for i in definition.pending), _SHOWN)}")
     if definition.unlisted or definition.overflow:

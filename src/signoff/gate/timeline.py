@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from signoff.domain.definition import Definition, DefinitionStatus, Round, RoundStatus, Support
-from signoff.domain.definition_facts import Abandoned, Fact, ItemsListed, Stated, Touched
+from signoff.domain.definition_facts import (
+    Abandoned,
+    Dropped,
+    Fact,
+    ItemsListed,
+    Stated,
+    TakenUp,
+    Touched,
+)
 from signoff.domain.session import shown_list
 from signoff.gate.rounds import shown
 
@@ -48,14 +56,37 @@ def _stands(round_: Round | None) -> tuple[RoundStatus, int] | None:
 def _of_the_fact(before: Definition, fact: Fact, after: Definition) -> Iterator[Note]:
     if isinstance(fact, Stated) and after.statement != before.statement:
         yield Note("task_stated", f"the task: {_first_line(fact.statement)}")
+    if after.unread > before.unread:
+        text = f"the last {after.unread} characters of the task were not read for planned files"
+        yield Note("task_unread", text)
+    if after.overflow > before.overflow:
+        text = f"{after.overflow} more were asked for than can be kept track of"
+        yield Note("task_overflow", text)
+    if isinstance(fact, Dropped):
+        yield _of_drop(fact, before, after)
+    if isinstance(fact, ItemsListed) and fact.aside:
+        yield Note("list_left_aside", f"a list of {after.aside} came during a repair: left aside")
     if isinstance(fact, Touched):
         what = shown_list(fact.paths, _SHOWN) or "the workspace"
         yield Note("files_changed", f"{fact.tool or 'a call'} changed {what}")
     if isinstance(fact, ItemsListed) and after.omitted:
         kept = shown_list(after.omitted, _SHOWN)
         yield Note("items_kept", f"the list left out {kept}; open as before")
+    if isinstance(fact, TakenUp):
+        yield Note("task_taken_up", "a person lets the work go on")
     if isinstance(fact, Abandoned):
         yield Note("task_abandoned", f"given up: {after.abandoned}")
+
+
+def _of_drop(fact: Dropped, before: Definition, after: Definition) -> Note:
+    if after.dropped == before.dropped:
+        why = after.undropped[-1] if after.undropped else fact.what
+        return Note("drop_refused", f"not dropped: {_first_line(why)}")
+    drop = after.dropped[-1]
+    asked = ", which the task asks for" if drop.asked else ""
+    return Note(
+        "dropped", f"dropped: `{_first_line(drop.what)}`{asked}; {_first_line(drop.reason)}"
+    )
 
 
 def _of_items(before: Definition, after: Definition) -> Iterator[Note]:
@@ -74,9 +105,11 @@ def _of_items(before: Definition, after: Definition) -> Iterator[Note]:
 
 def _of_artifacts(before: Definition, after: Definition) -> Iterator[Note]:
     planned = [str(a) for a in _new(before.artifacts, after.artifacts)]
+    to_change = [str(a) for a in _new(before.to_change, after.to_change)]
     for reason, paths, word in (
         ("artifacts_planned", planned, "planned"),
         ("artifacts_seen", _new(before.existing, after.existing), "there"),
+        ("artifacts_unchanged", to_change, "there before, still to be changed"),
         ("artifacts_gone", _new(after.existing, before.existing), "gone"),
     ):
         if paths:

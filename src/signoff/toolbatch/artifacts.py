@@ -1,27 +1,32 @@
 """Planned artifacts: which files and folders a task must leave behind, and which are missing.
 
-Planned is what a plan declares, and what a task or an item says is to be made: at most
-MOST_ARTIFACTS, each a path inside the workspace; a trailing `/` makes it a folder. A folder is
-there when there is a file in it, a file when it is not empty (some kinds of file always are).
+Planned is what a plan declares, and what a task or an item asks for: each a path inside the
+workspace; a trailing `/` makes it a folder. A folder is there when there is a file in it, a file
+when it is not empty (some kinds of file always are). What was there when it was planned is built
+only once it was changed, unless a plan declares it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from signoff.domain.definition import MOST_ARTIFACTS, Artifact, Definition, Item
+from signoff.domain.definition import Artifact, Definition, Item, Standing
 from signoff.domain.globs import has_wildcard
 from signoff.domain.text import escape, escape_line
-from signoff.toolbatch.pathwords import paths_to_make
+from signoff.gate.definition import ArtifactsSeen, Fact, Stated
+from signoff.toolbatch.sentences import Wanted, Wish, wanted_in
 from signoff.toolbatch.view import Target
+from signoff.toolbatch.wordings import LONGEST_READ
 
 LONGEST_PATH = 400
+_SIGN_LENGTH = 16
 LONGEST_NAME_BYTES = 255
 MOST_LOOKED_AT = 2_000  # entries of one folder tree, before it counts as empty
 # Made to be empty.
@@ -76,13 +81,32 @@ def declared(paths: Iterable[str]) -> Declared:
 
 
 def planned_in(text: str, root: Path | None = None) -> tuple[Artifact, ...]:
-    """Files and folders that a text says are to be made; at most MOST_ARTIFACTS.
+    """Files and folders that a text asks for; however many, the definition counts what is too much.
 
-    With the workspace given, absolute paths into it count as well.
+    With the workspace given, what is there decides where words do not: a file that is to be changed
+    counts when it is there, one that may only be spoken of when it is not, and an absolute path
+    when it leads into the workspace.
     """
+    return declared(one.path for one in _wanted(text, root)).artifacts
+
+
+def _wanted(text: str, root: Path | None) -> list[Wanted]:
     inside = f"{root}/" if root is not None else "./"
-    paths = (path.removeprefix(inside) for path in paths_to_make(text))
-    return declared(paths).artifacts[:MOST_ARTIFACTS]
+    every = (Wanted(one.path.removeprefix(inside), one.wish) for one in wanted_in(text))
+    return [one for one in every if _counts(one, root)]
+
+
+def _counts(wanted: Wanted, root: Path | None) -> bool:
+    if wanted.wish is Wish.MAKE:
+        return True
+    if root is None:
+        return False
+    there = bool(_standing(wanted.path, root))
+    return there if wanted.wish is Wish.CHANGE else not there
+
+
+def _standing(path: str, root: Path) -> tuple[Artifact, ...]:
+    return tuple(a for a in declared((path,)).artifacts if is_there(a, root))
 
 
 def is_there(artifact: Artifact, root: Path) -> bool:
@@ -108,8 +132,39 @@ def existing(definition: Definition, root: Path) -> tuple[str, ...]:
 
 
 def missing(definition: Definition, root: Path) -> tuple[Artifact, ...]:
-    """Planned artifacts that are not there now, in the order they were planned."""
-    return tuple(a for a in definition.artifacts if not is_there(a, root))
+    """Planned artifacts that are not built now, in the order they were planned."""
+    to_change = definition.to_change
+    return tuple(a for a in definition.artifacts if a in to_change or not is_there(a, root))
+
+
+def seen_now(definition: Definition, root: Path) -> ArtifactsSeen:
+    """What a look at the workspace shows; to be recorded when a task begins and when it is judged.
+
+    A keeper that was given this as its `look` does so by itself whenever something is planned.
+    """
+    there = existing(definition, root)
+    unchanged = {standing.path for standing in definition.unchanged}
+    asked = [path for path in there if path in unchanged or path not in definition.looked]
+    return ArtifactsSeen(there, tuple(Standing(path, _sign(root / path)) for path in asked))
+
+
+def stated_in(text: str, root: Path | None = None) -> Stated:
+    """A person's task as a fact: what it says, what it asks for, how much of it was not read."""
+    return Stated(text, planned_in(text, root), unread=max(0, len(text) - LONGEST_READ))
+
+
+def facts_of_follow_up(text: str, definition: Definition, root: Path) -> tuple[Fact, ...]:
+    """What a person's further words add to a task: they only ever add, and let the work go on.
+
+    What is to be changed counts once it is changed after these words; what is to be made and was
+    made for this task already is not asked for again.
+    """
+    if not text.strip():
+        return ()
+    made = frozenset(a.path for a in definition.artifacts if definition.has_built(a))
+    wanted = (w for w in _wanted(text, root) if w.wish is Wish.CHANGE or w.path not in made)
+    planned = declared(one.path for one in wanted).artifacts
+    return (replace(stated_in(text, root), artifacts=planned),)
 
 
 def is_substantive(artifact: Artifact) -> bool:
@@ -135,7 +190,8 @@ def next_target(definition: Definition, root: Path, next_item: Item | None) -> T
         if like is not None:
             return like
         first = inside[0] if inside else first
-    return _target(first, "declared", root)
+    origin = "unchanged" if first in definition.to_change else "declared"
+    return _target(first, origin, root)
 
 
 def quoted(path: str) -> str:
@@ -159,6 +215,17 @@ def _existence(artifact: Artifact) -> str:
         return f'test -n "$(find -L {name} -type f -print -quit)"'
     empty = Path(artifact.path).name in EMPTY_NAMES
     return f"test -f {name}" if empty else f"test -f {name} && test -s {name}"
+
+
+def _sign(path: Path) -> str:
+    """What tells that a file is as it was; nothing for a folder, whose files tell."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:_SIGN_LENGTH]
+    except OSError:
+        return ""
 
 
 def _target(artifact: Artifact, origin: str, root: Path) -> Target:

@@ -23,18 +23,26 @@ def facts_of(
     if outcome.kind is not OutcomeKind.EXECUTED:
         return ()
     call, facts = outcome.call, list[Fact]()
-    if outcome.changed or _may_have_changed(outcome):
+    changed = bool(outcome.changed) or _may_have_changed(outcome)
+    if changed:
         others = outcome.result.touched if outcome.result is not None else ()
         facts.append(Touched((*outcome.changed, *others), call.id, call.tool))
+    if changed or (definition.missing and _may_have_made(outcome)):
         there = existing()
-        if there != definition.existing:
+        if there != definition.existing or definition.unchanged:
             facts.append(ArtifactsSeen(there))
-    if call.shape.nature is Nature.LIST and outcome.ok and not repairing:
-        # A list that is sent during a repair would tidy away what the repair is about.
+    if call.shape.nature is Nature.LIST and outcome.ok:
         sent = next((call.arguments.get(name) for name in call.shape.payload), None)
-        facts.append(todo.listed(sent))
+        # A list that is sent during a repair would tidy away what the repair is about.
+        facts.append(todo.listed(sent, aside=repairing))
+        facts += todo.dropped(sent, call.id)
     facts += todo.advance(apply_all(definition, facts), call, outcome)
     return tuple(facts)
+
+
+def _may_have_made(outcome: Outcome) -> bool:
+    """Whether a command may have made files that nobody watches, as ignored ones are."""
+    return outcome.call.shape.nature is Nature.SHELL and not only_looks(command_of(outcome.call))
 
 
 def _may_have_changed(outcome: Outcome) -> bool:

@@ -12,11 +12,14 @@ from signoff.gate import timeline
 from signoff.gate.definition import (
     UNSTATED,
     ArtifactsSeen,
+    Dropped,
     Fact,
     ItemCompleted,
     ItemsListed,
+    ProjectSeen,
     RoundPlanned,
     Stated,
+    TakenUp,
     Touched,
     apply,
     apply_all,
@@ -28,9 +31,20 @@ from signoff.storage import Ledger
 
 MAIN_TASK = "main"
 # When these change nothing they say nothing; a change of files always does.
-_MAY_SAY_NOTHING = (Stated, ItemsListed, ItemCompleted, ArtifactsSeen)
+_MAY_SAY_NOTHING = (
+    Stated,
+    ItemsListed,
+    ItemCompleted,
+    ArtifactsSeen,
+    Dropped,
+    ProjectSeen,
+    TakenUp,
+)
+# After these, what was there before may not be as it was any more.
+_MAY_HAVE_CHANGED = (Touched, ArtifactsSeen)
 
 Planner = Callable[[Definition], tuple[Check, ...]]
+Look = Callable[[Definition], ArtifactsSeen]
 Told = Callable[[timeline.Note], None]
 
 
@@ -103,7 +117,9 @@ class Keeper:
     """Keeps one definition of done: every change is recorded first and folded then.
 
     `planner` derives the checks of a round; with one, a change while nothing is left to build plans
-    a verification. `told` hears what each fact changed.
+    a verification. `look` sees which artifacts are there; with one, what is planned is looked for
+    at once. `declared` are the artifacts of a plan, `artifacts` what the words of a task name.
+    `told` hears what each fact changed.
     """
 
     def __init__(
@@ -114,6 +130,9 @@ class Keeper:
         artifacts: Sequence[Artifact] = (),
         items: Sequence[Item] = (),
         checks: Sequence[Check] = (),
+        declared: Sequence[Artifact] = (),
+        unread: int = 0,
+        look: Look | None = None,
         planner: Planner | None = None,
         told: Told | None = None,
     ):
@@ -121,11 +140,14 @@ class Keeper:
         self._definition = UNSTATED
         self._read_until = 0
         self._planner = planner
+        self._look_around = look
         self._told: Told | None = None
         self._look()
         # What happened before this process was told before.
         self._told = told
-        self.record(Stated(statement, tuple(artifacts), tuple(items), tuple(checks)))
+        plan = (Stated(artifacts=tuple(declared), declared=True),) if declared else ()
+        asked = tuple(artifacts), tuple(items), tuple(checks)
+        self.record(*plan, Stated(statement, *asked, unread=unread))
 
     @property
     def definition(self) -> Definition:
@@ -158,12 +180,29 @@ class Keeper:
                 continue
             wanted.append(fact)
             now = after
+        now = self._seen(now, facts, wanted)
         changed = [f for f in wanted if isinstance(f, Touched)]
         if changed and self._planner is not None and now.round is None and nothing_left(now):
             because = f"{changed[-1].tool or 'a call'} changed files, and nothing is left to build"
             checks = self._planner(now)
             wanted += [RoundPlanned(checks, because)] if checks else []
         return tuple(wanted)
+
+    def _seen(self, now: Definition, facts: Sequence[Fact], wanted: list[Fact]) -> Definition:
+        """Looks for what is planned and was not looked for, or may have changed; the fact is added.
+
+        Whether a planned file was there before can only be seen before somebody works on it.
+        """
+        looked = frozenset(now.looked)
+        new = any(artifact.path not in looked for artifact in now.artifacts)
+        again = bool(now.unchanged) and any(isinstance(f, _MAY_HAVE_CHANGED) for f in facts)
+        if self._look_around is None or not (new or again):
+            return now
+        seen = self._look_around(now)
+        after = apply(now, seen)
+        if after != now:
+            wanted.append(seen)
+        return after
 
 
 def resume(book: Book) -> Definition:

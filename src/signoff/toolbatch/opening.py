@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from signoff.domain.definition import Artifact
-from signoff.toolbatch.artifacts import planned_in
+from signoff.gate.definition import ProjectSeen
+from signoff.toolbatch.artifacts import seen_now, stated_in
 from signoff.toolbatch.calls import STANDARD_SHAPES, ToolShape
+from signoff.toolbatch.deriving import project_checks
 from signoff.toolbatch.disk import Disk, Folder
 from signoff.toolbatch.events import Stream, TimelineNoted
 from signoff.toolbatch.executing import Execute
@@ -53,13 +55,19 @@ def open_runner(
     parts = parts if parts is not None else Parts()
     heard = stream if stream is not None else Stream()
     disk = parts.disk if parts.disk is not None else Folder(root)
+    asked = stated_in(task, root)
     keeper = Keeper(
         parts.book if parts.book is not None else MemoryBook(),
         task,
-        artifacts=(*parts.planned, *planned_in(task)),
+        artifacts=asked.artifacts,
+        declared=parts.planned,
+        unread=asked.unread,
+        look=lambda definition: seen_now(definition, root),
         planner=parts.court.checks if parts.court is not None else None,
         told=lambda note: heard.emit(TimelineNoted(note.reason, note.text)),
     )
+    if parts.court is not None and keeper.definition.began_with is None:
+        keeper.record(ProjectSeen(project_checks(root)))
     names = parts.tools if parts.tools is not None else parts.shapes
     looker = Looker(
         keeper,

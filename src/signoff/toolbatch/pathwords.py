@@ -1,160 +1,104 @@
-"""Paths in plain words: which files and folders a text names, and which of them it wants made.
+"""Paths in plain words: which parts of a text read like a file or folder, and which never are.
 
-Create these pages in site/:          site/ is made, and what the list below it names
-- index.html                          in site/
-Write tests for app.py in test_a.py   test_a.py is made, app.py only spoken of
-Do not create b.py                    nothing is made
+calc.py, docs/spec.md, site/          read like one
+`json.loads`, example.com, Node.js    do not, also in ticks: a suffix has to be known, or a slash
+https://a.example/b.html, me@a.py     never
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from signoff.toolbatch.wordings import (
-    ARTICLES,
-    ASKS,
-    LONGEST_READ,
-    MAKES,
-    MOSTLY_NOUNS,
-    VERBS,
-    WORD,
-    words,
-)
-
-_REFERS = words(
-    "from of for about using like via per after before than against without except instead"
-)
-_PARTS = words("all each both any some rest")  # of what follows, which is meant itself
-_TARGETS = words("in to into as at called named with under inside containing")
-_PLACES = words("in inside under into within")  # before a folder: what came before lies in it
-_HOLDS = words("with containing holding")  # behind a folder: what comes lies in it
-_NO_STOPS = words("e.g. i.e. etc. vs.")
-_NEGATES = words("not never don't dont don’t doesn't no")
+from signoff.toolbatch.wordings import LONGEST_READ, words
 
 _SUFFIXES = words(
-    "html htm css scss js mjs cjs ts tsx jsx json md mdx rst txt py pyi ipynb rb rs go java kt c h"
-    " cc cpp hpp cs sh bash toml yaml yml ini cfg conf xml svg csv tsv sql php vue svelte tex pdf"
-    " png jpg jpeg gif webp ico lock proto swift scala lua jl pl ps1 bat gradle tf log docx xlsx"
+    "html htm css scss js mjs cjs ts tsx jsx json jsonl md mdx rst txt py pyi ipynb rb rs go java"
+    " kt c h cc cpp hpp cs sh bash toml yaml yml ini cfg conf xml svg csv tsv sql php vue svelte"
+    " tex pdf png jpg jpeg gif webp ico lock proto swift scala lua jl pl ps1 bat gradle tf log docx"
+    " xlsx"
 )
 _WITHOUT_SUFFIX = words("Makefile Dockerfile Procfile .gitignore")
-# Products with the name of a file.
+# Products, functions and attributes with the name of a file.
 _NOT_FILES = words(
     "node.js next.js vue.js nuxt.js express.js react.js three.js d3.js chart.js alpine.js ember.js"
+    " angular.js backbone.js moment.js p5.js nest.js electron.js discord.py web.py console.log"
+    " math.log np.log numpy.log torch.log logger.log logging.log threading.lock asyncio.lock"
+    " docs.rs bun.sh"
 )
+_OWNERS = words("self this cls window document process module exports os sys re json")
+_HOST = re.compile(r"(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|edu|gov|example|test|ai|co|uk|de)")
+_SED = re.compile(r"[sy]/.*/")
 _TOKEN = re.compile(
-    r"`(?P<ticked>[^`\n]{1,400})`"
+    r"(?P<skip>[A-Za-z][\w+.-]{0,30}://\S+|[\w.+-]{1,100}@[\w.-]{1,200}|\]\([^)\n]{0,400}\)"
+    r"|[\w.-]{1,200}:\d{2,5}\b(?:/\S*)?)"
+    r"|`(?P<ticked>[^`\n]{1,400})`"
     r"|\"(?P<quoted>[^\"\n]{1,400})\""
     r"|(?P<plain>[^\s`\"();,!?:<>|\[\]]+)"
-    r"|(?P<stop>[;!?])"
+    r"|(?P<mark>[;!?,:()])"
 )
 _SUFFIX = re.compile(r".*[^./]\.([A-Za-z][A-Za-z0-9]{0,9})")
-_LIST_LINE = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)]|\[[ xX]\])\s")
+_NO_STOPS = words("e.g. i.e. etc. vs. cf.")
+_DASHES = frozenset({"-", "--", "–", "—"})
+
+
+class Token(NamedTuple):
+    """A part of a text: a path, other text, or a mark (`, ; ! ? : ( ) -`); `ends`: a full stop."""
+
+    path: str = ""
+    text: str = ""
+    mark: str = ""
+    ends: bool = False
+
+
+def tokens_in(text: str) -> Iterator[Token]:
+    """A text in parts; addresses, and what is quoted and no path, are left out."""
+    for found in _TOKEN.finditer(text):
+        plain = found["plain"] or ""
+        path = "" if found["skip"] else _path_of(found)
+        ends = plain.endswith(".") and plain.casefold() not in _NO_STOPS
+        if path:
+            yield Token(path, ends=ends)
+        elif plain in _DASHES:
+            yield Token(mark="-")
+        elif plain:
+            yield Token(text=plain.casefold(), ends=ends)
+        elif found["mark"]:
+            yield Token(mark=found["mark"])
+        else:
+            yield Token(text="…")  # something that has a name: no verb, no path
 
 
 def paths_in(text: str) -> Iterator[str]:
     """Everything in a text that reads like a file or folder."""
-    for token in _TOKEN.finditer(text[:LONGEST_READ]):
-        path = _path_of(token)
-        if path:
-            yield path
-
-
-def paths_to_make(text: str) -> Iterator[str]:
-    """The files and folders that a text says are to be made, not those it only speaks of."""
-    head = _Sentence()
-    for line in text[:LONGEST_READ].split("\n"):
-        if not line.strip():
-            continue
-        in_list = _LIST_LINE.match(line) is not None
-        sentence = _Sentence(head.makes, head.makes, head.folder) if in_list else _Sentence()
-        yield from sentence.read(_LIST_LINE.sub("", line, count=1))
-        if line.rstrip().endswith(":"):
-            head = _Sentence(sentence.makes, sentence.verb_makes, sentence.folder)
-        elif not in_list:
-            head = _Sentence()
-
-
-@dataclass
-class _Sentence:
-    """What the words read so far do with the paths that come."""
-
-    makes: bool = False
-    verb_makes: bool = False
-    folder: str = ""  # what comes lies in it
-    found: list[str] = field(default_factory=list)
-    negated: bool = False
-    before: str = ""  # the word before
-    last: str = ""  # the folder named last
-
-    def read(self, line: str) -> Iterator[str]:
-        """The paths of a line that are to be made."""
-        for token in _TOKEN.finditer(line):
-            path = _path_of(token)
-            plain = token["plain"] or ""
-            if path:
-                self._name(path)
-            elif plain:
-                for word in WORD.findall(plain.casefold()):
-                    self._word(word)
-            if token["stop"] or (plain.endswith(".") and plain not in _NO_STOPS):
-                yield from self.found
-                self._end()
-        yield from self.found
-
-    def _end(self) -> None:
-        """The next sentence knows nothing of this one."""
-        self.makes = self.verb_makes = self.negated = False
-        self.folder = self.before = self.last = ""
-        self.found = []
-
-    def _name(self, path: str) -> None:
-        if path.endswith("/"):
-            if self.makes and self.before in _PLACES:
-                self.found = [_below(path, name) for name in self.found]
-                self.folder = path
-            self.last = path
-        if self.makes:
-            whole = path if path.endswith("/") else _below(self.folder, path)
-            self.found.append(whole)
-        self.before = ""
-
-    def _word(self, word: str) -> None:
-        noun = self.before in ARTICLES
-        asked = not self.before or self.before in ASKS
-        if word in _NEGATES:
-            self.negated = True
-        elif word in VERBS and not noun and (asked or word not in MOSTLY_NOUNS):
-            self.makes = self.verb_makes = word in MAKES and not self.negated
-            self.negated = False
-            self.folder = ""
-        elif word in _REFERS and self.before not in _PARTS:
-            self.makes = False
-        elif word in _TARGETS:
-            self.makes = self.verb_makes
-            if word in _HOLDS and self.last:
-                self.folder = self.last
-        self.before = word
-
-
-def _below(folder: str, path: str) -> str:
-    """A bare name lies in the folder; a path that has one of its own stays."""
-    return path if not folder or path.startswith((folder, "/", ".")) else f"{folder}{path}"
+    return (token.path for token in tokens_in(text[:LONGEST_READ]) if token.path)
 
 
 def _path_of(token: re.Match[str]) -> str:
-    """The path in a token, or nothing; what is in ticks or has a slash may have any suffix."""
+    """The path in a token, or nothing."""
     marked = token["ticked"] or token["quoted"] or ""
-    text = marked.strip() or (token["plain"] or "").rstrip(".'’-")
+    text = marked.strip() or (token["plain"] or "").strip("'’*").rstrip(".'’-*")
     name = text.rstrip("/").rpartition("/")[2]
-    if not name or any(c.isspace() or c in "|<>;&()=" for c in text):
-        return ""
-    if text.casefold() in _NOT_FILES or "//" in text:
+    if not name or any(c.isspace() or c in "|<>;&()=@" for c in text) or "//" in text:
         return ""
     if (text.endswith("/") and name.strip(".")) or name in _WITHOUT_SUFFIX:
-        return text
+        return text if _may_be_folder(text) else ""
     suffix = _SUFFIX.fullmatch(name)
-    if suffix is None:
+    if suffix is None or _is_something_else(text):
         return ""
-    return text if marked or "/" in text or suffix[1].lower() in _SUFFIXES else ""
+    known = suffix[1].lower() in _SUFFIXES
+    return text if known or ("/" in text and suffix[1].islower()) else ""
+
+
+def _may_be_folder(text: str) -> bool:
+    """`w/` and `s/a/b/` only look like folders."""
+    return len(text) > 2 and not _SED.fullmatch(text) and not _is_something_else(text)
+
+
+def _is_something_else(text: str) -> bool:
+    """A product, an attribute or the name of a host."""
+    owner = text.partition(".")[0]
+    if text.casefold() in _NOT_FILES or ("/" not in text and owner in _OWNERS):
+        return True
+    return _HOST.fullmatch(text.partition("/")[0].casefold()) is not None

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from signoff.domain.definition import ItemKind
 
-LONGEST_READ = 20_000  # characters of a text that are looked at
+LONGEST_READ = 200_000  # characters of a text that are looked at
 WORD = re.compile(r"[^\W\d_][\w'’-]*")
 
 
@@ -19,29 +19,29 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _forms(verbs: str) -> frozenset[str]:
+def forms(verbs: str) -> frozenset[str]:
     """Verbs as lists and tasks use them: `make`, `making`."""
     stems = {verb: verb.removesuffix("e") for verb in verbs.split()}
     doubled = {f"{verb}{verb[-1]}ing" for verb in stems}
     return frozenset(stems) | {f"{stem}ing" for stem in stems.values()} | doubled
 
 
-MAKES = _forms(
+MAKES = forms(
     "create make write generate produce build add draft save export compose author put render"
     " scaffold prepare provide develop implement populate emit"
 )
-CHANGES = _forms(
+CHANGES = forms(
     "update edit fix modify change patch replace correct rewrite refactor improve rename move"
     " extend adjust convert migrate optimize optimise integrate configure install delete remove"
     " drop erase purge append insert simplify translate avoid touch"
 )
-_LOOKS = _forms(
+_LOOKS = forms(
     "read look inspect explore analyze analyse examine study understand investigate find list"
     " search identify gather research open view browse survey check locate learn determine"
     " compare see"
 )
-_VERIFIES = _forms("verify validate test lint confirm prove typecheck")
-_REVIEWS = _forms("review ensure polish proofread audit double-check cross-check revise recheck")
+_VERIFIES = forms("verify validate test lint confirm prove typecheck")
+_REVIEWS = forms("review ensure polish proofread audit double-check cross-check revise recheck")
 _RUNS = words("run execute rerun re-run running")
 _TESTS = words(
     "test tests testing pytest suite lint linter checks verification validation build npm cargo"
