@@ -95,7 +95,7 @@ def _compared(habit: Habit, turns: int) -> Compared:
     return Compared(
         habit,
         with_runtime(habit, turns),
-        with_runtime(habit, turns, lapses=2),
+        with_runtime(habit, turns * 3 // 2, lapses=2),  # it loses every other turn
         without(habit, turns),
     )
 

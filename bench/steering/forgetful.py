@@ -73,6 +73,7 @@ class Model:
         self._memory: deque[str] = deque(maxlen=MEMORY)
         self._drafts = {path: list(texts) for path, texts in habit.drafts.items()}
         self.characters = 0
+        self._listed: list[str] = []  # what it had on its list
         self.follows = False  # whether its last move was what it had been told
 
     def move(self, action: NextAction | None) -> Move:
@@ -80,10 +81,16 @@ class Model:
         self.characters += len(self._habit.task.statement) + sum(map(len, self._memory))
         self.follows = self._listens() and action is not None
         move = self._followed(action) if action and self.follows else next(self._script)
+        self._remember_list(move)
         said = move.text if isinstance(move, Say) else "\n".join(map(str, move))
         self.hear(said)
         self.characters += len(said)
         return move
+
+    def _remember_list(self, move: Move) -> None:
+        for made in () if isinstance(move, Say) else move:
+            if made.tool == "todo" and isinstance(made.arguments, Mapping):
+                self._listed = [item["text"] for item in made.arguments["items"]]
 
     def _listens(self) -> bool:
         """Not while it is busy, not when it is deaf, and with lapses not every time."""
@@ -116,6 +123,8 @@ class Model:
             return {"pattern": ".", "path": path}
         if action.tool == "bash":
             return {"command": f"cat {path}"}
+        if action.tool == "todo":
+            return {"items": [{"text": text, "done": True} for text in self._listed]}
         return {"path": path}
 
     def _version(self, path: str) -> str:

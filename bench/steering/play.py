@@ -167,7 +167,14 @@ class Hands:
             return Result(f"error: there is no tool `{call.tool}`", ok=False)
         outcome = tool.call("{broken" if call.malformed else call.arguments, self._context)
         trace = outcome.trace
-        return Result(outcome.text, outcome.ok, trace.reads, trace.writes, trace.content)
+        return Result(
+            outcome.text,
+            outcome.ok,
+            trace.reads,
+            trace.writes,
+            trace.content,
+            exit_code=trace.exit_code,
+        )
 
 
 class Watcher:

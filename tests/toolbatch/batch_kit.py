@@ -10,6 +10,7 @@ from typing import Any
 
 from signoff.domain.definition import Check, Definition, RoundStatus, Seen, Support
 from signoff.domain.digests import digest_bytes
+from signoff.domain.observation import Ending
 from signoff.process import (
     STANDARD_PATH,
     Command,
@@ -23,10 +24,11 @@ from signoff.toolbatch.calls import Call, Outcome, Result
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.events import Event, Stream
 from signoff.toolbatch.judging import Court, seen_of
+from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
 from signoff.toolbatch.proposing import propose
-from signoff.toolbatch.shelves import MemoryShelf, WorkspaceSnapshots
+from signoff.toolbatch.shelves import MemoryShelf
 from signoff.toolbatch.view import BatchLimits
 from signoff.workspace import Workspace
 
@@ -119,7 +121,8 @@ class Tools:
             (seen.describe(), seen.stdout.kept.decode(), seen.stderr.kept.decode())
         ).strip()
         content = "" if writes else self.content()
-        return Result(text, seen.exit_code == 0, writes=writes, content=content)
+        ended = seen.exit_code if seen.ending is Ending.EXITED else None
+        return Result(text, seen.exit_code == 0, writes=writes, content=content, exit_code=ended)
 
     def _todo(self, given: Mapping[str, Any]) -> Result:
         return Result(f"{len(given['items'])} items", ok=True)

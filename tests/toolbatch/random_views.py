@@ -41,6 +41,11 @@ def some_view(random: Random) -> View:
         repair=repair,
         facts=_texts(random),
         counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(8))),
+        item_path=random.choice(("", *PATHS)),
+        item_path_there=random.random() < 0.5,
+        open_steps=random.choice((0, 0, 0, 2)),
+        to_change=frozenset(str(a) for a in missing if random.random() < 0.2),
+        wrote_whole=random.choice(("", *PATHS)),
         last_written=random.choice(("", *PATHS)),
         lasting=random.choice((None, NextAction("write", PLANNED[1]))),
         tools=random.choice((TOOLS, TOOLS, TOOLS - {"write"}, TOOLS - {"edit"}, frozenset())),
@@ -57,12 +62,14 @@ def _outcome(random: Random) -> Outcome:
     )
     kind = random.choice(list(OutcomeKind))
     if kind is OutcomeKind.EXECUTED:
+        if tool == "bash" and random.random() < 0.5:
+            return executed(call("bash", command="mkdir -p docs"))
         if tool == "edit" and random.random() < 0.5:
             return mismatch(random.choice(PATHS))
         return executed(of, ok=random.random() < 0.7)
     if kind is OutcomeKind.BLOCKED:
         instead = NextAction(random.choice(("write", "read", "gone")), random.choice(PATHS))
-        rule = random.choice(("", "shell_rewrite", "out_of_scope"))
+        rule = random.choice(("", "shell_rewrite", "out_of_scope", "expanding"))
         return replace(blocked(of, random.choice((None, instead))), rule=rule)
     return replace(duplicate(of), kind=kind)
 

@@ -18,7 +18,8 @@ from signoff.toolbatch.calls import (
     ToolShape,
 )
 from signoff.toolbatch.recovery.categories import Category
-from signoff.toolbatch.view import RepairFocus, RepairTarget, Target, View
+from signoff.toolbatch.steering.step import path_of
+from signoff.toolbatch.view import Counts, RepairFocus, RepairTarget, Target, View
 
 TOOLS = frozenset(STANDARD_SHAPES)
 GUIDE = ("docs/index.md", "docs/one.md", "docs/two.md", "docs/three.md")
@@ -64,9 +65,11 @@ def duplicate(of: Call) -> Outcome:
     return Outcome(of, OutcomeKind.DUPLICATE, "text", ok=True)
 
 
-def blocked(of: Call, instead: NextAction | None = None) -> Outcome:
+def blocked(of: Call, instead: NextAction | None = None, rule: str = "") -> Outcome:
     """A pre-flight rule was against it."""
-    return Outcome(of, OutcomeKind.BLOCKED, "text", ok=False, guidance=True, next_action=instead)
+    return Outcome(
+        of, OutcomeKind.BLOCKED, "text", ok=False, rule=rule, guidance=True, next_action=instead
+    )
 
 
 def view(
@@ -84,6 +87,10 @@ def view(
         "write the guide", artifacts(*planned), items=items, touched=touched, rounds=rounds
     )
     absent = artifacts(*missing)
+    first = items[0] if items else None
+    path = path_of(first)
+    # A turn of one call: of a list alone, it kept books only.
+    books = Counts(bookkeeping_turns=1) if outcome.call.shape.nature is Nature.LIST else Counts()
     there = [a for a in definition.artifacts if a not in absent and "index" not in a.path]
     seen = View(
         definition,
@@ -92,7 +99,10 @@ def view(
         missing=absent,
         substantive=len(there),
         next_target=Target(absent[0].path, absent[0].directory) if absent else None,
-        next_item=items[0] if items else None,
+        next_item=first,
+        item_path=path,
+        item_path_there=bool(path) and path not in missing,
+        counts=books,
         tools=TOOLS,
     )
     return replace(seen, **more)

@@ -86,10 +86,11 @@ def test_the_same_look_twice_in_one_batch_is_made_once(tmp_path: Path) -> None:
 
 def test_three_errors_in_a_row_end_the_turn_also_across_batches(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    assert scene.play(("bash", {"command": "exit 3"})).ending is Ending.CONTINUE
-    assert scene.play(("bash", {"command": "exit 4"})).ending is Ending.CONTINUE
+    assert scene.play(("bash", {"command": "no-such-1"})).ending is Ending.CONTINUE
+    assert scene.play(("read", {"path": "gone.txt"})).ending is Ending.CONTINUE
     result = scene.play(
-        ("bash", {"command": "exit 5"}), ("write", {"path": "late.txt", "content": "x"})
+        ("bash", {"command": "sleep 60", "timeout_s": 0.2}),
+        ("write", {"path": "late.txt", "content": "x"}),
     )
     assert result.ending is Ending.HALT
     assert "3 calls in a row failed" in result.response
@@ -110,7 +111,7 @@ def test_looks_that_were_proposed_together_fail_as_one(tmp_path: Path) -> None:
 def test_a_success_between_errors_starts_the_count_anew(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     for number in range(6):
-        assert scene.play(("bash", {"command": f"exit {number + 1}"})).ending is Ending.CONTINUE
+        assert scene.play(("read", {"path": f"{number}/gone"})).ending is Ending.CONTINUE
         if number % 2:
             scene.one("write", path="a.txt", content=str(number))
 
@@ -118,23 +119,23 @@ def test_a_success_between_errors_starts_the_count_anew(tmp_path: Path) -> None:
 def test_guidance_neither_counts_as_an_error_nor_forgives_one(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.put("a.txt", "one")
-    scene.one("bash", command="exit 3")
-    scene.one("bash", command="exit 4")
+    scene.one("read", path="a/gone")
+    scene.one("read", path="b/gone")
     blocked = scene.one("bash", command="sed -i s/one/two/ a.txt")
     assert blocked.kind is OutcomeKind.BLOCKED
     assert not blocked.is_error
     assert scene.looker.counts.errors == 2
-    assert scene.play(("bash", {"command": "exit 5"})).ending is Ending.HALT
+    assert scene.play(("read", {"path": "c/gone"})).ending is Ending.HALT
 
 
 def test_duplicates_do_not_hide_a_row_of_errors(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.put("a.txt")
     scene.one("read", path="a.txt")
-    for code in (3, 4):
-        scene.one("bash", command=f"exit {code}")
+    for folder in ("a", "b"):
+        scene.one("read", path=f"{folder}/gone")
         assert scene.one("read", path="a.txt").kind is OutcomeKind.DUPLICATE
-    assert scene.play(("bash", {"command": "exit 5"})).ending is Ending.HALT
+    assert scene.play(("read", {"path": "c/gone"})).ending is Ending.HALT
 
 
 def test_what_a_person_declines_is_no_error(tmp_path: Path) -> None:
@@ -219,9 +220,10 @@ def test_the_last_planned_file_read_again_and_again_is_handed_over(tmp_path: Pat
             ("read", {"path": "site/one.html"}),
             ("glob", {"pattern": "site/*"}),
             ("read", {"path": "site/two.html"}),
+            ("read", {"path": "site/one.html"}),
         )
     ]
-    assert endings == [Ending.CONTINUE, Ending.CONTINUE, Ending.VERIFY]
+    assert endings == [*[Ending.CONTINUE] * 3, Ending.VERIFY]
 
 
 def test_a_question_when_everything_is_built_is_handed_over(tmp_path: Path) -> None:
@@ -311,7 +313,7 @@ def test_a_change_in_between_makes_blocked_calls_count_anew(tmp_path: Path) -> N
 
 def test_a_user_can_set_how_many_errors_end_a_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path, limits=BatchLimits(errors=1))
-    assert scene.play(("bash", {"command": "exit 3"})).ending is Ending.HALT
+    assert scene.play(("read", {"path": "gone"})).ending is Ending.HALT
 
 
 def test_the_list_shows_what_is_known_and_not_what_was_claimed(tmp_path: Path) -> None:
@@ -339,10 +341,11 @@ def test_a_broken_round_opens_a_repair_that_ends_with_the_next_round(tmp_path: P
     scene.one("write", path="site/two.html", content="<p>2")
     scene.judge.against = (("site/two.html", "link to nowhere"),)
     scene.runner.judge("asked")
-    assert scene.one("read", path="notes.txt").rule == "out_of_scope"
+    assert scene.one("read", path="notes.txt").ok, "reading is never held against anyone"
     assert scene.one("write", path="site/one.html", content="x").rule == "out_of_scope"
     assert scene.one("write", path="site/two.html", content="<p>2!").ok
-    result = scene.play(("read", {"path": "site/two.html"}))
+    assert scene.play(("read", {"path": "site/two.html"})).ending is Ending.CONTINUE
+    result = scene.runner.answer("It is repaired.")
     assert result.ending is Ending.VERIFY
     scene.judge.against = ()
     scene.runner.judge(result.response)

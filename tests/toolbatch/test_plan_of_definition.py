@@ -24,9 +24,10 @@ GOOD = Check("grep -qx good report.txt", "contract")
 
 
 def written(definition: Definition) -> Any:
-    """As `plan_create` reads the arguments."""
-    plan = plan_of(definition)
-    return write_plan(plan["objective"], plan["steps"], plan["postconditions"], ())
+    """As a session reads it."""
+    plan = plan_of(definition, definition.checks)
+    assert plan is not None
+    return write_plan(plan.objective, plan.steps, plan.postconditions, ())
 
 
 def test_steps_are_artifacts_and_items_and_postconditions_are_the_checks() -> None:
@@ -38,47 +39,73 @@ def test_steps_are_artifacts_and_items_and_postconditions_are_the_checks() -> No
             (GOOD,),
         )
     )
-    plan = plan_of(definition, "no plan was made")
-    assert plan["objective"] == "Write report.txt" and plan["reason"] == "no plan was made"
-    assert plan["steps"] == [
+    plan = plan_of(definition, definition.checks)
+    assert plan is not None and plan.objective == "Write report.txt"
+    assert plan.steps == (
         {
             "description": "make report.txt",
-            "check": {"kind": "file_exists", "path": "report.txt"},
+            "contract": "test -f ./report.txt && test -s ./report.txt",
         },
         {
             "description": "make site/",
             "contract": 'test -n "$(find -L ./site -type f -print -quit)"',
         },
-        {"description": "Create a.txt", "check": {"kind": "file_exists", "path": "a.txt"}},
+        {"description": "Create a.txt", "contract": "test -f ./a.txt && test -s ./a.txt"},
         {"description": "Think about it"},
-    ]
-    assert plan["postconditions"] == [
-        {"description": "contract check 1 holds", "contract": GOOD.command}
-    ]
+    )
+    assert plan.postconditions == (
+        {"description": "contract check 1 holds", "contract": GOOD.command},
+    )
     assert len(written(definition).plan.subjects) == 5
 
 
-def test_a_task_that_names_nothing_is_one_step() -> None:
-    assert plan_of(fold(Stated("Explain it")))["steps"] == [{"description": "Explain it"}]
-    assert written(fold()).plan.steps[0].task == "the task"
+def test_a_task_that_names_nothing_is_decided_by_its_checks_or_has_no_plan() -> None:
+    task = fold(Stated("Explain it"))
+    assert plan_of(task, ()) is None
+    plan = plan_of(task, (GOOD, Check("pytest -q", "project")))
+    assert plan is not None
+    assert plan.steps == ({"description": "Explain it", "contract": GOOD.command},)
+    assert [p["contract"] for p in plan.postconditions] == ["pytest -q"]
 
 
 def test_the_same_gate_decides_about_a_task_that_had_no_plan(tmp_path: Path) -> None:
     bureau = Bureau(tmp_path)
     text = "Write report.txt"
     keeper = Keeper(MemoryBook(), text, artifacts=planned_in(text), checks=(GOOD,))
-    plan = plan_of(keeper.definition)
-    answer = bureau.session.plan_create(
-        plan["objective"], plan["steps"], plan["postconditions"], plan["reason"]
-    )
-    assert answer.startswith("plan created with 1 steps and 1 postconditions (2 with a check")
+    plan = plan_of(keeper.definition, keeper.definition.checks)
+    assert plan is not None
+    bureau.session.derive_plan(plan.objective, plan.steps, plan.postconditions)
+    assert bureau.session.has_plan and not bureau.session.has_own_plan
     bureau.write("report.txt", "bad\n")
-    bureau.session._desk.judge_pending()
-    gate = bureau.session._desk.gate()
+    bureau.session.judge_pending()
+    gate = bureau.session.gate()
     assert not gate.open and [m.subject for m in gate.missing] == ["postcondition:1"]
     bureau.write("report.txt", "good\n")
-    bureau.session._desk.judge_pending()
-    assert bureau.session._desk.gate().open
+    bureau.session.judge_pending()
+    assert bureau.session.gate().open
+
+
+def test_an_empty_file_is_not_what_was_planned(tmp_path: Path) -> None:
+    bureau = Bureau(tmp_path)
+    plan = plan_of(fold(Stated("Write report.txt", (Artifact("report.txt"),))), ())
+    assert plan is not None
+    bureau.session.derive_plan(plan.objective, plan.steps, plan.postconditions)
+    bureau.write("report.txt", "")
+    bureau.session.judge_pending()
+    assert not bureau.session.gate().open
+
+
+def test_a_derived_plan_is_renewed_and_one_of_the_agents_own_never_is(tmp_path: Path) -> None:
+    bureau = Bureau(tmp_path)
+    step = {"description": "make a.txt", "contract": "test -s ./a.txt"}
+    more = {"description": "make b.txt", "contract": "test -s ./b.txt"}
+    bureau.session.derive_plan("the task", [step], [])
+    bureau.session.derive_plan("the task", [step, more], [])
+    assert "make b.txt" in bureau.session.plan_show()
+    assert bureau.session.report().rewrites == ()
+    bureau.session.plan_create("mine", [step, more], [], "it says what I do")
+    bureau.session.derive_plan("the task", [step], [])
+    assert "make b.txt" in bureau.session.plan_show()
 
 
 def test_derived_checks_of_odd_files_make_a_plan_too(tmp_path: Path) -> None:
@@ -86,7 +113,7 @@ def test_derived_checks_of_odd_files_make_a_plan_too(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x")
     definition = apply(fold(Stated("t")), Touched(("a b.md", "it's\x01.md", "-x.md")))
     checks = derive(definition, tmp_path).checks
-    assert len(written(apply(definition, Stated(checks=checks))).plan.postconditions) == 1
+    assert len(written(apply(definition, Stated(checks=checks))).plan.subjects) == 1
 
 
 def test_a_full_definition_fits_into_one_plan() -> None:
@@ -135,10 +162,12 @@ def test_no_wording_becomes_structure_of_the_plan(text: str) -> None:
 @given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4))
 def test_any_task_and_list_make_a_plan(statement: str, items: list[str]) -> None:
     definition = apply(fold(Stated(statement, planned_in(statement))), listed(items))
-    assert written(definition).plan.steps
+    plan = plan_of(definition, (GOOD,))
+    assert plan is not None
+    assert write_plan(plan.objective, plan.steps, plan.postconditions, ()).plan.steps
 
 
 def test_what_is_done_already_stays_in_the_plan() -> None:
     definition = fold(Stated("t", items=(item_of("Create a.txt"),)))
     done = apply(apply(definition, Touched(("a.txt",))), ArtifactsSeen(("a.txt",)))
-    assert not done.pending and plan_of(done) == plan_of(definition)
+    assert not done.pending and plan_of(done, ()) == plan_of(definition, ())

@@ -28,7 +28,6 @@ def test_the_table_is_in_its_order_and_every_rule_says_what_it_is_about() -> Non
     [
         ("write", {"path": "a.txt"}, "`content`"),
         ("write", {"content": "x"}, "`path`"),
-        ("write", {"path": "a.html", "content": " "}, "`content`"),
         ("edit", {"path": "a.txt", "new": "x"}, "`old`"),
         ("edit", {"path": "a.txt", "old": "x"}, "`new`"),
         ("patch", {}, "`diff`"),
@@ -51,6 +50,9 @@ def test_a_change_without_target_or_text_is_an_error_with_the_right_shape(
     [
         ("write", {"path": "pkg/__init__.py", "content": ""}),
         ("write", {"path": ".gitkeep", "content": ""}),
+        ("write", {"path": "tests/conftest.py", "content": ""}),
+        ("write", {"path": "a.txt", "content": ""}),
+        ("write", {"path": "empty.csv", "content": " "}),
         ("edit", {"path": "a.txt", "old": "x", "new": ""}),
         ("edit", {"path": "a.txt", "old": "  ", "new": "x"}),
     ],
@@ -85,7 +87,14 @@ def test_a_text_file_is_not_rewritten_through_the_shell(
 
 
 @pytest.mark.parametrize(
-    "command", ["echo hi > new.html", "echo hi > log.bin", "ls > list.txt", "cp a.html b.html"]
+    "command",
+    [
+        "echo hi > new.html",
+        "echo hi > log.bin",
+        "ls > list.txt",
+        "cp a.html b.html",
+        "sed -i s/a/b/ a.html list.txt",
+    ],
 )
 def test_other_uses_of_the_shell_are_let_through(tmp_path: Path, command: str) -> None:
     scene = Scene(tmp_path)
@@ -94,17 +103,48 @@ def test_other_uses_of_the_shell_are_let_through(tmp_path: Path, command: str) -
     assert scene.one("bash", command=command).kind is OutcomeKind.EXECUTED
 
 
-def test_reference_material_is_not_read_on_and_on_when_most_is_done(tmp_path: Path) -> None:
+def test_a_text_that_comes_in_a_fence_is_written_without_it_and_the_model_is_told(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path)
+    outcome = scene.one("write", path="a.py", content="```python\nprint(1)\n```\n")
+    assert (outcome.kind, outcome.rule) == (OutcomeKind.EXECUTED, "fenced_text")
+    assert "fence" in outcome.text and scene.text("a.py") == "print(1)\n"
+    assert scene.runner.keep is not None
+    scene.runner.keep.rollbacks.undo()
+    assert not (tmp_path / "a.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.md", "```python\nprint(1)\n```\n"),
+        ("a.py", '"""\n```\nx\n```\n"""\n'),
+        ("a.py", "```python\na\n```\nand\n```python\nb\n```\n"),
+        ("a.py", "print('```')\n"),
+    ],
+)
+def test_a_fence_that_belongs_to_a_file_stays(tmp_path: Path, path: str, content: str) -> None:
+    scene = Scene(tmp_path)
+    scene.one("write", path=path, content=content)
+    assert scene.text(path) == content
+
+
+def test_reference_material_may_be_read_late_and_the_model_is_told_what_is_open(
+    tmp_path: Path,
+) -> None:
     scene = Scene(tmp_path, CHAPTERS)
-    for number in range(5):
-        scene.put(f"ref/{number}.html", str(number))
     for name in ("index", "ch1", "ch2"):
         scene.one("write", path=f"book/{name}.html", content=f"<p>{name}")
-    outcomes = [scene.one("read", path=f"ref/{n}.html") for n in range(3)]
-    assert [o.rule for o in outcomes] == ["", "", "late_drift"]
-    assert outcomes[2].next_action == NextAction("write", "book/ch3.html")
-    scene.one("edit", path="book/ch1.html", old="<p>", new="<p><b>")
-    assert scene.one("read", path="ref/3.html").rule == ""
+    told = []
+    for number in range(6):
+        scene.put(f"ref/{number}.html", str(number))
+        result = scene.play(("read", {"path": f"ref/{number}.html"}))
+        assert result.outcomes[0].ok
+        told.append(result.steering)
+    assert [said.rule for said in told if said is not None] == ["late_drift"]
+    assert told[3] is not None
+    assert told[3].next_action == NextAction("write", "book/ch3.html")
 
 
 def test_early_on_reference_material_may_be_read(tmp_path: Path) -> None:
@@ -124,6 +164,28 @@ def test_one_more_file_beside_a_declared_set_is_declared_first(tmp_path: Path) -
     assert outcome.next_action.target in {f"book/ch{n}.html" for n in (1, 2, 3)}
     scene.one("write", path="book/index.html", content="<a href=ch4.html>4</a>")
     assert scene.one("write", path="book/ch4.html", content="<p>4").ok
+
+
+def test_code_grows_helpers_where_it_likes(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "Create `pkg/a.py`, `pkg/b.py`, `tests/test_a.py`, `tests/test_b.py`.")
+    for path in ("pkg/__init__.py", "pkg/helpers.py", "tests/conftest.py", "tests/test_c.py"):
+        assert scene.one("write", path=path, content="x = 1\n").rule == ""
+
+
+def test_what_is_hardly_alike_is_not_called_the_nearest(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    outcome = scene.one("write", path="book/appendix.html", content="<p>x")
+    assert outcome.rule == "expanding" and "nearest" not in outcome.text
+
+
+def test_a_planned_page_that_is_made_is_not_emptied_by_mistake(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHAPTERS)
+    scene.put("notes.txt", "old\n")
+    assert scene.one("write", path="notes.txt", content="").ok, "what is nobody's plan may be"
+    scene.one("write", path="book/ch1.html", content="<p>1")
+    outcome = scene.one("write", path="book/ch1.html", content="")
+    assert outcome.kind is OutcomeKind.BLOCKED and not outcome.is_error
+    assert scene.text("book/ch1.html") == "<p>1"
 
 
 def test_files_of_another_kind_or_place_are_nobodys_business(tmp_path: Path) -> None:
@@ -199,7 +261,7 @@ def test_every_decision_names_an_action_that_can_be_taken() -> None:
         action = decision.next_action
         assert action is None or action.tool in view.actions
         assert 0 < len(decision.text) < 1_000
-    assert spoken >= {"missing_payload", "out_of_scope", "duplicate_mutation", "audit_loop"}
+    assert spoken >= {"missing_payload", "out_of_scope", "duplicate_mutation", "late_question"}
 
 
 def test_the_answer_is_what_a_late_call_is_told(tmp_path: Path) -> None:

@@ -155,9 +155,19 @@ def test_an_episode_without_end_ends_the_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path, limits=PATIENT)
     endings = []
     for number in range(7):
-        endings.append(scene.play(("read", {"path": f"docs/{number}.md"})).ending)
+        endings.append(scene.play(("read", {"path": "docs/gone.md"})).ending)
         scene.one("write", path="other.txt", content=str(number))
     assert endings == [*[Ending.CONTINUE] * 6, Ending.HALT]
+
+
+def test_looking_for_one_file_after_the_other_is_a_search_and_no_dead_end(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.put("k", "1")
+    for number, name in enumerate(
+        ("setup.py", "tox.ini", "Makefile", "go.mod", "a", "b", "c", "d")
+    ):
+        assert scene.play(("read", {"path": name})).ending is Ending.CONTINUE
+        scene.one("bash", command=f"ls -{'l' * (number + 1)}")
 
 
 def test_only_a_success_that_resolves_it_clears_an_episode(tmp_path: Path) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from signoff.domain.definition import Definition, Round, RoundStatus, Seen, Support
+from signoff.domain.definition import CheckSource, Definition, Round, RoundStatus, Seen, Support
 from signoff.errors import UsageError
 from signoff.toolbatch import repair
-from signoff.toolbatch.calls import OutcomeKind
+from signoff.toolbatch.calls import Outcome, OutcomeKind
+from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.view import RepairFocus
 from tests.toolbatch.steering_kit import (
     GUIDE,
@@ -97,10 +99,30 @@ def test_a_name_inside_of_another_name_is_not_named(detail: str) -> None:
     assert found.targets == ()
 
 
-def test_output_cannot_widen_the_repair_to_files_that_are_not_the_tasks() -> None:
-    found = opened(against("pytest", "see secrets/key.pem and docs/one.md"))
+def test_what_a_finding_or_its_command_names_may_be_changed_and_is_no_target() -> None:
+    found = opened(against("python checks/run.py", "src/helper.py:3: boom\nsee docs/one.md"))
     assert paths(found) == [GUIDE[1]]
-    assert not found.allows("secrets/key.pem")
+    assert found.allows("src/helper.py") and found.allows("checks/run.py")
+    assert not found.allows(GUIDE[2]) and not found.allows("src/other.py")
+
+
+@pytest.mark.parametrize("named", ["/etc/passwd.txt", "../other/a.py", "a/../../b.py"])
+def test_output_cannot_widen_the_repair_beyond_the_workspace(named: str) -> None:
+    found = opened(against("pytest", f"{named}:3: boom"))
+    assert not any(path.startswith(("/", "..")) or "/../" in path for path in found.allowed)
+
+
+def test_files_that_those_of_the_repair_speak_of_are_in_scope(tmp_path: Path) -> None:
+    for name, text in {
+        "src/feature.py": "from helper import h\n",
+        "src/helper.py": "",
+        "src/other.py": "",
+        "util.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = opened(against("src/feature.py", "1: boom"), planned=("src/feature.py",))
+    assert repair.referred(found, Folder(tmp_path)) == ("src/helper.py",)
 
 
 def test_a_finding_that_names_no_file_leaves_the_tasks_files_open_until_one_is_changed() -> None:
@@ -133,14 +155,33 @@ def test_findings_are_told_as_what_is_new_what_stayed_and_what_is_gone() -> None
     assert before.findings == ("docs/one.md: thin", "docs/two.md: no title")
 
 
-def test_every_target_is_visited_before_it_is_judged_again() -> None:
+def test_every_file_at_fault_is_asked_for_before_the_answer() -> None:
     found = focus(GUIDE[1], GUIDE[2])
     found = repair.after(found, executed(call("read", GUIDE[2])))
     assert found.next_target is not None and not found.changed, "looking is not repairing"
     found = repair.after(found, executed(call("edit", GUIDE[1])))
-    assert not found.worked_on
     assert found.next_target is not None and found.next_target.path == GUIDE[2]
-    assert repair.after(found, executed(call("write", GUIDE[2]))).worked_on
+    found = repair.after(found, executed(call("write", GUIDE[2])))
+    assert found.next_target is None and found.worked_on
+
+
+def test_what_a_test_only_names_is_not_asked_for_once_something_was_changed() -> None:
+    found = opened(
+        replace(
+            against("pytest -q", "tests/test_a.py:3: in test\nsrc/a.py:3: ValueError"),
+            source=CheckSource.PROJECT,
+        ),
+        planned=("tests/test_a.py", "src/a.py"),
+    )
+    assert found.next_target is not None and found.next_target.path == "src/a.py", "code first"
+    found = repair.after(found, executed(call("edit", "src/a.py")))
+    assert found.next_target is None and found.worked_on, "the test may be right as it is"
+
+
+def test_a_linter_accuses_every_file_that_it_names_a_place_in() -> None:
+    found = opened(against("python checks/lint.py", f"{GUIDE[1]}:3: thin\n{GUIDE[2]}:1: thin"))
+    found = repair.after(found, executed(call("edit", GUIDE[1])))
+    assert found.next_target is not None and found.next_target.path == GUIDE[2]
 
 
 def test_a_change_through_the_shell_visits_what_it_wrote() -> None:
@@ -148,14 +189,17 @@ def test_a_change_through_the_shell_visits_what_it_wrote() -> None:
     assert found.worked_on
 
 
-def test_a_change_outside_of_the_repair_visits_nothing() -> None:
-    found = focus(GUIDE[1])
-    assert repair.after(found, executed(call("write", "other.md"))) == found
-
-
-def test_a_change_that_failed_visits_nothing_even_where_it_left_something_behind() -> None:
-    half_made = executed(call("bash"), ok=False, writes={GUIDE[1]: "d2"})
-    assert repair.after(focus(GUIDE[1]), half_made).next_target is not None
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        executed(call("write", "other.md")),
+        executed(call("bash"), writes={"helper.py": "d2"}),
+        executed(call("bash"), ok=False, writes={GUIDE[1]: "d2"}),
+    ],
+    ids=["another file", "a command", "a command that failed"],
+)
+def test_any_change_makes_the_round_due_again(outcome: Outcome) -> None:
+    assert repair.after(focus(GUIDE[1]), outcome).worked_on
 
 
 def test_failed_edits_of_a_target_are_counted_until_one_succeeds() -> None:
@@ -177,7 +221,7 @@ def test_what_a_person_declined_is_no_failed_edit() -> None:
 
 
 def test_a_person_can_widen_the_repair_inside_of_the_workspace() -> None:
-    found = repair.widen(repair.widen(focus(GUIDE[1]), "src/"), "notes.md")
+    found = repair.widen(focus(GUIDE[1]), ("src/", "notes.md"))
     assert found.allows("src/deep/a.py") and found.allows("notes.md") and not found.allows("srcs/a")
     assert repair.widen(found, "src/") == found
     for path in ("", " ", "/etc/passwd", "../other", "a/../../b", ".", "a//b", "/"):

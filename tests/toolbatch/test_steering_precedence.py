@@ -95,13 +95,18 @@ def test_looking_around_comes_first_only_while_nothing_exists() -> None:
         ),
         (
             view(
-                blocked(call("write", "other.md", content=None)),
+                blocked(call("write", "other.md", content=None), rule="out_of_scope"),
                 rounds=(broken(),),
                 repair=focus(GUIDE[1]),
             ),
             "out_of_scope",
         ),
-        (view(blocked(call("write", "tow.md", content="")), missing=GUIDE[2:]), "missing_payload"),
+        (
+            view(
+                blocked(call("write", "tow.md", content=None), rule="expanding"), missing=GUIDE[2:]
+            ),
+            "missing_payload",
+        ),
         (view(NO_OP), "duplicate_mutation"),
         (
             view(WROTE_ONE, rounds=STALE, items=(VERIFY,), completed_now=item("page one")),
@@ -114,12 +119,17 @@ def test_looking_around_comes_first_only_while_nothing_exists() -> None:
         (view(duplicate(call("read", GUIDE[1])), counts=MUCH), "audit_loop"),
         (view(duplicate(call("read", "ref.md")), missing=GUIDE[3:], counts=MUCH), "late_drift"),
         (
-            view(duplicate(call("read", GUIDE[1])), missing=GUIDE[2:], last_written=GUIDE[1]),
+            view(duplicate(call("read", GUIDE[1])), missing=GUIDE[2:], wrote_whole=GUIDE[1]),
             "duplicate_observation",
         ),
         (view(executed(call("todo")), missing=GUIDE[2:], counts=MUCH), "bookkeeping"),
         (
-            view(executed(call("bash")), planned=GUIDE[1:], missing=GUIDE[1:]),
+            view(
+                executed(call("bash", command="mkdir docs")),
+                planned=GUIDE[1:],
+                missing=GUIDE[1:],
+                lasting=NextAction("write", GUIDE[1]),
+            ),
             "empty_directory",
         ),
     ],
@@ -134,7 +144,7 @@ def test_the_more_specific_rule_wins(seen: View, winner: str) -> None:
 def test_of_a_batch_one_message_is_kept_the_most_specific_and_of_equals_the_last() -> None:
     progress = view(WROTE_ONE, missing=GUIDE[2:])
     later = view(executed(call("write", GUIDE[2])), missing=GUIDE[3:])
-    empty = view(blocked(call("write", GUIDE[3], content="")), missing=GUIDE[3:])
+    empty = view(blocked(call("write", GUIDE[3], content=None)), missing=GUIDE[3:])
     said = steering.most_specific([progress, empty, later])
     assert said is not None and said.rule == "missing_payload"
     said = steering.most_specific([progress, later])

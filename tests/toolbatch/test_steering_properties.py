@@ -43,8 +43,9 @@ def test_a_turn_has_at_most_one_message_and_the_same_turn_the_same(turn: list[Vi
     said = steering.most_specific(turn)
     assert said == steering.most_specific(turn)
     spoken = [s for s in map(steering.choose, turn) if s is not None]
-    assert (said is None) == (not spoken)
-    assert said is None or said in spoken
+    # What a later call of the turn made good needs no words.
+    failed = [seen.outcome is not None and not seen.outcome.ok for seen in turn]
+    assert said in spoken if said is not None else not spoken or any(failed)
 
 
 @given(views)

@@ -14,7 +14,7 @@ BATCH_LIMITS: dict[str, tuple[float, float, float]] = {
     "errors": (3, 1, 1000),
     "recoveries": (3, 1, 1000),
     "late_share": (0.6, 0.0, 1.0),
-    "late_reads": (2, 0, 1000),
+    "late_reads": (4, 0, 1000),
     "audits": (2, 0, 1000),
     "bookkeeping": (1, 0, 1000),
     "repeats": (2, 1, 1000),

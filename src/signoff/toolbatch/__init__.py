@@ -2,13 +2,15 @@
 
 Usable by itself, around any model and any tools:
 
+    from hashlib import sha256
     from pathlib import Path
     from signoff.toolbatch import Ending, Result, open_runner, propose
 
     def execute(call):
         if call.tool == "write":
-            (root / call.arguments["path"]).write_text(call.arguments["content"])
-            return Result("written", ok=True, writes={call.target: ""})
+            content = call.arguments["content"].encode()
+            (root / call.arguments["path"]).write_bytes(content)
+            return Result("written", ok=True, writes={call.target: sha256(content).hexdigest()})
         return Result((root / call.arguments["path"]).read_text(), ok=True)
 
     root = Path("work")
@@ -44,12 +46,13 @@ if TYPE_CHECKING:
     from signoff.toolbatch.executing import NOT_FINISHED, Execute
     from signoff.toolbatch.judging import Court, Judge
     from signoff.toolbatch.keeping import Keeper, LedgerBook, MemoryBook
+    from signoff.toolbatch.moments import WorkspaceSnapshots
     from signoff.toolbatch.opening import Parts, open_runner
     from signoff.toolbatch.pipeline import BatchResult, BatchRunner, Ending
     from signoff.toolbatch.preflight import PREFLIGHT
     from signoff.toolbatch.proposing import propose
-    from signoff.toolbatch.rollback import Restoring, undo, undoing
-    from signoff.toolbatch.shelves import LedgerShelf, MemoryShelf, WorkspaceSnapshots
+    from signoff.toolbatch.rollback import Restoring, Rollbacks, Undone
+    from signoff.toolbatch.shelves import LedgerShelf, MemoryShelf
     from signoff.toolbatch.steering import STEERING
     from signoff.toolbatch.view import BatchLimits, View
 
@@ -82,15 +85,15 @@ __all__ = [
     "Parts",
     "Restoring",
     "Result",
+    "Rollbacks",
     "Steered",
     "Stream",
     "ToolShape",
+    "Undone",
     "View",
     "WorkspaceSnapshots",
     "open_runner",
     "propose",
-    "undo",
-    "undoing",
 ]
 
 _NAMES_OF = {
@@ -110,12 +113,13 @@ _NAMES_OF = {
     "executing": ("NOT_FINISHED", "Execute"),
     "judging": ("Court", "Judge"),
     "keeping": ("Keeper", "LedgerBook", "MemoryBook"),
+    "moments": ("WorkspaceSnapshots",),
     "opening": ("Parts", "open_runner"),
     "pipeline": ("BatchResult", "BatchRunner", "Ending"),
     "preflight": ("PREFLIGHT",),
     "proposing": ("propose",),
-    "rollback": ("Restoring", "undo", "undoing"),
-    "shelves": ("LedgerShelf", "MemoryShelf", "WorkspaceSnapshots"),
+    "rollback": ("Restoring", "Rollbacks", "Undone"),
+    "shelves": ("LedgerShelf", "MemoryShelf"),
     "steering": ("STEERING",),
     "view": ("BatchLimits", "View"),
 }

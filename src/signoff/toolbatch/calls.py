@@ -21,6 +21,7 @@ class Nature(StrEnum):
     OTHER = "other"
 
 
+NEVER_BEGAN = frozenset({126, 127})  # exit codes of a shell that could not start the command
 BOOKKEEPING = frozenset({Nature.LIST, Nature.NOTE})  # alone they move nothing
 
 
@@ -51,7 +52,7 @@ STANDARD_SHAPES: dict[str, ToolShape] = {
     "edit": ToolShape(Nature.MUTATE, "path", ("old", "new"), "edit(path, old, new)"),
     "patch": ToolShape(Nature.MUTATE, "", ("diff",), "patch(diff)"),
     "bash": ToolShape(Nature.SHELL, "", ("command",), "bash(command)"),
-    "todo": ToolShape(Nature.LIST, "", ("items",), "todo(items)"),
+    "todo": ToolShape(Nature.LIST, "", ("items",), 'todo(items=[{"text": "…", "done": false}])'),
     "scratchpad": ToolShape(Nature.NOTE, usage="scratchpad(key, text)"),
     "ask_user": ToolShape(Nature.ASK, usage="ask_user(question)"),
 }
@@ -91,6 +92,7 @@ class Result:
     content: str = ""  # of the workspace, for a call that may rest on all of it
     declined: bool = False  # the person said no
     touched: tuple[str, ...] = ()  # what it changed beside whole files: links, permissions, folders
+    exit_code: int | None = None  # of a command that was started and came to its end
 
 
 class OutcomeKind(StrEnum):
@@ -127,7 +129,13 @@ class Outcome:
     @property
     def is_error(self) -> bool:
         """Whether it counts towards the limit of consecutive errors."""
-        return not self.ok and not self.guidance
+        return not self.ok and not self.guidance and not self.observed
+
+    @property
+    def observed(self) -> bool:
+        """Whether a command ran and said no: what it said is something learned, and no error."""
+        code = self.result.exit_code if self.result is not None else None
+        return self.kind is OutcomeKind.EXECUTED and code is not None and code not in NEVER_BEGAN
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from signoff.domain.definition import DefinitionStatus
+from signoff.domain.definition import DefinitionStatus, RoundStatus
 from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, OutcomeKind
 from signoff.toolbatch.preflight.late import looks, only_judging_left
+from signoff.toolbatch.steering.drifting import idles
 from signoff.toolbatch.view import View
 
+_ENDLESS = 3  # times the looks that are usual before something is made
 _SETTLED = frozenset({DefinitionStatus.DONE, DefinitionStatus.FAILED})
 
 
@@ -19,9 +21,10 @@ def handed_over(view: View) -> str:
         return "the model says that it is finished" if _may_be_judged(view) else ""
     if outcome.changed:
         return ""
-    if view.repair is not None:
-        return "every target of the repair was worked on" if view.repair.worked_on else ""
-    if not only_judging_left(view):
+    due = view.repair.worked_on if view.repair is not None else only_judging_left(view)
+    last = view.definition.round
+    judged = last is not None and last.status is RoundStatus.KEPT
+    if not due or judged or view.open_steps:
         return ""
     return _circling(view)
 
@@ -34,10 +37,14 @@ def _may_be_judged(view: View) -> bool:
 def _circling(view: View) -> str:
     outcome, counts, limits = view.outcome, view.counts, view.limits
     assert outcome is not None
+    state = "everything is built" if view.repair is None else "the repair was worked on"
     if view.call.shape.nature is Nature.ASK and outcome.kind is OutcomeKind.BLOCKED:
-        return "everything is built and the model asks"
-    if looks(view) and counts.audits > limits.audits - (outcome.kind is OutcomeKind.BLOCKED):
-        return "everything is built and the model keeps looking"
+        return f"{state} and the model asks"
+    # Something new to look at may be work that nobody planned; but not without end.
+    if looks(view) and counts.audits > limits.audits:
+        return f"{state} and the model keeps looking"
+    if (looks(view) or idles(view)) and counts.looks > _ENDLESS * limits.looks:
+        return f"{state} and nothing is changed any more"
     if view.call.shape.nature in BOOKKEEPING and counts.bookkeeping_turns >= limits.bookkeeping:
-        return "everything is built and only books are kept"
+        return f"{state} and only books are kept"
     return ""

@@ -13,13 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from signoff.domain.definition import Check, Definition, Round, RoundStatus, Seen, Support
+from signoff.domain.definition import Artifact, Check, Definition, Round, RoundStatus, Seen, Support
 from signoff.domain.text import escape_line
 from signoff.errors import SignoffError
 from signoff.gate.definition import ArtifactsSeen, Fact, RoundBegun, RoundDecided, RoundPlanned
 from signoff.gate.rounds import is_over
 from signoff.toolbatch import artifacts
-from signoff.toolbatch.deriving import Derived, HasChecker, checker_known, derive
+from signoff.toolbatch.deriving import (
+    CHECKER,
+    Derived,
+    HasChecker,
+    changed_base,
+    checker_known,
+    derive,
+)
 
 Judged = tuple[RoundStatus, tuple[Seen, ...]]
 
@@ -53,6 +60,7 @@ class Court:
     judge: Judge
     contracts: tuple[str, ...] = ()
     has_checker: HasChecker = checker_known
+    checker: str = CHECKER  # how checkers are run
 
     def checks(self, definition: Definition) -> tuple[Check, ...]:
         """What a round would be judged by now; the planner of a keeper."""
@@ -60,7 +68,7 @@ class Court:
 
     def derived(self, definition: Definition) -> Derived:
         """The same with what was refused, and why nothing can be verified."""
-        return derive(definition, self.root, self.contracts, self.has_checker)
+        return derive(definition, self.root, self.contracts, self.has_checker, checker=self.checker)
 
     def hold(self, keeper: Books, because: str) -> Round | None:
         """One round, from its plan to its decision; None when only a person can go on."""
@@ -76,7 +84,19 @@ class Court:
         begun = keeper.record(RoundBegun()).round
         assert begun is not None
         status, seen = self._judged(begun.checks)
+        doubts = [Seen("deriving", "verification", Support.MISSING, "", d) for d in derived.shaken]
+        if doubts and status is RoundStatus.KEPT:
+            status = RoundStatus.UNKNOWN
+        seen = (*seen, *doubts, *self._changed_bases(keeper.definition))
         return self._decided(keeper, begun, status, seen)
+
+    def _changed_bases(self, definition: Definition) -> tuple[Seen, ...]:
+        """For people to read: what the project's checks rest on and this work changed."""
+        return tuple(
+            Seen("deriving", path, Support.CONTEXT, check.command, "changed since the work began")
+            for check in definition.began_with or ()
+            for path in changed_base(check, self.root)
+        )
 
     def _judged(self, checks: Sequence[Check]) -> Judged:
         try:
@@ -95,12 +115,17 @@ class Court:
         if after.round is None or after.round.number != begun.number:
             return after.round
         absent = tuple(
-            Seen("existence", str(a), Support.MISSING, "", "planned, and not there")
-            for a in after.unmet
+            Seen("existence", str(a), Support.MISSING, "", _why_missing(after, a))
+            for a in after.missing
         )
         if absent and status is RoundStatus.KEPT:
             status = RoundStatus.BROKEN
         return keeper.record(RoundDecided(status, (*seen, *absent))).round
+
+
+def _why_missing(definition: Definition, artifact: Artifact) -> str:
+    unchanged = artifact in definition.to_change
+    return "to be changed, and as it was before" if unchanged else "planned, and not there"
 
 
 def status_of(checks: Sequence[Check], seen: Sequence[Seen]) -> RoundStatus:

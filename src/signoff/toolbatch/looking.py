@@ -7,12 +7,13 @@ that grows with the session is bounded.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from signoff.domain.definition import Artifact, Definition, Item, RoundStatus
+from signoff.domain.definition import Artifact, Definition, Item, RoundStatus, Standing
 from signoff.domain.text import escape_line
+from signoff.gate.rounds import is_over
 from signoff.toolbatch import artifacts, repair, todo
 from signoff.toolbatch.calls import (
     BOOKKEEPING,
@@ -25,11 +26,14 @@ from signoff.toolbatch.calls import (
     ToolShape,
 )
 from signoff.toolbatch.disk import Disk
-from signoff.toolbatch.duplicates import Duplicates, key_of
+from signoff.toolbatch.duplicates import WHOLE, Duplicates, key_of
+from signoff.toolbatch.events import Steered
 from signoff.toolbatch.planned import Planned
 from signoff.toolbatch.preflight.late import looks, refers
 from signoff.toolbatch.shellwork import command_of, rewritten
 from signoff.toolbatch.steering.drifting import declared, is_summary
+from signoff.toolbatch.steering.spoken import Spoken, state_of
+from signoff.toolbatch.steering.step import LOOKING, path_of
 from signoff.toolbatch.view import BatchLimits, Counts, RepairFocus, Target, View
 
 MOST_COUNTED = 256  # calls or files that a count is kept for
@@ -50,9 +54,14 @@ class _OnDisk:
 
     planned: tuple[Artifact, ...]
     items: tuple[Item, ...]
+    unchanged: tuple[Standing, ...]
+    absent: tuple[Artifact, ...]
     missing: tuple[Artifact, ...]
+    to_change: frozenset[str]
     substantive: int
     item: Item | None
+    item_path: str
+    item_path_there: bool
     target: Target | None
 
 
@@ -91,10 +100,15 @@ class Looker:
     lasting: NextAction | None = None
     counts: Counts = field(default_factory=Counts)
     last_written: str = ""
+    open_steps: Callable[[], int] = lambda: 0  # of the model's own plan, where somebody keeps one
 
     def __post_init__(self) -> None:
         self.duplicates = Duplicates(self.disk)
-        self._blocked, self._failed_edits = _Tally(), _Tally()
+        self._blocked, self._failed_edits, self._said_no = _Tally(), _Tally(), _Tally()
+        self._shown = _Tally()
+        self._spoken = Spoken()
+        self._wrote_whole = self._changed_by = ""
+        self._widened: tuple[str, ...] = ()
         self._facts: deque[str] = deque(maxlen=max(1, self.limits.facts))
         self._disk_now: _OnDisk | None = None
         self._fresh = False
@@ -106,6 +120,7 @@ class Looker:
         """A batch: the disk is looked at afresh, and a round that was decided since is known."""
         self._fresh = False
         self.completed = {}
+        self._spoken.turn()
         books = bool(calls) and all(call.shape.nature in BOOKKEEPING for call in calls)
         turns = self.counts.bookkeeping_turns + 1 if books else 0
         self.counts = replace(self.counts, bookkeeping_turns=turns)
@@ -126,25 +141,27 @@ class Looker:
 
     def after(self, view: View, outcome: Outcome) -> None:
         """Count what came of a call."""
-        call, counts = outcome.call, self.counts
+        call = outcome.call
         executed = outcome.kind is OutcomeKind.EXECUTED
-        if outcome.is_error:
-            counts = replace(counts, errors=counts.errors + 1)
-        elif executed:
-            counts = replace(counts, errors=0)
+        counts = self._with_error(outcome)
         if outcome.kind is OutcomeKind.BLOCKED:
             self._blocked.add(key_of(call))
         elif looks(view):
-            seen_all = view.built and bool(view.definition.touched)
+            repaired = self.repair is not None and self.repair.changed
+            seen_all = repaired or (view.built and bool(view.definition.touched))
             counts = replace(
                 counts,
                 looks=counts.looks + 1,
-                audits=counts.audits + seen_all,
+                audits=counts.audits + (seen_all and self._known(view, outcome)),
                 reference_reads=counts.reference_reads + refers(view),
             )
+        elif executed and call.shape.nature is Nature.SHELL:
+            counts = replace(counts, looks=counts.looks + 1)  # a change begins the count anew
         if call.shape.nature is Nature.ASK:
             counts = replace(counts, questions=counts.questions + 1)
         self.counts = counts
+        for path in outcome.result.reads if outcome.result is not None else ():
+            self._shown.add(path)
         self._count_edits(outcome)
         if outcome.changed:
             self._changed(outcome)
@@ -161,19 +178,37 @@ class Looker:
         went_well = any(o.ok and o.kind is OutcomeKind.EXECUTED for o in outcomes)
         self.counts = replace(self.counts, errors=0 if went_well else errors + 1)
 
+    def said(self, steered: Steered | None) -> None:
+        """The message of the turn: it is not said again before something changes, or for long."""
+        if steered is not None:
+            self.lasting = steered.next_action if steered.lasting else None
+            self._spoken.note(steered.rule)
+
+    def widen(self, paths: Iterable[str]) -> None:
+        """A person named these: they are in scope of the repair that is open, and of later ones."""
+        named = (path.removeprefix("./") for path in paths)
+        self._widened = tuple(dict.fromkeys((*self._widened, *filter(repair.is_inside, named))))
+        if self.repair is not None:
+            self.repair = repair.widen(self.repair, self._widened)
+
     def around(self, call: Call, outcome: Outcome | None = None) -> View:
         """The state as it is now, around one call."""
         now = self._look()
         alike, edits = self._blocked.of(key_of(call)), self._failed_edits.of(call.target)
         if outcome is not None and outcome.kind is OutcomeKind.BLOCKED:
             alike = max(0, alike - 1)  # this block is counted by now, and is not one before it
+        definition = self.keeper.definition
         return View(
-            definition=self.keeper.definition,
+            definition=definition,
             call=call,
             outcome=outcome,
             missing=now.missing,
+            to_change=now.to_change,
             substantive=now.substantive,
             next_item=now.item,
+            item_path=now.item_path,
+            item_path_there=now.item_path_there,
+            open_steps=self.open_steps(),
             completed_now=self.completed.get(call.id),
             next_target=now.target,
             repair=self.repair,
@@ -181,6 +216,9 @@ class Looker:
             counts=replace(self.counts, blocked_alike=alike, failed_edits=edits),
             limits=self.limits,
             last_written=self.last_written,
+            changed_by=self._changed_by,
+            wrote_whole=self._wrote_whole,
+            heard=self._spoken.heard(state_of(definition, now.missing, self.repair)),
             lasting=self.lasting,
             tools=self.tools,
             shapes=self.shapes,
@@ -190,7 +228,7 @@ class Looker:
         """Paths of the planned artifacts that are there, looked at again."""
         self._fresh = False
         now = self._look()
-        return tuple(a.path for a in now.planned if a not in now.missing)
+        return tuple(a.path for a in now.planned if a not in now.absent)
 
     def ease(self) -> None:
         """It was judged and is not done: looking around is work again, for twice as long."""
@@ -203,21 +241,39 @@ class Looker:
 
     def _look(self) -> _OnDisk:
         definition, known = self.keeper.definition, self._disk_now
-        planned, items = definition.artifacts, definition.items
-        if self._fresh and known is not None and known.planned is planned and known.items is items:
+        planned, items, unchanged = definition.artifacts, definition.items, definition.unchanged
+        same = known is not None and (known.planned, known.items) == (planned, items)
+        if self._fresh and known is not None and same and known.unchanged == unchanged:
             return known
-        missing = self._planned.missing(planned)
-        item = todo.next_item(definition, missing)
+        absent = self._planned.missing(planned)
+        to_change = frozenset(str(a) for a in definition.to_change if a not in absent)
+        missing = tuple(a for a in planned if a in absent or str(a) in to_change)
+        item = self._first_look(definition) or todo.next_item(definition, missing)
+        path = path_of(item)
         self._fresh = True
         self._disk_now = _OnDisk(
             planned,
             items,
+            unchanged,
+            absent,
             missing,
+            to_change,
             sum(artifacts.is_substantive(a) for a in planned if a not in missing),
             item,
+            path,
+            bool(path) and self.disk.exists(path),
             self._target(definition, missing, item),
         )
         return self._disk_now
+
+    def _first_look(self, definition: Definition) -> Item | None:
+        """A file that is there, and that the list has to be looked at before anything is made."""
+        item = next(iter(definition.pending), None)
+        if item is None or definition.touched or item.kind not in LOOKING:
+            return None
+        path = path_of(item)
+        made = any(path == artifact.path for artifact in definition.artifacts)
+        return item if path and not made and self.disk.exists(path) else None
 
     def _target(
         self, definition: Definition, missing: tuple[Artifact, ...], item: Item | None
@@ -236,10 +292,16 @@ class Looker:
         """A broken round opens a repair, any other that was decided ends it."""
         definition = self.keeper.definition
         last = definition.round
+        if is_over(definition):
+            self.repair = None  # a person has to look: nothing is to be repaired for a next round
+            return
         if last is None or last.number == self._focused:
             return
         if last.status is RoundStatus.BROKEN:
-            self.repair, self._focused = repair.focus_of(last, definition), last.number
+            focus = repair.focus_of(last, definition)
+            if focus is not None:
+                focus = repair.widen(focus, (*self._widened, *repair.referred(focus, self.disk)))
+            self.repair, self._focused = focus, last.number
         elif last.status in (RoundStatus.KEPT, RoundStatus.SKIPPED, RoundStatus.UNKNOWN):
             self.repair, self._focused = None, last.number
 
@@ -247,11 +309,36 @@ class Looker:
         assert outcome.result is not None
         self.counts = replace(self.counts, looks=0, audits=0, reference_reads=0)
         self._blocked.clear()
+        self._said_no.clear()
         self._fresh = False
+        call = outcome.call
+        by_its_words = WHOLE in call.shape.payload and outcome.changed == (call.target,)
+        self._wrote_whole = call.target if by_its_words else ""
+        self._changed_by = call.tool
         for path, digest in outcome.result.writes.items():
             shown = f"`{escape_line(path)[:100]}`"
             self._note(f"{shown} was written" if digest else f"{shown} was removed")
             self.last_written = path if digest else self.last_written
+
+    def _with_error(self, outcome: Outcome) -> Counts:
+        """A command that says no is no error; the very same again, with nothing changed, is one."""
+        again = False
+        if outcome.observed and not outcome.ok:
+            key = key_of(outcome.call)
+            again = self._said_no.of(key) > 0 and not outcome.changed
+            self._said_no.add(key)
+        if outcome.is_error or again:
+            return replace(self.counts, errors=self.counts.errors + 1)
+        executed = outcome.kind is OutcomeKind.EXECUTED
+        return replace(self.counts, errors=0) if executed else self.counts
+
+    def _known(self, view: View, outcome: Outcome) -> bool:
+        """Whether a look showed nothing that was not shown or written before."""
+        if outcome.kind is OutcomeKind.DUPLICATE:
+            return True
+        read = outcome.result.reads if outcome.result is not None else {}
+        touched = frozenset(view.definition.touched)
+        return bool(read) and all(self._shown.of(p) > 0 or p in touched for p in read)
 
     def _note(self, fact: str) -> None:
         if fact in self._facts:

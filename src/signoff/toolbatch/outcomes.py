@@ -16,11 +16,13 @@ def outcome_of(call: Call, result: Result) -> Outcome:
 
 
 def failure_in(outcome: Outcome) -> Failure | None:
-    """What went wrong, where it has a name."""
+    """What went wrong, where it has a name; a command that said no may have one too."""
     call = outcome.call
+    if outcome.ok or outcome.guidance:
+        return None
     if outcome.kind is OutcomeKind.BLOCKED and not call.malformed:
         return Failure(Category.ARGUMENTS, call.tool)
-    return failure_of(call, outcome.text)
+    return failure_of(call, outcome.text, ran=outcome.observed)
 
 
 def not_made(call: Call, why: str) -> Outcome:

@@ -212,8 +212,7 @@ class BatchRunner:
     def _settle(self, view: View, outcome: Outcome) -> Outcome:
         outcome = self._booked(outcome)
         self._episodes.settle(outcome)
-        if outcome.is_error:
-            outcome = self._recovered(view, outcome, failure_in(outcome))
+        outcome = self._recovered(view, outcome, failure_in(outcome))
         self.looker.after(view, outcome)
         self.stream.emit(ToolResulted(outcome))
         return outcome
@@ -288,7 +287,7 @@ class BatchRunner:
             self.stream.emit(TimelineNoted("handed over", handed))
             return BatchResult(made, Ending.VERIFY, None, handed)
         said = most_specific(self.looker.around(o.call, o) for o in made)
-        self.looker.lasting = said.next_action if said is not None and said.lasting else None
+        self.looker.said(said)
         if said is not None:
             self.stream.emit(said)
         return BatchResult(made, Ending.CONTINUE, said)

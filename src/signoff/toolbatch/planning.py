@@ -1,4 +1,4 @@
-"""A definition of done as the arguments of `plan_create`: how a task without a plan gets one.
+"""A plan derived from a definition of done: how a task without a plan gets one.
 
 Steps are the planned artifacts and the items, each decided by a check where a file can decide it;
 postconditions are the verification commands. From then on it is the plan's gate that decides.
@@ -6,10 +6,11 @@ postconditions are the verification commands. From then on it is the plan's gate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from signoff.domain.definition import Artifact, Check, Definition, Item, ItemKind
+from signoff.domain.definition import Artifact, Check, CheckSource, Definition, Item, ItemKind
 from signoff.domain.text import escape_line
 from signoff.toolbatch.deriving import LONGEST_COMMAND, existence_commands, worthless
 
@@ -20,15 +21,24 @@ LONGEST_DESCRIPTION = 1_900
 Part = dict[str, Any]
 
 
-def plan_of(definition: Definition, reason: str = "") -> Mapping[str, Any]:
-    """The arguments: objective, steps, postconditions and reason."""
+@dataclass(frozen=True)
+class DerivedPlan:
+    """What a session needs to write a plan down."""
+
+    objective: str
+    steps: tuple[Part, ...]
+    postconditions: tuple[Part, ...]
+
+
+def plan_of(definition: Definition, checks: Sequence[Check]) -> DerivedPlan | None:
+    """The plan of a task that these checks decide about; None: nothing could be proved by one."""
     objective = _plain(definition.statement.split("\n", 1)[0])[:LONGEST_OBJECTIVE] or "the task"
-    return {
-        "objective": objective,
-        "steps": _steps(definition) or [{"description": objective}],
-        "postconditions": _postconditions(definition.checks),
-        "reason": reason,
-    }
+    # That planned artifacts are there is what the steps say.
+    good = [c for c in checks if c.source != CheckSource.EXISTENCE and not worthless(c.command)]
+    steps = _steps(definition)
+    if not steps and good:
+        steps, good = [_step(objective, good[0].command)], good[1:]
+    return DerivedPlan(objective, tuple(steps), tuple(_postconditions(good))) if steps else None
 
 
 def _steps(definition: Definition) -> list[Part]:
@@ -39,15 +49,13 @@ def _steps(definition: Definition) -> list[Part]:
     if len(steps) + len(items) > MOST_STEPS:
         steps = [_step(f"make what is planned, part {n}", c) for n, c in _commands(alone)]
     decided = [_made(item.text, item.artifacts) for item in items if item.artifacts]
-    plain = _joined([i for i in items if not i.artifacts], MOST_STEPS - len(steps) - len(decided))
+    # What a call did already needs no proof in words.
+    open_ = [item for item in items if not item.artifacts and not item.done]
+    plain = _joined(open_, MOST_STEPS - len(steps) - len(decided))
     return [*steps, *decided, *plain][:MOST_STEPS]
 
 
 def _made(description: str, artifacts: Sequence[Artifact]) -> Part:
-    """One file is checked by name; several, or a folder, by a command."""
-    if len(artifacts) == 1 and not artifacts[0].directory:
-        check = {"kind": "file_exists", "path": artifacts[0].path}
-        return {"description": _described(description), "check": check}
     whole = " && ".join(existence_commands(artifacts))
     if len(whole) > LONGEST_COMMAND:
         return {"description": _described(description)}
@@ -82,7 +90,6 @@ def _postconditions(checks: Iterable[Check]) -> list[Part]:
             "contract": check.command,
         }
         for number, check in enumerate(checks, 1)
-        if not worthless(check.command)
     ]
 
 

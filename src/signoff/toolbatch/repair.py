@@ -1,29 +1,48 @@
 """Repair focus: the files a broken round is about, its findings as deltas, where work stays.
 
 focus_of    a broken round -> the focus, from what it saw
+referred    files that those of the repair speak of
 after       one outcome -> targets visited, failed edits counted
-widen       a person allows one more path
+widen       more paths are allowed, say by a person
 The focus ends with the next round that is decided: whoever decides it asks `focus_of` again.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from signoff.domain.definition import Definition, Round, RoundStatus, Seen, Support
+from signoff.domain.definition import (
+    CheckSource,
+    Definition,
+    Round,
+    RoundStatus,
+    Seen,
+    Support,
+)
 from signoff.errors import UsageError
 from signoff.toolbatch.calls import Nature, Outcome, OutcomeKind
+from signoff.toolbatch.disk import Disk
+from signoff.toolbatch.recovery.categories import RUNS_TESTS
 from signoff.toolbatch.view import RepairFocus, RepairTarget
 
 MOST_TARGETS = 20
 MOST_FINDINGS = 20
+MOST_NAMED = 100  # files in scope beside the targets
 _FINDING_CHARACTERS = 300
 _SUBJECT_CHARACTERS = 80
 _MOST_LINES = 3  # of one observation, about one file
 _WORDS = {Support.CONTRADICTS: "does not hold", Support.MISSING: "is missing"}
 _AGAINST = frozenset(_WORDS)
+# Checkers name the file that they found fault with; tests and builds name what they came across.
+_SURE = frozenset({CheckSource.ARTIFACT, CheckSource.EXISTENCE})
+_LONGEST_TEXT = 20_000
+_LONGEST_SOURCE = 200_000
+_PATH = re.compile(r"(?<![\w./-])(?:\./)?[\w-][\w./-]{0,200}\.\w{1,8}(?![\w/])")
+_WORD = re.compile(r"[\w-]{3,100}")
+_TEST_NAME = re.compile(r"(?:test_.*|.*_test\.\w+|.*\.(?:test|spec)\.\w+|conftest\.py)$")
 
 
 def focus_of(round: Round, definition: Definition) -> RepairFocus | None:
@@ -40,40 +59,74 @@ def focus_of(round: Round, definition: Definition) -> RepairFocus | None:
     for seen, paths in named:
         for path in paths:
             old = targets.get(path) or RepairTarget(path, ())
+            sure = seen.source in _SURE or _is(seen.subject, path) or _accused(seen, path)
             targets[path] = replace(
                 old,
+                sure=sure or (old.sure and path in targets),
                 findings=tuple(dict.fromkeys((*old.findings, *_about(seen, path)))),
                 absent=old.absent or (seen.status is Support.MISSING and _is(seen.subject, path)),
             )
-    listed = tuple(targets.values())[:MOST_TARGETS]
-    # A finding that names no file of the task leaves all of them open, and nothing else.
-    allowed = tuple(t.path for t in listed) or known
-    return RepairFocus(round.number, listed, allowed, _deltas(round, against, definition))
+    # Where a test fails, the fault is in what it tests more often than in the test.
+    ordered = sorted(targets.values(), key=lambda t: (not t.sure, not t.sure and _tests(t.path)))
+    listed = tuple(ordered[:MOST_TARGETS])
+    # A finding that names no file of the task leaves all of them open.
+    allowed = (*(tuple(t.path for t in listed) or known), *_named_by(against))
+    return RepairFocus(
+        round.number, listed, tuple(dict.fromkeys(allowed)), _deltas(round, against, definition)
+    )
+
+
+def referred(focus: RepairFocus, disk: Disk) -> tuple[str, ...]:
+    """Files that those of the repair speak of, say by importing them: the fault may lie there."""
+    found: dict[str, None] = {}
+    for path in focus.allowed[:MOST_TARGETS]:
+        data = None if path.endswith("/") else disk.read(path)
+        if data is None or len(data) > _LONGEST_SOURCE:
+            continue
+        words = frozenset(_WORD.findall(data.decode("utf-8", "replace")))
+        for folder in dict.fromkeys((posixpath.dirname(path), "")):
+            for name in disk.names(folder or "."):
+                stem, suffix = posixpath.splitext(name)
+                if suffix and stem in words:
+                    found[posixpath.join(folder, name)] = None
+    return tuple(found)[:MOST_NAMED]
 
 
 def after(focus: RepairFocus, outcome: Outcome) -> RepairFocus:
-    """The focus after one call: what was changed is visited, an edit that failed is counted."""
-    changed = tuple(path for path in outcome.changed if focus.allows(path))
-    if outcome.ok and changed:
-        targets = tuple(_visited(target, changed) for target in focus.targets)
+    """The focus after one call: what was changed is visited, an edit that failed is counted.
+
+    Whatever was changed, wherever it is and however: it may be the repair.
+    """
+    if outcome.changed:
+        targets = tuple(_visited(target, outcome.changed) for target in focus.targets)
         return replace(focus, targets=targets, changed=True)
     if not _failed_change(outcome):
         return focus
     return replace(focus, targets=tuple(_missed(t, outcome.call.target) for t in focus.targets))
 
 
-def widen(focus: RepairFocus, path: str) -> RepairFocus:
-    """A person's decision: this file, or folder with a trailing `/`, is in scope too."""
+def widen(focus: RepairFocus, paths: str | Iterable[str]) -> RepairFocus:
+    """These files, or folders with a trailing `/`, are in scope too; say by a person's decision."""
+    named = (paths,) if isinstance(paths, str) else tuple(paths)
+    for path in named:
+        if not is_inside(path):
+            raise UsageError(
+                f"`{path}` is not a path inside of the workspace",
+                "name it relative to the workspace",
+            )
+    allowed = tuple(dict.fromkeys((*focus.allowed, *named)))
+    return focus if allowed == focus.allowed else replace(focus, allowed=allowed)
+
+
+def is_inside(path: str) -> bool:
+    """Whether it names something inside of the workspace, without a detour."""
     parts = path.rstrip("/").split("/")
-    if not path.strip() or path.startswith("/") or any(p in ("", ".", "..") for p in parts):
-        raise UsageError(
-            f"`{path}` is not a path inside of the workspace", "name it relative to the workspace"
-        )
-    return focus if path in focus.allowed else replace(focus, allowed=(*focus.allowed, path))
+    climbs = any(part in ("", ".", "..") for part in parts)
+    return bool(path.strip()) and not path.startswith("/") and not climbs
 
 
 def _known(definition: Definition) -> tuple[str, ...]:
-    """The files of the task: planned first, then touched. Output of commands adds none to them."""
+    """The files of the task: planned first, then touched. Output of commands adds no target."""
     planned = (str(artifact) for artifact in definition.artifacts)
     return tuple(dict.fromkeys((*planned, *definition.touched)))
 
@@ -82,6 +135,33 @@ def _found_in(seen: Seen, known: tuple[str, ...]) -> list[str]:
     """The task's files that an observation is about: its subject, else those its detail names."""
     exact = [path for path in known if _is(seen.subject, path)]
     return exact or _mentioned(seen.detail, known)
+
+
+def _named_by(against: Iterable[Seen]) -> tuple[str, ...]:
+    """Files that a finding or its command names: whoever repairs it may have to change them."""
+    named = (
+        path.removeprefix("./").rstrip("/")
+        for seen in against
+        for text in (seen.command or seen.subject, seen.detail)
+        for path in _PATH.findall(text[:_LONGEST_TEXT])
+    )
+    return tuple(dict.fromkeys(filter(is_inside, named)))[:MOST_NAMED]
+
+
+def _accused(seen: Seen, path: str) -> bool:
+    """Whether a line of the output is about a place in the file, as compilers and linters say it.
+
+    Tests say it too, of every place that they came across.
+    """
+    if RUNS_TESTS.search(seen.command or seen.subject):
+        return False
+    place = re.compile(rf"^(?:\./)?{re.escape(path)}:\d+:", re.MULTILINE)
+    return place.search(seen.detail) is not None
+
+
+def _tests(path: str) -> bool:
+    name = posixpath.basename(path).lower()
+    return bool(_TEST_NAME.match(name)) or path.split("/", 1)[0] in ("test", "tests")
 
 
 def _mentioned(text: str, known: tuple[str, ...]) -> list[str]:

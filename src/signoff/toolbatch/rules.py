@@ -24,7 +24,7 @@ class Block:
     """Not executed; the text says what to do instead. Guidance does not count as an error."""
 
     text: str
-    next_action: NextAction
+    next_action: NextAction | None
     guidance: bool = False
 
 

@@ -17,9 +17,9 @@ class BatchLimits:
     errors: int = 3  # consecutive real errors that end a turn
     recoveries: int = 3  # attempts of one episode
     late_share: float = 0.6  # of the artifacts done: from here on it is late
-    late_reads: int = 2  # of reference material, when it is late
+    late_reads: int = 4  # of reference material, when it is late
     looks: int = 8  # in a row, before the first file is asked for
-    audits: int = 2  # observations once everything exists
+    audits: int = 2  # looks at what was shown or written, once everything exists
     bookkeeping: int = 1  # turns in a row that only keep books
     repeats: int = 2  # of the same blocked call, before the advice changes
     failed_edits: int = 2  # of one file, before a full rewrite is advised
@@ -35,6 +35,7 @@ class RepairTarget:
     visited: bool = False  # changed since the round
     failed_edits: int = 0
     absent: bool = False  # it is not there at all: written, not edited
+    sure: bool = True  # a finding is about this very file; else some output only names it
 
 
 @dataclass(frozen=True)
@@ -43,22 +44,26 @@ class RepairFocus:
 
     round: int
     targets: tuple[RepairTarget, ...]
-    allowed: tuple[str, ...]  # paths and folders (trailing `/`) that may be read and changed
+    allowed: tuple[str, ...]  # paths and folders (trailing `/`) that may be changed
     findings: tuple[str, ...] = ()
-    changed: bool = False  # something in scope was changed since the round
+    changed: bool = False  # some file was changed since the round
 
     @property
     def next_target(self) -> RepairTarget | None:
-        """The first one that was not visited yet."""
-        return next((t for t in self.targets if not t.visited), None)
+        """The first one not visited yet; after a change, only one that is at fault for sure.
+
+        What some output only names may be right as it is: the next round tells.
+        """
+        open_ones = (t for t in self.targets if not t.visited)
+        return next((t for t in open_ones if t.sure or not self.changed), None)
 
     @property
     def worked_on(self) -> bool:
-        """Whether judging again makes sense: every target was visited, and something changed."""
-        return self.next_target is None and self.changed
+        """Whether the round is due again: whatever was changed, it may be the repair."""
+        return self.changed
 
     def allows(self, path: str) -> bool:
-        """Whether a path may be read and changed during the repair."""
+        """Whether a path may be changed during the repair; reading is never held against anyone."""
         # `src/../other` does not lie in `src/`, however it is written.
         inside = posixpath.normpath(path)
         return any(path == a or (a.endswith("/") and inside.startswith(a)) for a in self.allowed)
@@ -69,9 +74,9 @@ class Counts:
     """What happened lately, counted."""
 
     errors: int = 0  # consecutive and real, across batches
-    audits: int = 0  # observations since everything exists
+    audits: int = 0  # looks at what was shown or written before, since everything exists
     reference_reads: int = 0  # outside of the planned outputs, since the last change
-    looks: int = 0  # of any kind, since the last change
+    looks: int = 0  # of any kind, and commands that changed nothing, since the last change
     bookkeeping_turns: int = 0  # in a row
     blocked_alike: int = 0  # times this very call was blocked before
     questions: int = 0
@@ -95,16 +100,23 @@ class View:
     definition: Definition
     call: Call
     outcome: Outcome | None = None
-    missing: tuple[Artifact, ...] = ()  # planned, and not on disk
+    missing: tuple[Artifact, ...] = ()  # planned, and not there or not worked on in this task
+    to_change: frozenset[str] = frozenset()  # paths of those that are there, and only to be changed
     substantive: int = 0  # planned files that exist, index and readme not counted
     next_item: Item | None = None
     completed_now: Item | None = None  # the item that this call completed
     next_target: Target | None = None
+    item_path: str = ""  # the first file that the next item names
+    item_path_there: bool = False
+    open_steps: int = 0  # of the model's own plan, where somebody keeps one
     repair: RepairFocus | None = None
     facts: tuple[str, ...] = ()
     counts: Counts = Counts()
     limits: BatchLimits = BatchLimits()
     last_written: str = ""
+    changed_by: str = ""  # the tool of the last change
+    wrote_whole: str = ""  # the file whose every word the model sent in the last change
+    heard: frozenset[str] = frozenset()  # rules that spoke, with nothing changed since
     lasting: NextAction | None = None  # what the standing message asks for
     tools: frozenset[str] = field(default_factory=frozenset)  # names that can be called
     repeated: str = ""  # why nothing can come of this call, in words; empty: something can

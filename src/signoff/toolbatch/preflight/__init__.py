@@ -44,10 +44,9 @@ ORDER = (
     "duplicate_mutation",
     "duplicate_observation",
     "late_question",
-    "late_drift",
-    "audit_loop",
     "expanding",
     "broken_link",
+    "fenced_text",  # the last, for what is rewritten is made
 )
 _OWN = (
     PreflightRule(

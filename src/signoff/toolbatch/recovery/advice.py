@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -18,6 +19,9 @@ MOST_NEAR = 5
 AROUND = 3  # lines shown on each side of the best match
 MOST_LINES = 5_000
 LONGEST_LINE = 200
+MOST_FOLDERS = 300  # that are looked into for a name
+MOST_TOOLS = 20
+_NOT_THE_TASKS = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist"})
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Advice:
     """Text for the model, and the same for a machine."""
 
     text: str
-    next_action: NextAction
+    next_action: NextAction | None  # nothing where no step is known
 
 
 def advise(failed: Failed) -> Advice:
@@ -72,11 +76,14 @@ def _another_way(failed: Failed) -> Advice:
     if target is not None and target.path != view.call.target:
         action = NextAction(tool_of(view, Nature.MUTATE, "content"), target.path)
         return Advice(f"{begun} and go on with `{_shown(target.path)}`.", action)
-    return Advice(f"{begun}, and say openly what is not done and why.", NextAction(ANSWER))
+    return Advice(f"{begun} and go another way.", None)
 
 
 def _not_found(failed: Failed) -> Advice:
-    wanted = failed.call.target or failed.episode.failure.about
+    wanted = failed.call.target or _inside(failed, failed.episode.failure.about)
+    looker = tool_of(failed.view, Nature.OBSERVE)
+    if not wanted:
+        return Advice("a file that it names is not there: look at what there is.", None)
     near = _nearest(failed, wanted)
     if near:
         names = ", ".join(f"`{_shown(name)}`" for name in near)
@@ -84,9 +91,8 @@ def _not_found(failed: Failed) -> Advice:
         return Advice(
             f"`{_shown(wanted)}` is not there; near it: {names}.", NextAction(tool, near[0])
         )
-    looker = tool_of(failed.view, Nature.OBSERVE)
     text = f"`{_shown(wanted)}` is not there, nor anything with a similar name: list the folder."
-    return Advice(text, NextAction(looker, str(PurePosixPath(wanted).parent) if wanted else ""))
+    return Advice(text, NextAction(looker, str(PurePosixPath(wanted).parent)))
 
 
 def _edit_mismatch(failed: Failed) -> Advice:
@@ -95,6 +101,9 @@ def _edit_mismatch(failed: Failed) -> Advice:
         times = failed.episode.attempts
         text = f"{times} edits of `{_shown(call.target)}` did not match: write all of it."
         return Advice(text, NextAction(tool_of(failed.view, Nature.MUTATE, "content"), call.target))
+    if failed.episode.failure.about:
+        text = "send more of the lines around it, so that it means one place"
+        return Advice(text, NextAction(call.tool, call.target))
     lines = _best_match(failed)
     text = "copy the text exactly as it stands, spaces included"
     if lines:
@@ -108,7 +117,7 @@ def _permission(failed: Failed) -> Advice:
     if target is not None and target.path != failed.call.target:
         tool = tool_of(failed.view, Nature.MUTATE, "content")
         return Advice(f"{text}; next is `{_shown(target.path)}`.", NextAction(tool, target.path))
-    return Advice(f"{text}; what cannot be done without it is said openly.", NextAction(ANSWER))
+    return Advice(f"{text}; what cannot be done without it is said openly.", None)
 
 
 def _timeout(failed: Failed) -> Advice:
@@ -137,15 +146,12 @@ def _missing_command(failed: Failed) -> Advice:
 
 
 def _syntax(failed: Failed) -> Advice:
-    path = failed.call.target or failed.view.last_written
-    if not path:
+    path = failed.call.target or _inside(failed, failed.episode.failure.about)
+    if not path or not failed.disk.exists(path):
         return Advice(
             "mend the syntax of the command and send it again", NextAction(failed.call.tool)
         )
-    text = (
-        "something does not parse: look at the place that the message names, "
-        f"in `{_shown(path)}` or in the command"
-    )
+    text = f"`{_shown(path)}` does not parse: look at the line that the message names"
     return Advice(text, NextAction(tool_of(failed.view, Nature.MUTATE, "old"), path))
 
 
@@ -154,12 +160,14 @@ def _arguments(failed: Failed) -> Advice:
     name = failed.episode.failure.about
     if call.tool not in failed.view.tools:
         close = difflib.get_close_matches(call.tool, sorted(failed.view.tools), n=1, cutoff=0.3)
-        tool = close[0] if close else ANSWER
-        shape = failed.view.shapes.get(tool)
+        if not close:
+            names = ", ".join(f"`{name}`" for name in sorted(failed.view.tools)[:MOST_TOOLS])
+            return Advice(f"there is no tool `{_shown(call.tool)}`; there are {names}.", None)
+        shape = failed.view.shapes.get(close[0])
         usage = f": {shape.usage}" if shape is not None and shape.usage else ""
         return Advice(
-            f"there is no tool `{_shown(call.tool)}`; the nearest is `{tool}`{usage}.",
-            NextAction(tool),
+            f"there is no tool `{_shown(call.tool)}`; the nearest is `{close[0]}`{usage}.",
+            NextAction(close[0]),
         )
     field = f"`{_shown(name)}` is wrong; " if name else ""
     usage = call.shape.usage or f"{call.tool}(…)"
@@ -170,7 +178,7 @@ def _malformed(failed: Failed) -> Advice:
     usage = failed.call.shape.usage or f"{failed.call.tool}(…)"
     text = f"send the arguments as one JSON object, shaped {usage}."
     known = failed.call.tool in failed.view.tools
-    return Advice(text, NextAction(failed.call.tool if known else ANSWER, failed.call.target))
+    return Advice(text, NextAction(failed.call.tool, failed.call.target) if known else None)
 
 
 def _empty(failed: Failed) -> Advice:
@@ -179,22 +187,41 @@ def _empty(failed: Failed) -> Advice:
         tool = tool_of(failed.view, Nature.MUTATE, "content")
         text = f"the answer was empty: make a call, next is `{_shown(target.path)}`."
         return Advice(text, NextAction(tool, target.path))
-    return Advice(
-        "the answer was empty: make a call, or give your final answer.", NextAction(ANSWER)
-    )
+    return Advice("the answer was empty: make a call, or answer in words.", None)
 
 
 def _nearest(failed: Failed, wanted: str) -> list[str]:
-    """Names like the one that is not there: beside it, else of files that the task knows."""
-    if not wanted:
-        return []
+    """Names like the one that is not there: beside it, else the same name elsewhere."""
     path = PurePosixPath(wanted)
     folder = str(path.parent)
     close = difflib.get_close_matches(path.name, failed.disk.names(folder), MOST_NEAR, 0.5)
     near = [str(PurePosixPath(folder) / name) for name in close]
     known = dict.fromkeys((*failed.view.definition.touched[-200:], *_planned(failed.view)))
     near += [name for name in known if PurePosixPath(name).name == path.name and name != wanted]
+    near += _elsewhere(failed.disk, path.name) if not near else []
     return [name for name in dict.fromkeys(near) if failed.disk.exists(name)][:MOST_NEAR]
+
+
+def _elsewhere(disk: Disk, name: str) -> list[str]:
+    """Files of this very name in other folders, the nearest to the root first."""
+    folders, found = deque([""]), list[str]()
+    for _ in range(MOST_FOLDERS):
+        if not folders:
+            break
+        folder = folders.popleft()
+        for entry in disk.names(folder or "."):
+            path = f"{folder}{entry}"
+            if entry == name:
+                found.append(path)
+            elif "." not in entry and entry not in _NOT_THE_TASKS:
+                folders.append(f"{path}/")
+    return found[:MOST_NEAR]
+
+
+def _inside(failed: Failed, path: str) -> str:
+    """A path that a message names, relative to the workspace; nothing for one outside of it."""
+    inside = path.removeprefix(f"{failed.disk.root}/").removeprefix("./")
+    return "" if inside.startswith(("/", "~", "<")) or ".." in inside.split("/") else inside
 
 
 def _planned(view: View) -> tuple[str, ...]:

@@ -37,13 +37,16 @@ class Failure:
     about: str = ""  # what was missing or wrong, as the text names it
 
 
-_SAID = (
+Table = tuple[tuple[Category, re.Pattern[str]], ...]
+
+# What tools of the runtime say, and tools that are not commands.
+_SAID: Table = (
     (
         Category.ARGUMENTS,
         re.compile(
             r"(?:missing|unknown|unexpected|required)[^\n]{0,40}(?:argument|field|parameter)"
             r"|no field `(?P<a>[^`]{1,200})`"
-            r"|`(?P<b>[^`]{1,200})` (?:is missing|is required|must be)\b"
+            r"|`(?P<b>[^`]{1,200})` (?:is missing|is required|must be|is not an argument)\b"
             r"|there is no tool `(?P<c>[^`]{1,200})`|not valid JSON",
             re.IGNORECASE,
         ),
@@ -51,39 +54,14 @@ _SAID = (
     (
         Category.EDIT_MISMATCH,
         re.compile(
-            r"does not occur in|occurs \d+ times in|(?:string|text|hunk|context)[^\n]{0,30}"
-            r"(?:not found|does not (?:match|fit|apply))|does not apply|patch failed",
+            r"does not occur in|occurs (?P<a>\d{1,9}) times in|(?:string|text|hunk|context)"
+            r"[^\n]{0,30}(?:not found|does not (?:match|fit|apply))|does not apply|patch failed",
             re.IGNORECASE,
         ),
     ),
     (
         Category.TIMEOUT,
-        re.compile(
-            r"timed out|timeout (?:after|expired)|was stopped after|deadline", re.IGNORECASE
-        ),
-    ),
-    (
-        Category.MISSING_MODULE,
-        re.compile(
-            r"No module named '?(?P<a>[\w.]{1,200})"
-            r"|Cannot find (?:module|package) '(?P<b>[^']{1,200})'"
-            r"|ModuleNotFoundError|ImportError",
-        ),
-    ),
-    (
-        Category.MISSING_COMMAND,
-        re.compile(
-            r"(?P<a>[\w./+-]{1,100}): (?:command )?not found|`(?P<b>[^`]{1,200})` is not installed"
-            r"|exit code 127",
-        ),
-    ),
-    (
-        Category.SYNTAX,
-        re.compile(
-            r"\b(?:SyntaxError|IndentationError|TabError|ParseError)\b|syntax error|parse error"
-            r"|unexpected token|unterminated|unexpected EOF|unexpected end of",
-            re.IGNORECASE,
-        ),
+        re.compile(r"timed out|timeout (?:after|expired)|was stopped after", re.IGNORECASE),
     ),
     (
         Category.PERMISSION,
@@ -102,10 +80,69 @@ _SAID = (
         ),
     ),
 )
+# What a command prints is anybody's words: only whole lines that shells and interpreters write.
+_SHELL = r"^\S{0,80}sh: (?:-c: )?(?:(?:line )?\d+: )?"
+_PRINTED: Table = (
+    (
+        Category.MISSING_COMMAND,
+        re.compile(
+            rf"{_SHELL}(?P<a>[^\s:]{{1,100}}): (?:command )?not found\s*$"
+            r"|^(?P<b>[^\s:]{1,100}): command not found\s*$"
+            r"|`(?P<c>[^`]{1,200})` is not installed|\A[^\n]{0,40}exit code 127\b",
+            re.MULTILINE,
+        ),
+    ),
+    (
+        Category.MISSING_MODULE,
+        re.compile(
+            r"^(?:ModuleNotFoundError|ImportError): No module named '?(?P<a>[\w.]{1,200})"
+            r"|^\S{0,80}python[\d.]{0,5}: No module named '?(?P<b>[\w.]{1,200})"
+            r"|^Error: Cannot find (?:module|package) '(?P<c>[^'\n]{1,200})'",
+            re.MULTILINE,
+        ),
+    ),
+    (
+        Category.SYNTAX,
+        re.compile(
+            r"^(?:SyntaxError|IndentationError|TabError): "
+            rf"|{_SHELL}(?:-c: )?(?:syntax error|unexpected EOF)",
+            re.MULTILINE,
+        ),
+    ),
+    (
+        Category.PERMISSION,
+        re.compile(
+            r"^\S[^\n]{0,200}: (?:Permission denied|Operation not permitted"
+            r"|Read-only file system)\s*$|^PermissionError: ",
+            re.MULTILINE,
+        ),
+    ),
+    (
+        Category.NOT_FOUND,
+        re.compile(
+            r"^[^\n:]{1,60}: (?:(?:line )?\d+: )?(?:cannot \w{1,10} )?['‘]?"
+            r"(?P<a>[^\n:'’]{1,200})['’]?: No such file or directory\s*$"
+            r"|^FileNotFoundError: \[Errno 2\] No such file or directory: '(?P<b>[^'\n]{1,200})'"
+            r"|: can't open file '(?P<c>[^'\n]{1,200})': \[Errno 2\]",
+            re.MULTILINE,
+        ),
+    ),
+)
+_STOPPED = re.compile(r"timed out|timeout (?:after|expired)|was stopped after", re.IGNORECASE)
+# What a test prints is about the test: an assertion names whatever it likes.
+RUNS_TESTS = re.compile(
+    r"\b(?:py\.?test|tests?|test_\w+|\w+_test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit"
+    r"|ctest|bats|check)\b"
+)
+_IN_TESTS = frozenset({Category.MISSING_COMMAND})
+_FILE_LINE = re.compile(r'^\s{0,8}File "(?P<path>[^"\n]{1,300})", line \d+', re.MULTILINE)
 
 
-def failure_of(call: Call, text: str) -> Failure | None:
-    """The failure that a result tells of; None for one that has no name here."""
+def failure_of(call: Call, text: str, *, ran: bool = False) -> Failure | None:
+    """The failure that a result tells of; None for one that has no name here.
+
+    `ran`: it is a command that came to its end, so it cannot have been stopped.
+    """
     if call.malformed:
         return Failure(Category.MALFORMED, call.tool, call.malformed)
     shown = (
@@ -113,16 +150,36 @@ def failure_of(call: Call, text: str) -> Failure | None:
         if len(text) <= LONGEST_READ
         else text[: LONGEST_READ // 2] + text[-LONGEST_READ // 2 :]
     )
+    if call.shape.nature is Nature.SHELL:
+        return _of_command(call, shown, ran)
     for category, pattern in _SAID:
         if category is Category.EDIT_MISMATCH and call.shape.nature is not Nature.MUTATE:
             continue
-        if category is Category.ARGUMENTS and call.shape.nature is Nature.SHELL:
-            continue  # what a program says about its own arguments
         found = pattern.search(shown)
         if found is not None:
-            about = next((name for name in found.groupdict().values() if name), "")
-            return Failure(category, subject_of(category, call), about)
+            return Failure(category, subject_of(category, call), _named(found))
     return None
+
+
+def _of_command(call: Call, text: str, ran: bool) -> Failure | None:
+    if not ran and _STOPPED.search(text.split("\n", 1)[0]):
+        return Failure(Category.TIMEOUT, subject_of(Category.TIMEOUT, call))
+    tests = RUNS_TESTS.search(command_of(call)) is not None
+    for category, pattern in _PRINTED:
+        matches = () if tests and category not in _IN_TESTS else tuple(pattern.finditer(text))
+        if not matches:
+            continue
+        found = next((match for match in matches if _named(match)), matches[0])
+        about = _named(found)
+        if category is Category.SYNTAX:
+            files = _FILE_LINE.findall(text[: found.start()])
+            about = files[-1] if files else ""
+        return Failure(category, subject_of(category, call), about)
+    return None
+
+
+def _named(found: re.Match[str]) -> str:
+    return next((name for name in found.groupdict().values() if name), "")
 
 
 def subject_of(category: Category, call: Call) -> str:

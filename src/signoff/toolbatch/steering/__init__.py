@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from signoff.toolbatch.calls import ANSWER
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.steering import building, drifting, repairing, repeating, shaping
 from signoff.toolbatch.steering.drifting import is_summary
 from signoff.toolbatch.steering.repeating import must_stop
+from signoff.toolbatch.steering.spoken import ABOUT_A_CALL
 from signoff.toolbatch.steering.wording import MOST_CHARACTERS
 from signoff.toolbatch.view import View
 
@@ -72,7 +74,9 @@ def choose(view: View) -> Steered | None:
     for rule in STEERING:
         steered = rule.speak(view)
         if steered is not None:
-            return steered
+            # A model that says it is finished is told why it is not, as often as it says so.
+            again = rule.name in view.heard - ABOUT_A_CALL and view.call.tool != ANSWER
+            return None if again else steered
     return None
 
 

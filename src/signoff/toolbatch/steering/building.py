@@ -7,6 +7,7 @@ import posixpath
 from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, OutcomeKind
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.rules import SteeringRule
+from signoff.toolbatch.shellwork import made_folders
 from signoff.toolbatch.steering.step import (
     artifact_step,
     item_comes_first,
@@ -22,7 +23,7 @@ def empty_directory(view: View) -> Steered | None:
     if not _went_well(view) or not _makes_things(view) or _wrote_a_file(view):
         return None
     folder = _bare_folder(view)
-    if not folder or view.repair is not None:
+    if not folder or view.repair is not None or not _made_folder(view, folder):
         return None
     why = f"{quoted(folder)} is there, and none of its planned files: a folder is no progress."
     return steered("empty_directory", view, why, artifact_step(view))
@@ -32,10 +33,12 @@ def todo_updated(view: View) -> Steered | None:
     """A list that was brought up to date has done nothing of what is on it."""
     if view.call.shape.nature is not Nature.LIST or not _went_well(view):
         return None
+    if not view.counts.bookkeeping_turns:
+        return None  # something else was done in the same turn
     if open_work(view):
         why = f"The list is up to date; {_left(view)}. A list does no work."
     elif view.definition.artifacts or view.definition.touched:
-        why = "The list is up to date and everything is built. A list proves nothing."
+        why = "The list is up to date and everything planned is there. A list proves nothing."
     else:
         return None
     return steered("todo_updated", view, why, next_step(view))
@@ -73,7 +76,7 @@ def missing_artifact(view: View) -> Steered | None:
     outcome = view.outcome
     if outcome is None or not view.missing or view.repair is not None:
         return None
-    if not (_ended(view) or (_makes_things(view) and _went_well(view))):
+    if not (_ended(view) or (_wrote_a_file(view) and _went_well(view))):
         return None
     why = f"{_left(view)}: {listed(tuple(str(a) for a in view.missing))}."
     return steered("missing_artifact", view, why[0].upper() + why[1:], next_step(view))
@@ -81,19 +84,22 @@ def missing_artifact(view: View) -> Steered | None:
 
 def everything_built(view: View) -> Steered | None:
     """A change after which nothing planned is left: judging is next, or the item that is open."""
-    if not _makes_things(view) or not _went_well(view) or open_work(view):
+    if not _wrote_a_file(view) or not _went_well(view) or open_work(view):
         return None
     if not view.built or view.repair is not None or not view.definition.touched:
         return None
-    why = "Everything planned exists. If no change is due any more, go on."
+    why = "Everything planned is there."
     return steered("everything_built", view, why, next_step(view))
 
 
 def standing(view: View) -> Steered | None:
     """A lasting message is said again until it is followed."""
-    if view.lasting is None or view.outcome is None or not lasts(view):
+    outcome = view.outcome
+    if view.lasting is None or outcome is None or outcome.kind is OutcomeKind.BLOCKED:
         return None
-    return steered("standing", view, f"Nothing is made yet; {_left(view)}.", next_step(view))
+    if not lasts(view):
+        return None
+    return steered("standing", view, f"As before, {_left(view)}.", next_step(view))
 
 
 def _went_well(view: View) -> bool:
@@ -124,12 +130,25 @@ def _bare_folder(view: View) -> str:
     return folder if inside <= {a.path for a in view.missing} else ""
 
 
+def _made_folder(view: View, folder: str) -> bool:
+    """Whether this very call made it."""
+    result = view.outcome.result if view.outcome is not None else None
+    touched = [path.rstrip("/") for path in result.touched] if result is not None else []
+    name = folder.rstrip("/")
+    return name in touched or any(
+        name == word.rstrip("/") or word.startswith(folder) for word in made_folders(view.call)
+    )
+
+
 def _left(view: View) -> str:
     missing, planned = len(view.missing), len(view.definition.artifacts)
     if missing:
-        return f"{missing} of {planned} planned are missing"
+        verb = "changed" if len(view.to_change) == missing else "made"
+        return f"{missing} of {planned} planned are not {verb} yet"
     open_items = len(view.definition.pending)
-    return f"{open_items} items are open" if open_items else "nothing is proved"
+    if open_items:
+        return f"{open_items} items are open" if open_items > 1 else "1 item is open"
+    return "nothing is proved"
 
 
 def _times(turns: int) -> str:

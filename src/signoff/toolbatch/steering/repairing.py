@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from signoff.domain.definition import ROUND_BUDGET, Round, RoundStatus
+from signoff.gate.rounds import is_over
 from signoff.toolbatch.calls import OutcomeKind
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.rules import SteeringRule
@@ -19,9 +20,9 @@ def out_of_scope(view: View) -> Steered | None:
     focus, outcome = view.repair, view.outcome
     if focus is None or outcome is None or outcome.kind is not OutcomeKind.BLOCKED:
         return None
-    outside = next((path for path in view.call.paths if not focus.allows(path)), "")
-    if not outside and outcome.rule != "out_of_scope":
+    if outcome.rule != "out_of_scope":
         return None
+    outside = next((path for path in view.call.paths if not focus.allows(path)), "")
     why = (
         f"{quoted(outside) or 'That'} is outside of the repair of round {focus.round}; "
         f"allowed: {listed(focus.allowed)}. Only a person can widen it."
@@ -34,11 +35,11 @@ def repair_updated(view: View) -> Steered | None:
     focus, outcome = view.repair, view.outcome
     if focus is None or outcome is None or not outcome.ok or not outcome.changed:
         return None
-    done = sum(target.visited for target in focus.targets)
-    why = (
-        f"{quoted(outcome.changed[0])} is changed: {done} of {len(focus.targets)} "
-        f"targets of round {focus.round} were visited."
-    )
+    why = f"{quoted(outcome.changed[0])} is changed, so round {focus.round} is due again."
+    sure = [target for target in focus.targets if target.sure]
+    if len(sure) > 1:
+        done = sum(target.visited for target in sure)
+        why += f" {done} of {len(sure)} files that it found fault with were changed."
     return steered("repair_updated", view, why, repair_step(view))
 
 
@@ -47,8 +48,9 @@ def verification_failed(view: View) -> Steered | None:
     last, focus = view.definition.round, view.repair
     if last is None or view.outcome is None or view.outcome.changed:
         return None
-    broken = last.status is RoundStatus.BROKEN
-    if not (broken or (focus is not None and not focus.worked_on)):
+    if is_over(view.definition) or (focus is not None and focus.worked_on):
+        return None
+    if last.status is not RoundStatus.BROKEN and focus is None:
         return None
     # What may fail is counted, not what became stale in between.
     number = f"{view.definition.failed_rounds} of {ROUND_BUDGET}"
@@ -89,12 +91,12 @@ def _finding(view: View) -> str:
 RULES = (
     SteeringRule(
         "out_of_scope",
-        "A call outside of the open repair was blocked: the targets and what is allowed.",
+        "A change outside of the open repair was blocked: the targets and what is allowed.",
         out_of_scope,
     ),
     SteeringRule(
         "repair_updated",
-        "A repair target was changed: the next target, or judging when all were visited.",
+        "A file was changed in a repair: the next one that is at fault, else judging is due again.",
         repair_updated,
     ),
     SteeringRule(

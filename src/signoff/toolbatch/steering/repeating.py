@@ -7,7 +7,7 @@ from dataclasses import replace
 from signoff.toolbatch.calls import Nature, NextAction, OutcomeKind
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.rules import SteeringRule
-from signoff.toolbatch.steering.step import Step, answer, next_step, open_work, writer
+from signoff.toolbatch.steering.step import Step, answer, next_step, open_work, openly, writer
 from signoff.toolbatch.steering.wording import quoted, steered
 from signoff.toolbatch.view import View
 
@@ -26,8 +26,7 @@ def blocked_again(view: View) -> Steered | None:
         return None
     call = f"This very {quoted(view.call.tool)} call was blocked {times + 1} times"
     if must_stop(view):
-        step = answer("stop, say openly what is not done and why, and ")
-        return steered("blocked_again", view, f"{call} and always will be.", step)
+        return steered("blocked_again", view, f"{call} and always will be.", openly())
     if times >= view.limits.repeats:
         why = f"{call}: leave it and go another way."
         return steered("blocked_again", view, why, _another_way(view))
@@ -68,32 +67,30 @@ def _changes_nothing(view: View) -> bool:
     return len(sides) == _TWO_SIDES and sides[0] is not None and sides[0] == sides[1]
 
 
-def _without(view: View, step: Step) -> Step:
-    """Another step where this one would only repeat the call that changed nothing."""
-    same = (step.action.tool, step.action.target) == (view.call.tool, view.call.target)
-    if not same or open_work(view) or view.repair is not None:
-        return step
-    return answer()
+def _without(view: View, step: Step | None) -> Step | None:
+    """No step where this one would only repeat the call that changed nothing."""
+    same = step is not None and step.action == NextAction(view.call.tool, view.call.target)
+    return step if not same or open_work(view) or view.repair is not None else answer(view)
 
 
-def _not_looking(view: View, step: Step) -> Step:
+def _not_looking(view: View, step: Step | None) -> Step | None:
     """Not the same look again."""
-    same = (step.action.tool, step.action.target) == (view.call.tool, view.call.target)
-    return answer() if same else step
+    same = step is not None and step.action == NextAction(view.call.tool, view.call.target)
+    return answer(view) if same else step
 
 
-def _another_way(view: View) -> Step:
-    """The next step by other means: the whole file, another missing file, or handing over."""
+def _another_way(view: View) -> Step | None:
+    """The next step by other means: the whole file, another missing file, or an honest end."""
     step = next_step(view)
     blocked = NextAction(view.call.tool, view.call.target)
-    if step.answers or step.action != blocked:
+    if step is None or step.answers or step.action != blocked:
         return step
     if step.action.tool != writer(view):
         return replace(step, action=NextAction(writer(view), step.action.target))
     others = [str(a) for a in view.missing if str(a) != blocked.target]
     if others and view.repair is None:
         return replace(step, action=NextAction(step.action.tool, others[0]), item=None)
-    return answer("say openly what is not done and why, and ")
+    return openly()
 
 
 RULES = (

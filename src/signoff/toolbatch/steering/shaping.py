@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from signoff.toolbatch.calls import Nature, NextAction, OutcomeKind
+from signoff.toolbatch.calls import Call, Nature, NextAction, OutcomeKind
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.recovery.categories import Category
 from signoff.toolbatch.rules import SteeringRule
-from signoff.toolbatch.steering.drifting import declared
+from signoff.toolbatch.steering.drifting import beyond_the_set
 from signoff.toolbatch.steering.step import Step, next_step, repair_step, writer
 from signoff.toolbatch.steering.wording import listed, quoted, steered
 from signoff.toolbatch.view import View
 
-# An empty text is a payload where text is replaced by nothing, and no payload where it is the file.
-_MAY_BE_EMPTY = frozenset({"new"})
+# An empty text replaces a passage by nothing, or makes an empty file; nobody else can say it.
+_MAY_BE_EMPTY = frozenset({"new", "content"})
 
 
 def unknown_tool(view: View) -> Steered | None:
@@ -28,11 +28,11 @@ def missing_payload(view: View) -> Steered | None:
     call, outcome = view.call, view.outcome
     if outcome is None or outcome.ok or call.shape.nature is not Nature.MUTATE:
         return None
-    lacking = _lacking(view)
-    if not lacking and not call.malformed:
+    without = lacking(call)
+    if not without and not call.malformed:
         return None
     usage = quoted(call.shape.usage)
-    what = f"without {listed(lacking)}" if lacking else "in a form that cannot be read"
+    what = f"without {listed(without)}" if without else "in a form that cannot be read"
     why = f"The {quoted(call.tool)} call came {what}. Send it whole, as {usage}."
     return steered("missing_payload", view, why, _same_target(view))
 
@@ -48,10 +48,8 @@ def edit_mismatch(view: View) -> Steered | None:
     if failed >= view.limits.failed_edits:
         why = f"{failed} edits of {quoted(call.target)} failed: write the whole file instead."
         return steered("edit_mismatch", view, why, Step(NextAction(writer(view), call.target)))
-    why = (
-        f"The edit does not match {quoted(call.target)}: copy the old text exactly from the "
-        "lines shown in the result."
-    )
+    target = quoted(call.target)
+    why = f"The edit of {target} did not fit: mend the old text exactly as its result says."
     return steered("edit_mismatch", view, why, Step(NextAction(_same_tool(view), call.target)))
 
 
@@ -69,14 +67,16 @@ def shell_rewrite(view: View) -> Steered | None:
     if view.repair is not None and not view.repair.allows(instead.target):
         return None
     why = f"Text files are not rewritten through {quoted(view.call.tool)}: use the file tool."
-    # Changing one file over and over leads neither to those that are missing nor to judging.
-    planned, again = view.definition.artifacts, instead.target == view.last_written
-    stuck = bool(planned) and again and view.repair is None
-    return steered("shell_rewrite", view, why, next_step(view) if stuck else Step(instead))
+    # It did as it was told and is at it again: one file over and over leads nowhere else.
+    told = "shell_rewrite" in view.heard and instead.target == view.last_written
+    by_tool = view.shapes.get(view.changed_by)
+    followed = told and by_tool is not None and by_tool.nature is Nature.MUTATE
+    step = next_step(view) if followed and view.repair is None else None
+    return steered("shell_rewrite", view, why, step or Step(instead))
 
 
-def _lacking(view: View) -> tuple[str, ...]:
-    call = view.call
+def lacking(call: Call) -> tuple[str, ...]:
+    """The arguments that a change or a command cannot do without, and that did not come."""
     wanted = [call.shape.path] if call.shape.path and not call.target else []
     for name in call.shape.payload:
         value = call.arguments.get(name)
@@ -85,17 +85,16 @@ def _lacking(view: View) -> tuple[str, ...]:
     return tuple(wanted)
 
 
-def _same_target(view: View) -> Step:
+def _same_target(view: View) -> Step | None:
     """Stay on the file that was meant, where it may be written; else the next step."""
     target, tool = view.call.target, _same_tool(view)
     if view.repair is not None:
         allowed = target and view.repair.allows(target)
         return Step(NextAction(tool, target)) if allowed else repair_step(view)
-    if target in {artifact.path for artifact in view.missing}:
+    if target in {artifact.path for artifact in view.missing} - view.to_change:
         return Step(NextAction(writer(view), target), whole=True)
-    if target and (declared(view, target) or target in view.definition.touched):
-        return Step(NextAction(tool, target))
-    return next_step(view)
+    beyond = beyond_the_set(view, target) and target not in view.definition.touched
+    return Step(NextAction(tool, target)) if target and not beyond else next_step(view)
 
 
 def _same_tool(view: View) -> str:

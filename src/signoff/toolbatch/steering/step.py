@@ -1,11 +1,12 @@
 """Which step comes next, from the state alone: the repair, what is open, then judging.
 
-a repair is under way      its next target; all visited: the answer, which is judged
+a repair is under way      its next target; something was changed: the answer, which is judged
 something planned is missing
-    the pending item       when it is about the very same target, or nothing exists yet to look at
+    the pending item       when it is about the very same target, or a look before anything is made
     else the artifact      also before a review or a verification
-an item is open            what it takes; a verification is the answer
-nothing is open            the answer
+an item is open            what it takes, if it names a file; a verification is the answer
+everything known is done   the answer
+else                       nothing: where no step is known, none is made up
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from signoff.domain.definition import Item, ItemKind
+from signoff.domain.definition import DefinitionStatus, Item, ItemKind, RoundStatus
 from signoff.toolbatch.calls import ANSWER, Nature, NextAction, ToolShape
 from signoff.toolbatch.pathwords import paths_in
 from signoff.toolbatch.view import RepairTarget, View
 
+LOOKING = frozenset({ItemKind.LOOK, ItemKind.REVIEW})
 _BUILDING = frozenset({ItemKind.BUILD, ItemKind.AGGREGATE})
-_LOOKING = frozenset({ItemKind.LOOK, ItemKind.REVIEW})
+_UNJUDGED = "if nothing is left to do, say so in an answer: it is judged at once"
+_JUDGED = "give your final answer"
 _TO_EDIT = 2  # payloads: what is replaced, and by what
 
 
@@ -38,22 +41,34 @@ class Step:
         """Whether it hands over to judging."""
         return self.action.tool == ANSWER
 
+    @property
+    def possible(self) -> bool:
+        """Whether there is a tool for it: an answer changes no file."""
+        return not (self.answers and self.action.target)
 
-def next_step(view: View) -> Step:
-    """The next step; there always is one."""
+
+def next_step(view: View) -> Step | None:
+    """The next step, as far as one is known."""
     if view.repair is not None:
         return repair_step(view)
     if view.missing:
         return _item_step(view) if item_comes_first(view) else artifact_step(view)
     if view.next_item is not None:
         return _item_step(view)
-    return answer()
+    return answer(view)
+
+
+def next_action(view: View) -> NextAction | None:
+    """The same for a machine."""
+    step = next_step(view)
+    return step.action if step is not None and step.possible else None
 
 
 def open_work(view: View) -> bool:
     """Whether something is left to build, judging apart."""
     item = view.next_item
-    return bool(view.missing) or (item is not None and item.kind in _BUILDING)
+    open_item = item is not None and item.kind in _BUILDING
+    return bool(view.missing) or open_item or view.open_steps > 0
 
 
 def item_comes_first(view: View) -> bool:
@@ -64,7 +79,11 @@ def item_comes_first(view: View) -> bool:
     if item.kind in _BUILDING:
         return missing_target(view) in {artifact.path for artifact in item.artifacts}
     nothing_yet = len(view.missing) == len(view.definition.artifacts)
-    return item.kind is ItemKind.LOOK and nothing_yet and not view.definition.touched
+    if item.kind not in LOOKING or not nothing_yet or view.definition.touched:
+        return False
+    # To review what is there already is a look; to review what is planned comes after it.
+    planned = {artifact.path for artifact in view.definition.artifacts}
+    return item.kind is ItemKind.LOOK or bool(view.item_path and view.item_path not in planned)
 
 
 def missing_target(view: View) -> str:
@@ -79,32 +98,49 @@ def artifact_step(view: View) -> Step:
     """Make what is planned and missing."""
     target = view.next_target
     reason = "as in the folder beside it, " if target and target.origin == "sibling" else ""
+    path = missing_target(view)
+    if path in view.to_change:
+        return Step(NextAction(editor(view), path))
     return Step(
-        NextAction(writer(view), missing_target(view)),
+        NextAction(writer(view), path),
         reason=reason,
         whole=True,
         makes_parents=target is not None and not target.parent_exists,
     )
 
 
-def repair_step(view: View) -> Step:
-    """The next target of the repair; the answer when all were visited."""
+def repair_step(view: View) -> Step | None:
+    """The next target of the repair; the answer when something was changed."""
     focus = view.repair
     assert focus is not None
-    if focus.worked_on:
-        return answer("the repair is made: ")
     target = focus.next_target
-    if target is None:
-        # The findings name no file: whatever was worked on last is where a repair begins.
-        candidates = (*reversed(view.definition.touched), *focus.allowed)
-        path = next((p for p in candidates if focus.allows(p)), "")
-        return Step(NextAction(editor(view), path)) if path else answer()
-    return _target_step(view, target)
+    if target is not None:
+        return _target_step(view, target)
+    if focus.worked_on:
+        return Step(NextAction(ANSWER), _UNJUDGED)
+    # The findings name no file: if only one was worked on, the repair begins there.
+    touched = {path for path in view.definition.touched if focus.allows(path)}
+    return Step(NextAction(editor(view), touched.pop())) if len(touched) == 1 else None
 
 
-def answer(reason: str = "") -> Step:
-    """Hand over to judging."""
-    return Step(NextAction(ANSWER), reason)
+def answer(view: View) -> Step | None:
+    """Hand over to judging, where nothing that is known is open."""
+    done = view.definition.status is DefinitionStatus.DONE
+    if view.open_steps or not (done or (view.built and not open_work(view))):
+        return None
+    return Step(NextAction(ANSWER), _JUDGED if done or _unverifiable(view) else _UNJUDGED)
+
+
+def openly() -> Step:
+    """End it and say what is not done."""
+    return Step(NextAction(ANSWER), "stop, and say openly what is not done and why")
+
+
+def path_of(item: Item | None) -> str:
+    """The first file that an item names."""
+    if item is None:
+        return ""
+    return next(iter((*(a.path for a in item.artifacts), *paths_in(item.text))), "")
 
 
 def writer(view: View) -> str:
@@ -122,53 +158,54 @@ def observer(view: View) -> str:
     return _first(view, Nature.OBSERVE) or ANSWER
 
 
-def lister(view: View) -> str:
-    """The tool that shows what there is."""
-    return "glob" if "glob" in view.tools else observer(view)
-
-
 def look_of(view: View, item: Item) -> str:
     """The file to look at: the one that the item names; for a review, one that was made."""
     made = [a.path for a in view.definition.artifacts if a not in view.missing and not a.directory]
-    named = (*(a.path for a in item.artifacts), *paths_in(item.text))
-    return next(iter((*named, *(made if item.kind is ItemKind.REVIEW else ()))), "")
+    return path_of(item) or next(iter(made if item.kind is ItemKind.REVIEW else ()), "")
 
 
-def completes_look(view: View) -> bool:
-    """Whether this call is the look that an open item asks for."""
-    item = view.next_item
-    if item is None or item.kind not in _LOOKING:
-        return False
-    path = look_of(view, item)
-    return not path or path in view.call.paths
+def _unverifiable(view: View) -> bool:
+    """Whether no check could be derived: then an answer is all that is left."""
+    last = view.definition.round
+    return last is not None and not last.checks and last.status is RoundStatus.SKIPPED
 
 
 def _target_step(view: View, target: RepairTarget) -> Step:
-    missing = target.absent or target.path in {str(artifact) for artifact in view.missing}
+    absent = {str(artifact) for artifact in view.missing} - view.to_change
+    missing = target.absent or target.path in absent
     rewrite = target.failed_edits >= view.limits.failed_edits
     tool = writer(view) if missing or rewrite else editor(view)
     times = f"edits of it failed {target.failed_edits} times, so write all of it anew: "
     return Step(NextAction(tool, target.path), reason=times if rewrite else "", whole=missing)
 
 
-def _item_step(view: View) -> Step:
+def _item_step(view: View) -> Step | None:
     item = view.next_item
     assert item is not None
     if item.kind is ItemKind.VERIFY:
-        return replace(answer(), item=item)
-    if item.kind in _LOOKING:
-        return replace(_looking(view, item), item=item)
+        step = answer(view)
+        return None if step is None else replace(step, item=item)
+    if item.kind in LOOKING:
+        path = look_of(view, item)
+        step = Step(NextAction(observer(view), path), item=item) if path else None
+        return step or _ticking(view, item)
     if view.missing and item_comes_first(view):
         return replace(artifact_step(view), item=item)
-    path = item.artifacts[0].path if item.artifacts else view.last_written
-    tool = editor(view) if path else writer(view)
-    return Step(NextAction(tool, path), item=item)
+    if not view.item_path:
+        return _ticking(view, item)
+    tool = editor(view) if view.item_path_there else writer(view)
+    return Step(NextAction(tool, view.item_path), item=item)
 
 
-def _looking(view: View, item: Item) -> Step:
-    """The look that completes the item."""
-    path = look_of(view, item)
-    return Step(NextAction(observer(view), path)) if path else Step(NextAction(lister(view)))
+def _ticking(view: View, item: Item) -> Step | None:
+    """Nobody can see when an item without a file is done: the model says so in its list."""
+    tool = _first(view, Nature.LIST)
+    if view.missing or not view.definition.touched or not tool:
+        return None
+    # Of an item that means many files nobody can say that it is done before they have names.
+    many = item.kind is ItemKind.AGGREGATE
+    how = "name each of its files with " if many else "do it, and mark it as done with "
+    return Step(NextAction(tool), how, item)
 
 
 def _mutating(view: View, rank: Callable[[ToolShape], int]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from signoff.domain.text import escape_line
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.steering.step import Step, open_work
@@ -10,10 +12,19 @@ from signoff.toolbatch.view import View
 MOST_CHARACTERS = 500  # of one message: a weak model reads the first lines
 _MOST_FACTS = 2
 _FACT, _QUOTE, _WHY = 70, 56, 190
+# Results of some computation: a first version of them would be made up.
+_DATA = frozenset(
+    (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", ".db", ".sqlite", ".png", ".jpg", ".pdf")
+)
 
 
-def steered(rule: str, view: View, why: str, step: Step) -> Steered:
-    """The message of a rule: why it speaks, the facts a forgetful model needs, the next step."""
+def steered(rule: str, view: View, why: str, step: Step | None) -> Steered | None:
+    """The message of a rule: why it speaks, the facts a forgetful model needs, the next step.
+
+    Where no step is known there is no message: words without a way on only worry.
+    """
+    if step is None or not step.possible:
+        return None
     parts = (clipped(escape_line(why), _WHY), _facts(view), step_text(view, step))
     text = clipped(" ".join(part for part in parts if part), MOST_CHARACTERS)
     return Steered(rule, text, step.action, lasting=lasts(view))
@@ -26,12 +37,13 @@ def lasts(view: View) -> bool:
 
 def step_text(view: View, step: Step) -> str:
     """The next step in words."""
-    if step.answers:
-        return f"Next: {step.reason}give your final answer; it is judged at once."
     item = f"item {quoted(step.item.text)}: " if step.item is not None else ""
+    if step.answers:
+        return f"Next: {item}{step.reason}."
     what = f"{quoted(step.action.tool)} {quoted(step.action.target)}".strip()
-    words = [f"Next: {item}{step.reason}{what}."]
-    if step.whole and view.substantive == 0:
+    data = step.whole and posixpath.splitext(step.action.target)[1].lower() in _DATA
+    words = [f"Next: {item}{step.reason}{what}{', or run what makes it' if data else ''}."]
+    if step.whole and view.substantive == 0 and not data:
         words.append("A compact but real first version is enough; refine it later.")
     if step.makes_parents:
         words.append("The same call makes its folders.")
