@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from signoff.agents import PlanSession
-    from signoff.agents.loop import LoopLimits, LoopReporter
+    from signoff.agents.loop import Confirm, LoopLimits, LoopReporter
     from signoff.agents.tools import Tool
     from signoff.usecases.agent import AgentReport
     from signoff.usecases.run import Engine
@@ -90,12 +90,16 @@ def run_agent(
     resume: str | None = None,
     reporter: LoopReporter | None = None,
     ask: Callable[[str], str | None] | None = None,
+    confirm: Confirm | None = None,
+    restore: bool = False,
 ) -> AgentReport:
     """Have a model do a task under the gate; what it proved is signed when it is gone.
 
     `model` is `provider:name` or a pydantic-ai model. Without `tools` it gets the standard ones and
     those of its plan; with `tools` of your own, make the plan tools from `session`. `plan=False`
-    runs it without a plan: then nothing is proved.
+    runs it without a plan: then nothing is proved. `confirm(tool, arguments)` is asked before
+    every call that may change something; a call that it says no to is declined, and is no error.
+    With `restore`, what an unfinished step changed is put back when the agent gives up.
     """
     from signoff.usecases.agent import AgentRequest, work  # noqa: PLC0415 - loads model libraries
 
@@ -115,6 +119,8 @@ def run_agent(
         system=system,
         resume=resume,
         ask=ask,
+        confirm=confirm,
+        restore=restore,
         engine=lambda: open_engine(site),
     )
     request = replace(request, limits=limits) if limits is not None else request

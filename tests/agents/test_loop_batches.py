@@ -85,7 +85,7 @@ def test_without_steering_the_loop_is_as_it_was(stage: Stage) -> None:
 
 
 def test_three_errors_in_a_row_end_the_sitting_openly(stage: Stage) -> None:
-    report = stage.play(Script([bash("exit 1")], last_repeats=True))
+    report = stage.play(Script([bash("no-such-command")], last_repeats=True))
     assert (report.ended, report.turns) == (Ended.STUCK, 3)
     assert "3 calls in a row failed" in report.reason
     assert "not done" in report.reason
@@ -93,7 +93,7 @@ def test_three_errors_in_a_row_end_the_sitting_openly(stage: Stage) -> None:
 
 def test_a_user_sets_how_many(stage: Stage) -> None:
     batching = Batching(limits=BatchLimits(errors=5))
-    report = stage.play(Script([bash("exit 1")], last_repeats=True), batching=batching)
+    report = stage.play(Script([bash("no-such-command")], last_repeats=True), batching=batching)
     assert report.turns == 5
 
 
@@ -160,7 +160,7 @@ def test_what_is_handed_over_is_judged_at_once(work: Path) -> None:
 
 
 def test_a_halt_is_on_record(work: Path) -> None:
-    report = run(work, Script([bash("exit 1")], last_repeats=True), "do it")
+    report = run(work, Script([bash("no-such-command")], last_repeats=True), "do it")
     assert report.loop.ended is Ended.STUCK
     halts = [d for k, d in entries(work, report.loop.session) if k is Kind.TURN_HALTED]
     assert len(halts) == 1 and "3 calls in a row failed" in halts[0]["text"]

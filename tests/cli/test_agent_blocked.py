@@ -73,6 +73,14 @@ def test_a_second_model_accepts_and_the_ledger_names_it(court: Court) -> None:
     assert not court.desk.inbox()
 
 
+def test_what_the_second_model_used_counts_against_the_limits_of_the_session(court: Court) -> None:
+    turns = [PLAN, WORK, blocked(), say("a.txt is there; b.txt is blocked.")]
+    ended = court.play(turns, ruling("accept")).exits(0)
+    used = court.entries(ended, "session.usage")
+    total = sum(int(str(entry["tokens"])) for entry in used)
+    assert len(used) == 5 and f"4 turns, {total:,} tokens" in ended.stdout
+
+
 def test_the_second_model_is_told_the_step_the_reason_and_what_was_tried(court: Court) -> None:
     read = use(Call("read", {"path": "nowhere"}))
     begin = use(Call("step_update", {"step_number": 2, "status": "in_progress"}))

@@ -191,7 +191,7 @@ class Agents(RuleBasedStateMachine):
         known.status = status
         if status == "done" and call is not None and BOTH[name] is None:
             known.done_with = call.reads
-        known.question = self._newest_question() if status == "blocked" else ""
+        known.question = self._question_about(number) if status == "blocked" else ""
         return said
 
     def _resolves(self, call: Call, known: Known) -> bool:
@@ -282,13 +282,12 @@ class Agents(RuleBasedStateMachine):
     def _number(self, name: str) -> int:
         return [n for n in self.parts if (n in STEPS) == (name in STEPS)].index(name) + 1
 
-    def _newest_question(self) -> str:
-        known = {k.question for k in self.parts.values() if k.question}
+    def _question_about(self, number: int) -> str:
+        state = self.session._desk.look()
+        assert state.plan is not None
+        asked = str(state.item(state.plan.steps[number - 1].id).question or "")
         opened = [str(e.data["id"]) for e in self.ledger.open_escalations(self.session.id)]
-        item_questions = [
-            str(i.question) for i in self.session._desk.look().items.values() if i.question
-        ]
-        return next((q for q in opened if q in item_questions and q not in known), "")
+        return asked if asked in opened else ""
 
     def _an_honest_agent_gets_through(self) -> None:
         """From wherever the random agent left things, honest work opens the gate."""

@@ -1,22 +1,21 @@
 """Who does the work: any command line, a person, or an agent in a session with a plan of its own.
 
-Sessions are loaded when they are first asked for: most commands know none.
+A module is loaded when one of its names is first asked for: most commands need few.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from signoff.agents.answer import ANSWER_VARIABLE, Answer, AnswerKind, read_answer
-from signoff.agents.assignment import Assignment, Report, printed
-from signoff.agents.command import ATTEMPT_VARIABLE, CommandAgent, check_role
-from signoff.agents.materials import gather
-from signoff.agents.prompt import Material, Setback, build_prompt
-from signoff.agents.usage import USAGE_VARIABLE, Usage, read_usage
 from signoff.lazy import door
 
 if TYPE_CHECKING:
+    from signoff.agents.answer import ANSWER_VARIABLE, Answer, AnswerKind, read_answer
+    from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report, printed
+    from signoff.agents.command import CommandAgent, check_role
+    from signoff.agents.materials import gather
     from signoff.agents.plantools import PLAN_TOOLS, PlanTool, call_plan_tool
+    from signoff.agents.prompt import Material, Setback, build_prompt
     from signoff.agents.session import (
         Delegation,
         Finalization,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         sign_session,
     )
     from signoff.agents.sessions.delegating import told_of_unfinished
+    from signoff.agents.usage import USAGE_VARIABLE, Usage, read_usage
 
 __all__ = [
     "ANSWER_VARIABLE",
@@ -58,6 +58,12 @@ __all__ = [
 ]
 
 _MODULE_OF = {
+    **dict.fromkeys(("ANSWER_VARIABLE", "Answer", "AnswerKind", "read_answer"), "answer"),
+    **dict.fromkeys(("ATTEMPT_VARIABLE", "Assignment", "Report", "printed"), "assignment"),
+    **dict.fromkeys(("CommandAgent", "check_role"), "command"),
+    "gather": "materials",
+    **dict.fromkeys(("Material", "Setback", "build_prompt"), "prompt"),
+    **dict.fromkeys(("USAGE_VARIABLE", "Usage", "read_usage"), "usage"),
     "Delegation": "session",
     "Finalization": "session",
     "PLAN_TOOLS": "plantools",

@@ -12,6 +12,9 @@ from signoff.domain.digests import digest_bytes
 from signoff.domain.observation import Ending, Observation, Output
 from signoff.settings import Role
 
+# Marks every process of an attempt, and tells our own commands that they run inside one.
+ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
+
 
 @dataclass(frozen=True)
 class Assignment:

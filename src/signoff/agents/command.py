@@ -26,7 +26,6 @@ from signoff.process import (
 from signoff.settings import Role
 from signoff.verification import UNCONFINED, Enclosure, tool_folder
 
-ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
 _PACKAGE = Path(__file__).resolve().parents[1]

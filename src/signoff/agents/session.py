@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,17 @@ from signoff.agents.sessions.claiming import (
 )
 from signoff.agents.sessions.delegating import refuse_family, unfinished_of
 from signoff.agents.sessions.desk import Desk, SessionJudge
-from signoff.agents.sessions.finishing import Finalization, finish
+from signoff.agents.sessions.finishing import Finalization, finish, sign
 from signoff.agents.sessions.mutating import note_strays
 from signoff.agents.sessions.opening import citable_id, first_facts, open_desk, refuse_other_plan
-from signoff.agents.sessions.planning import create_plan
+from signoff.agents.sessions.planning import create_plan, derive_plan
 from signoff.agents.sessions.reporting import SessionReport, make_report
 from signoff.agents.sessions.showing import show_plan
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Budget, Cost, Plan
 from signoff.domain.session import (
     SESSION_PREFIX,
+    ClaimStatus,
     SessionStanding,
     ToolCall,
     normal,
@@ -36,7 +37,7 @@ from signoff.domain.session import (
 )
 from signoff.domain.text import escape_line
 from signoff.errors import UsageError
-from signoff.gate import SessionGate, accepts_self_set, standing_of
+from signoff.gate import SessionGate, SessionMissing, standing_of
 from signoff.settings import SessionPolicy
 from signoff.storage import Ledger
 
@@ -135,6 +136,21 @@ class PlanSession:
         """Whether there is a plan to prove."""
         return self._desk.look().plan is not None
 
+    @property
+    def has_own_plan(self) -> bool:
+        """Whether the agent or a person wrote it."""
+        state = self._desk.look()
+        return state.plan is not None and not state.derived
+
+    def open_steps(self) -> int:
+        """How many steps of its own plan the agent has not called done, nor anybody let go."""
+        state = self._desk.look()
+        if state.plan is None or state.derived:
+            return 0
+        items = (state.item(step.id) for step in state.plan.steps)
+        over = (ClaimStatus.DONE, ClaimStatus.BLOCKED)
+        return sum(item.status not in over and not item.waived for item in items)
+
     def let_rule(self, adjudicator: Adjudicator) -> None:
         """Have a second model rule about blocked steps, where the policy wants one."""
         self._desk.adjudicator = adjudicator
@@ -148,6 +164,12 @@ class PlanSession:
     ) -> str:
         """Write the plan, or write it anew; a rewrite is recorded with what it drops."""
         return create_plan(self._desk, objective, steps, postconditions, reason)
+
+    def derive_plan(
+        self, objective: str, steps: Sequence[Any], postconditions: Sequence[Any]
+    ) -> None:
+        """Have the harness write a plan where neither the agent nor a person wrote one."""
+        derive_plan(self._desk, objective, steps, postconditions)
 
     def plan_show(self) -> str:
         """The plan with every status, proof and note, and what is missing."""
@@ -291,9 +313,15 @@ class PlanSession:
         """May the agent call its work finished, and if not, exactly what is missing."""
         return self._desk.gate()
 
-    def try_finish(self, answer: str, *, limit_s: float | None = None) -> Finalization:
+    def try_finish(
+        self,
+        answer: str,
+        *,
+        limit_s: float | None = None,
+        unmet: Sequence[SessionMissing] = (),
+    ) -> Finalization:
         """A final answer: accepted, refused with what is missing, or handed to a person."""
-        return finish(self._desk, answer, limit_s)
+        return finish(self._desk, answer, limit_s, unmet)
 
     @property
     def standing(self) -> SessionStanding:
@@ -309,25 +337,8 @@ class PlanSession:
     def _sign(self, by: str) -> None:
         for child in self.children():
             child._sign(by)
-        desk = self._desk
-        if desk.look().plan is None or desk.state.aborted:
-            return
-        desk.judge_pending(provisional=False)
-        silent = desk.silent_urls()
-        gate = desk.gate(silent)
-        data = {
-            "snapshot": desk.content(),
-            "open": gate.open,
-            "self_set": gate.self_set,
-            "self_set_accepted": accepts_self_set(desk.policy),
-            "missing": [f"{m.subject}: {m.what}" for m in gate.missing],
-            "waived": list(gate.waived),
-            "for_person": list(gate.for_person),
-            "silent_urls": sorted(silent),
-            "by": by,
-        }
-        desk.append(Draft(Kind.SESSION_SIGNED, data))
-        desk.withdraw_settled(gate)
+        if self._desk.look().plan is not None and not self._desk.state.aborted:
+            sign(self._desk, by)
 
     def _shut_children(self) -> frozenset[str]:
         """A child counts when its answer was accepted and its own gate is still open."""

@@ -7,7 +7,6 @@ import os
 import shlex
 import signal
 import sys
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,6 +19,8 @@ from signoff.cli.progress import entry_line
 from signoff.cli.sessions import SELF_SET, show_left_out
 from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
 from signoff.cli.status import status_json
+from signoff.cli.streams import leave_at_once
+from signoff.cli.undo import show_undo, undo_json
 from signoff.domain.session import SessionStanding
 from signoff.domain.text import escape
 from signoff.errors import Exit, ExtraMissing, UsageError
@@ -83,6 +84,12 @@ def _address(_ctx: click.Context, param: click.Parameter, value: str | None) -> 
     type=click.Path(path_type=Path, exists=True, dir_okay=False, readable=True),
     help="File with your system prompt.",
 )
+@click.option(
+    "--confirm", is_flag=True, help="Ask you before every call that may change something."
+)
+@click.option(
+    "--restore", is_flag=True, help="When it gives up, put back what its unfinished step changed."
+)
 @click.option("--role-prompt", is_flag=True, help="Be a role: the prompt comes on stdin.")
 @json_option
 @click.pass_context
@@ -96,6 +103,8 @@ def agent_command(
     plan: str | None,
     no_plan: bool,
     resume: str | None,
+    confirm: bool,
+    restore: bool,
     role_prompt: bool,
     system: Path | None,
     as_json: bool,
@@ -114,40 +123,39 @@ def agent_command(
         raise click.UsageError("name the model: --model PROVIDER:NAME")
     if no_plan and plan:
         raise click.UsageError("--plan and --no-plan do not go together")
+    if confirm and not sys.stdin.isatty():
+        raise click.UsageError("--confirm asks at a terminal, and standard input is none")
     machine = wants_json(ctx, as_json)
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's shell may ignore it
     given = _limits(limits)
     if role_prompt:
         return _be_a_role(model, base_url, given)
-    report = _work(task or "", model, base_url, workspace, plan, no_plan, resume, system, given)
+    report = _work(
+        task or "",
+        model,
+        workspace,
+        plan,
+        base_url=base_url,
+        planned=not no_plan,
+        limits=given,
+        system=_prompt_in(system) if system is not None else None,
+        resume=resume,
+        ask=_ask if sys.stdin.isatty() else None,
+        confirm=_confirm if confirm else None,
+        restore=restore,
+    )
     if machine:
         say_json(versioned(**report_json(report)))
     else:
         _show(report, _again(report, model, base_url, workspace))
     if report.run is not None:
-        _leave(report.exit_code)
+        leave_at_once(report.exit_code)
     return report.exit_code
 
 
-def _leave(code: Exit) -> NoReturn:
-    """End at once: the engine's thread may be parked for ever, and nothing is left to save."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(int(code))
-
-
 def _work(
-    task: str,
-    model: str,
-    base_url: str | None,
-    workspace: Path | None,
-    plan: str | None,
-    no_plan: bool,
-    resume: str | None,
-    system: Path | None,
-    limits: LoopLimits,
+    task: str, model: str, workspace: Path | None, plan: str | None, **chosen: Any
 ) -> AgentReport:
     from signoff.usecases.agent import AgentRequest, work  # noqa: PLC0415 - takes seconds to load
 
@@ -159,17 +167,12 @@ def _work(
     request = AgentRequest(
         task=task,
         model=model,
-        base_url=base_url,
         workspace=folder,
-        planned=not no_plan,
         bound=bound,
-        limits=limits,
-        system=_prompt_in(system) if system is not None else None,
-        resume=resume,
         reporter=reporter,
-        ask=_ask if sys.stdin.isatty() else None,
         engine=lambda: open_engine(site),
         run_reporter=reporter,
+        **chosen,
     )
     try:
         return work(site, request)
@@ -246,6 +249,14 @@ def _ask(question: str) -> str | None:
         return input("your answer: ")
     except EOFError:
         return None
+
+
+def _confirm(name: str, arguments: str) -> bool:
+    note(f"\nmay it call {name} {_short(arguments)}?")
+    try:
+        return input("y to allow it, anything else declines: ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
 
 
 class TerminalReporter:
@@ -328,6 +339,9 @@ def _show(report: AgentReport, again: str) -> None:
     say_line(f"  {used}, {count(loop.calls, 'call')} ({loop.failed_calls} failed)")
     if plan is not None and plan.gate.planned:
         _show_plan(report)
+    if report.restored is not None:
+        say_line("  it gave up, so its unfinished step was undone:")
+        show_undo(report.restored)
     if hint := _next(report, again):
         say_line(f"next: {hint}")
 
@@ -357,5 +371,6 @@ def report_json(report: AgentReport) -> dict[str, Any]:
         "done": report.done,
         "loop": asdict(report.loop),
         "plan": None if plan is None else asdict(plan),
+        "restored": None if report.restored is None else undo_json(report.restored),
         "run": None if report.run is None else status_json(report.run.status),
     }

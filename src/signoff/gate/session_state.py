@@ -94,6 +94,7 @@ class SessionState:
     plan: Plan | None = None
     bound: bool = False  # the plan is a person's
     text: str = ""
+    derived: bool = False  # the harness derived the plan from the task
     declared: dict[str, Declared] = field(default_factory=dict)
     items: dict[str, Item] = field(default_factory=dict)
     started: dict[str, Any] = field(default_factory=dict)
@@ -176,7 +177,8 @@ def _adopt(state: SessionState, entry: Entry, since: int) -> None:
     data = entry.data
     plan = parse(data["text"]).plan
     declared = {i: Declared.from_data(d) for i, d in data["declared"].items()}
-    if state.plan is not None:
+    state.derived = bool(data.get("derived"))
+    if state.plan is not None and (data["dropped"] or not state.derived):
         state.rewrites.append(_rewrite(entry))
     same = carried_from(state.plan, plan) if state.plan is not None else {}
     items = {}

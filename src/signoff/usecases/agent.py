@@ -15,6 +15,8 @@ from signoff.agents import Delegation, PlanSession, SessionReport, told_of_unfin
 from signoff.agents.loop import (
     AgentLoop,
     Batching,
+    Charge,
+    Confirm,
     Ended,
     LoopLimits,
     LoopReport,
@@ -42,6 +44,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import (
     ApprovalRefused,
     Exit,
+    PlanConflict,
     SandboxMissing,
     UsageError,
 )
@@ -56,6 +59,7 @@ from signoff.usecases.run import Engine, RunOptions, RunReport
 from signoff.usecases.session import open_session, sign
 from signoff.usecases.sign import sign_work
 from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.undo import UndoReport, restore_step
 from signoff.usecases.watching import WorkspaceWatch, session_place, watch_of
 from signoff.usecases.workable import plan_of_past, require_workable
 from signoff.usecases.workbench import enclosure_of, taken, workspace_lock
@@ -87,6 +91,8 @@ class AgentRequest:
     resume: str | None = None  # the id of a session to go on with
     reporter: LoopReporter = field(default_factory=Silent)
     ask: Callable[[str], str | None] | None = None
+    confirm: Confirm | None = None  # asked before every call that may change something
+    restore: bool = False  # when it gives up, put back what its unfinished step changed
     engine: Callable[[], Engine] | None = None  # for the run that signs a person's plan
     run_reporter: Reporter = field(default_factory=Unheard)
 
@@ -101,6 +107,7 @@ class AgentReport:
     loop: LoopReport
     plan: SessionReport | None
     run: RunReport | None = None
+    restored: UndoReport | None = None
 
     @property
     def standing(self) -> SessionStanding:
@@ -135,6 +142,7 @@ _CODES = {
     # There is no plan, so there is nothing to judge: neither yes nor no.
     SessionStanding.UNPLANNED: Exit.CANNOT_JUDGE,
 }
+_GAVE_UP = frozenset({Ended.STUCK, Ended.ESCALATED})
 _ENDS = {Ended.MODEL_FAILED: Exit.CANNOT_JUDGE}
 _RUN_STANDINGS = {None: SessionStanding.WAITING, Outcome.DONE: SessionStanding.DONE}
 _SIGNED = {
@@ -166,10 +174,24 @@ def work(site: Site, request: AgentRequest) -> AgentReport:
     session = played.session
     if session is None:
         return AgentReport(loop, None)
+    if loop.ended in _GAVE_UP and request.restore:
+        return _restored(site, request, session, loop)
     if loop.ended is not Ended.ANSWERED or not session.has_plan:
         return AgentReport(loop, session.report())
     report = _signed(site, request, session, loop)
     return replace(report, loop=replace(loop, reason=_SIGNED.get(report.standing, loop.reason)))
+
+
+def _restored(
+    site: Site, request: AgentRequest, session: PlanSession, loop: LoopReport
+) -> AgentReport:
+    """What its unfinished step changed is put back, unless somebody else changed it since."""
+    try:
+        restored = restore_step(site, session.id)
+    except PlanConflict as error:
+        request.reporter.noted(f"nothing was put back: {error}")
+        restored = None
+    return AgentReport(loop, session.report(), restored=restored)
 
 
 def _signed(
@@ -223,7 +245,9 @@ class _Play:
             reporter=request.reporter,
             past=past,
             followup=self._followup() if past is not None else "",
+            words=request.task if past is not None else "",
             batching=self._batching(self.session, context),
+            confirm=request.confirm,
         )
         return self._play(setup)
 
@@ -274,9 +298,11 @@ class _Play:
                 past=past,
                 followup=objective if past is not None and past.task != objective else "",
                 batching=self._batching(child, context),
+                confirm=self._request.confirm,
             )
         )
-        parent.charge(report if past is None else report.since(past))
+        used = report if past is None else report.since(past)
+        parent.charge(Charge(used.tokens_in, used.tokens_out, used.usd, used.turns))
         if report.ended is Ended.INTERRUPTED:
             raise KeyboardInterrupt
         return report
@@ -321,8 +347,12 @@ class _Play:
                 lambda: open_model(policy.blocked_model, address, environ),
                 self._runner,
                 self._request.reporter.noted,
+                self._charge,
             )
         )
+
+    def _charge(self, used: Charge) -> None:
+        self._loops[-1].charge(used)
 
     def _tools(self) -> list[Tool]:
         request, session = self._request, self.session

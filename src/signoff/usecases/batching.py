@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from pathlib import Path
 from typing import Any
 
+import signoff
 from signoff.agents import PlanSession
 from signoff.agents.loop import Batching
 from signoff.process import find_tool
 from signoff.toolbatch import BatchLimits, Court, LedgerBook, LedgerShelf, WorkspaceSnapshots
 from signoff.toolbatch.artifacts import declared
-from signoff.toolbatch.deriving import checker_known
+from signoff.toolbatch.deriving import CHECKER
 from signoff.toolbatch.recording import HaltRecord
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.watching import WorkspaceWatch
@@ -29,8 +33,7 @@ def batching_of(
     if session is None:
         return Batching(policy.steering, limits)
     steps = bound.parse().plan.steps if bound is not None else ()
-    # A check that could not be run would be no answer, again and again.
-    installed = find_tool("signoff", search_path) is not None
+    court = Court(session.workspace, session.checks, checker=checker_command(search_path))
     return Batching(
         steering=policy.steering,
         limits=limits,
@@ -38,10 +41,19 @@ def batching_of(
         book=LedgerBook(site.ledger, session.id),
         shelf=LedgerShelf(site.ledger, session.id),
         snapshots=WorkspaceSnapshots(watch.workspace) if watch is not None else None,
-        court=Court(
-            session.workspace,
-            session.checks,
-            has_checker=checker_known if installed else lambda _path: False,
-        ),
+        # A person's contracts decide about a person's plan, and nothing beside them.
+        court=None if bound is not None else court,
         subscribers=(HaltRecord(site.ledger, session.id),),
     )
+
+
+def checker_command(search_path: str) -> str:
+    """How contracts run checkers; not on their search path, signoff starts as this process did.
+
+    Never from the folder it starts in: an agent could have put another one there.
+    """
+    if find_tool("signoff", search_path) is not None:
+        return CHECKER
+    source = Path(signoff.__file__).parents[1]
+    words = [f"PYTHONPATH={shlex.quote(str(source))}", shlex.quote(sys.executable), "-P", "-m"]
+    return " ".join([*words, CHECKER])

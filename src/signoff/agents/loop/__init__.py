@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from signoff.lazy import door
 
 if TYPE_CHECKING:
+    from signoff.agents.loop.acting import Confirm
     from signoff.agents.loop.batching import Batching
     from signoff.agents.loop.delegation import delegate_tool
     from signoff.agents.loop.drive import AgentLoop
     from signoff.agents.loop.ending import Ended, LoopReport
-    from signoff.agents.loop.limits import LoopLimits
+    from signoff.agents.loop.limits import Charge, LoopLimits
     from signoff.agents.loop.models import open_model
     from signoff.agents.loop.secondmodel import SecondModel
     from signoff.agents.loop.setup import LoopReporter, LoopSetup, Silent
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentLoop",
     "Batching",
+    "Charge",
+    "Confirm",
     "Ended",
     "LoopLimits",
     "LoopReport",
@@ -37,12 +40,13 @@ __all__ = [
 ]
 
 _MODULE_OF = {
+    "Confirm": "acting",
     **dict.fromkeys(("LoopReporter", "LoopSetup", "Silent"), "setup"),
     **dict.fromkeys(("Ended", "LoopReport"), "ending"),
     **dict.fromkeys(("Past", "Transcript"), "transcript"),
     "AgentLoop": "drive",
     "Batching": "batching",
-    "LoopLimits": "limits",
+    **dict.fromkeys(("Charge", "LoopLimits"), "limits"),
     "SecondModel": "secondmodel",
     "delegate_tool": "delegation",
     "open_model": "models",

@@ -17,13 +17,15 @@ from signoff.agents.tools import Tool, ToolContext, ToolOutcome, Trace
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall
 from signoff.domain.text import escape_line
-from signoff.toolbatch import NOT_FINISHED, BatchResult, Call, Outcome, Result, propose
+from signoff.toolbatch import NOT_FINISHED, BatchResult, Call, Nature, Outcome, Result, propose
 from signoff.toolbatch.events import Event, Steered, ToolCalled, ToolResulted
 
 MOST_CALLS = 50  # in one answer; what is more is refused, not lost
 _SHORT_DIGEST = 16
 _MOST_CITED = 5
 _STARTS_PROCESSES = frozenset({"grep"})  # looks that must not run beside each other
+_MAY_CHANGE = frozenset({Nature.MUTATE, Nature.SHELL, Nature.OTHER})
+_DECLINED = "the user said no to this call. Go on without it, or ask what they want instead"
 
 
 class Records(Protocol):
@@ -42,6 +44,7 @@ class Records(Protocol):
 OnCall = Callable[[str, str], None]
 OnResult = Callable[[str, ToolOutcome], None]
 OnSteered = Callable[[str], None]
+Confirm = Callable[[str, str], bool]  # name and arguments of a call → whether it may be made
 
 
 def _nothing(_text: str) -> None:
@@ -62,6 +65,7 @@ class Actor:
     task: str = ""
     batching: Batching = field(default_factory=Batching)
     on_steered: OnSteered = _nothing
+    confirm: Confirm | None = None  # asked before every call that may change something
 
     def __post_init__(self) -> None:
         self._alone = threading.Lock()
@@ -102,10 +106,17 @@ class Actor:
 
     def _execute(self, call: Call) -> Result:
         """One call of a tool; looks come from several threads."""
+        if not self._confirmed(call):
+            return Result(_DECLINED, ok=False, declined=True)
         if call.tool in _STARTS_PROCESSES:
             with self._alone:
                 return _as_result(self._outcome(call))
         return _as_result(self._outcome(call))
+
+    def _confirmed(self, call: Call) -> bool:
+        if self.confirm is None or call.shape.nature not in _MAY_CHANGE:
+            return True
+        return self.confirm(call.tool, _json(call.arguments))
 
     def _outcome(self, call: Call) -> ToolOutcome:
         tool = self.tools.get(call.tool)
@@ -163,6 +174,7 @@ def _as_result(outcome: ToolOutcome) -> Result:
         trace.writes,
         trace.content,
         touched=trace.touched,
+        exit_code=trace.exit_code,
     )
 
 

@@ -11,9 +11,10 @@ AgentLoop.run
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
 
@@ -21,16 +22,21 @@ from signoff.agents.loop.acting import Actor
 from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, Reply
 from signoff.agents.loop.compaction import bare_record, compacted, is_full, summary_request
 from signoff.agents.loop.ending import Ended, LoopReport
-from signoff.agents.loop.handing import adopt_plan, hand_over
+from signoff.agents.loop.handing import hand_over, what_does_not_hold
 from signoff.agents.loop.instructions import CUT_OFF, EMPTY_ANSWER, PLAIN_PROMPT, RESUMED
 from signoff.agents.loop.interrupting import Interrupts
-from signoff.agents.loop.limits import LoopLimits, Meter
+from signoff.agents.loop.limits import Charge, LoopLimits, Meter
 from signoff.agents.loop.setup import LoopSetup
 from signoff.agents.loop.transcript import LineKind, Past
 from signoff.agents.tools import Tool, ToolContext
 from signoff.domain.session import Decision
 from signoff.errors import UsageError
+from signoff.gate import SessionMissing
+from signoff.gate.definition import Abandoned
 from signoff.toolbatch import BatchResult, Ending, OutcomeKind
+from signoff.toolbatch.resuming import take_up
+
+_MOVE_NOTHING = frozenset({OutcomeKind.BLOCKED, OutcomeKind.DUPLICATE})
 
 
 class _End(Exception):
@@ -72,22 +78,27 @@ class AgentLoop:
             reporter.noted,
         )
         self._actor = Actor(
-            _by_name(setup.tools),
-            self._bounded(setup.context),
-            setup.session,
-            reporter.called,
-            reporter.returned,
-            past.calls,
-            past.failed_calls,
-            setup.task,
-            setup.batching,
-            reporter.noted,
+            tools=_by_name(setup.tools),
+            context=self._bounded(setup.context),
+            session=setup.session,
+            on_call=reporter.called,
+            on_result=reporter.returned,
+            calls=past.calls,
+            failed=past.failed_calls,
+            task=setup.task,
+            batching=setup.batching,
+            on_steered=reporter.noted,
+            confirm=setup.confirm,
         )
+        if setup.session is not None:
+            self._actor.runner.looker.open_steps = setup.session.open_steps
+        self._tried: list[tuple[str, Mapping[str, Any]]] = []
+        self._acted = True  # since the work was last judged, as far as anybody knows
         self._early = 0  # final answers that came before what the task names was there
         self._compactions = past.compactions
         self._refused = self._fruitless = self._context = 0
         self._answer = ""
-        self._charged: list[LoopReport] = []
+        self._charged: list[Charge] = []
 
     def run(self) -> LoopReport:
         """Go on until something ends it; the transcript can be resumed from every end."""
@@ -107,11 +118,11 @@ class AgentLoop:
         wall_s = None if limits.wall_s is None else max(0.0, self._meter.left_s)
         return replace(limits, turns=turns, wall_s=wall_s)
 
-    def charge(self, child: LoopReport) -> None:
-        """A child's use counts here too, and is kept with the call that the child was."""
-        self._meter.turns += child.turns
-        self._meter.add(child.tokens_in, child.tokens_out, child.usd)
-        self._charged.append(child)
+    def charge(self, used: Charge) -> None:
+        """What a child or a second model used counts here too, and is kept with the call."""
+        self._meter.turns += used.turns
+        self._meter.add(used.tokens_in, used.tokens_out, used.usd)
+        self._charged.append(used)
 
     def _until_its_end(self) -> _End:
         interrupted = _End(Ended.INTERRUPTED, "interrupted; the session can be resumed")
@@ -135,6 +146,8 @@ class AgentLoop:
             self._tell(setup.task)
             return
         setup.reporter.noted("resumed")
+        cut_off = not isinstance(self._messages[-1], ModelRequest)
+        take_up(self._actor.runner, setup.words, interrupted=cut_off)
         if setup.followup or not isinstance(self._messages[-1], ModelRequest):
             plan = self._plan_text()
             self._tell("\n\n".join(filter(None, (setup.followup or RESUMED, plan))))
@@ -215,8 +228,17 @@ class AgentLoop:
                 )
             self._charged.clear()
         if batch.ending is Ending.HALT:
-            raise _End(Ended.STUCK, batch.response)
-        idle = all(not o.ok or o.kind is OutcomeKind.DUPLICATE for o in batch.outcomes)
+            raise self._given_up(batch.response)
+        executed = [o.call.shape for o in batch.outcomes if o.kind is OutcomeKind.EXECUTED]
+        self._acted = self._acted or any(not shape.reads_only for shape in executed)
+        self._count_fruitless(batch)
+
+    def _count_fruitless(self, batch: BatchResult) -> None:
+        """Nothing moved: nothing was made, or the same was tried again and failed again."""
+        tried = [(o.call.tool, o.call.arguments) for o in batch.outcomes]
+        again = tried == self._tried and not any(o.ok for o in batch.outcomes)
+        self._tried = tried
+        idle = again or all(o.is_error or o.kind in _MOVE_NOTHING for o in batch.outcomes)
         self._fruitless = self._fruitless + 1 if idle else 0
 
     def _said_of(self, batch: BatchResult) -> str:
@@ -230,8 +252,12 @@ class AgentLoop:
         """An answer without anything: a failure with a way on, and not for ever."""
         batch = self._actor.runner.answer("")
         if batch.ending is Ending.HALT:
-            raise _End(Ended.STUCK, batch.response)
+            raise self._given_up(batch.response)
         return "\n".join((EMPTY_ANSWER, *(o.text for o in batch.outcomes if o.text)))
+
+    def _given_up(self, why: str) -> _End:
+        self._actor.runner.keeper.record(Abandoned(why))
+        return _End(Ended.STUCK, why)
 
     def _comes_early(self, reply: Reply) -> bool:
         """Whether a final answer is answered with what is still missing; some times, not for ever.
@@ -254,9 +280,12 @@ class AgentLoop:
             return
         if session is None:
             raise _End(Ended.ANSWERED, "answered; there is no plan, so nothing was proved")
+        unmet: tuple[SessionMissing, ...] = ()
         if self._setup.batching.steering:
-            adopt_plan(session, self._actor.runner.keeper.definition)
-        found = session.try_finish(reply.text)
+            why = "a final answer was given"
+            unmet = what_does_not_hold(session, self._actor.runner, why, idle=not self._acted)
+            self._acted = False
+        found = session.try_finish(reply.text, unmet=unmet)
         if found.decision is Decision.ACCEPTED:
             raise _End(Ended.ANSWERED, found.text)
         self._refused += 1
@@ -336,14 +365,14 @@ def _cost(reply: Reply) -> dict[str, float | int | None]:
     return {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "usd": reply.usd}
 
 
-def _charges(children: Sequence[LoopReport]) -> dict[str, float | int | None]:
-    if not children:
+def _charges(charged: Sequence[Charge]) -> dict[str, float | int | None]:
+    if not charged:
         return {}
-    prices = [child.usd for child in children]
+    prices = [used.usd for used in charged]
     return {
-        "turns": sum(child.turns for child in children),
-        "tokens_in": sum(child.tokens_in for child in children),
-        "tokens_out": sum(child.tokens_out for child in children),
+        "turns": sum(used.turns for used in charged),
+        "tokens_in": sum(used.tokens_in for used in charged),
+        "tokens_out": sum(used.tokens_out for used in charged),
         "usd": None if None in prices else sum(price or 0.0 for price in prices),
     }
 

@@ -1,17 +1,27 @@
-"""When the runtime hands over: the session judges at once, and the model hears what came of it."""
+"""Work meets its judges: what the runtime can check is judged, and the model hears what came of it.
+
+A task has a plan of its own or gets one derived from its definition of done; beside the plan's gate
+a round of the definition must hold. Both end in one list of what is missing.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from signoff.agents.sessions.showing import show_missing
-from signoff.domain.definition import Definition, Round, RoundStatus
-from signoff.gate import SessionGate
+from signoff.agents.sessions.showing import VERIFICATION, show_missing
+from signoff.domain.definition import Definition, DefinitionStatus, Round, RoundStatus
+from signoff.domain.text import escape, tail
+from signoff.gate import SessionGate, SessionMissing
+from signoff.gate.rounds import shown
 from signoff.toolbatch import BatchRunner
 from signoff.toolbatch.planning import plan_of
+from signoff.toolbatch.todo import how_to_drop
 
+MOST_FINDINGS = 10
+LONGEST_FINDING = 800
 _ANSWER_NOW = "Give your final answer now."
+_HOLDS = frozenset({RoundStatus.KEPT, RoundStatus.SKIPPED})
 
 
 class Judged(Protocol):
@@ -21,10 +31,17 @@ class Judged(Protocol):
     def has_plan(self) -> bool:
         """Whether there is one."""
 
-    def plan_create(
-        self, objective: Any, steps: Any, postconditions: Any = (), reason: Any = ""
-    ) -> str:
-        """Write a plan."""
+    @property
+    def has_own_plan(self) -> bool:
+        """Whether the agent or a person wrote one."""
+
+    def open_steps(self) -> int:
+        """How many steps of its own plan the agent has not called done."""
+
+    def derive_plan(
+        self, objective: str, steps: Sequence[Any], postconditions: Sequence[Any]
+    ) -> None:
+        """Have the harness write a plan where nobody else did."""
 
     def judge_pending(self, limit_s: float | None = None) -> None:
         """Judge every contract without an answer for the content as it is now."""
@@ -37,30 +54,69 @@ def hand_over(session: Judged | None, runner: BatchRunner, why: str) -> str:
     """Judge everything that is due; text for the model."""
     if session is None:
         return f"{why.capitalize()}: nothing is left to build. {_ANSWER_NOW}"
-    adopt_plan(session, runner.keeper.definition)
-    held = runner.judge(why)
-    session.judge_pending()
+    unmet = what_does_not_hold(session, runner, why)
     gate = session.gate()
-    broken = held is not None and held.status is not RoundStatus.KEPT
-    if gate.open and not broken:
+    if gate.open and not unmet:
         return f"Judged just now, because {why}: everything holds. {_ANSWER_NOW}"
     runner.looker.ease()
-    parts = [f"Judged just now, because {why}: it is not done."]
-    parts += [_found(held)] if held is not None and broken else []
-    parts += [f"Missing:\n{show_missing(gate)}"] if gate.missing else []
-    return "\n".join(parts)
+    missing = "\n".join(filter(None, (show_missing(gate), *(f"- {m.what}" for m in unmet))))
+    return f"Judged just now, because {why}: it is not done. Missing:\n{missing}"
 
 
-def adopt_plan(session: Judged, definition: Definition) -> None:
+def what_does_not_hold(
+    session: Judged, runner: BatchRunner, why: str, *, idle: bool = False
+) -> tuple[SessionMissing, ...]:
+    """Judge plan and definition; what the definition says is missing beside the plan's gate.
+
+    `idle`: nothing was done since the last judging, so what was broken then is broken still.
+    """
+    derive_plan(session, runner)
+    session.judge_pending()
+    definition = runner.keeper.definition
+    if definition.status is DefinitionStatus.DONE or not _is_to_be_judged(definition):
+        return ()
+    last = definition.round
+    still_broken = idle and last is not None and last.status is RoundStatus.BROKEN
+    held = last if still_broken else runner.judge(why)
+    definition = runner.keeper.definition
+    if definition.status is DefinitionStatus.FAILED:
+        found = _found(definition.round) if definition.round is not None else ""
+        what = f"verification failed too often, so a person has to look. {found}".strip()
+        return (SessionMissing(VERIFICATION, what, "stop, and say what you know", waiting=True),)
+    if held is None or held.status in _HOLDS:
+        return () if session.has_own_plan or not session.has_plan else _undone(definition)
+    return (SessionMissing(VERIFICATION, _found(held), "repair what it names"),)
+
+
+def _undone(definition: Definition) -> tuple[SessionMissing, ...]:
+    """What no step of a derived plan says: the list is longer than one, or nothing was done."""
+    if definition.status is DefinitionStatus.DONE or not definition.undone:
+        return ()
+    first = next((item.text for item in definition.pending), "what is not needed")
+    return (SessionMissing(VERIFICATION, "; ".join(definition.undone[:3]), how_to_drop(first)),)
+
+
+def derive_plan(session: Judged, runner: BatchRunner) -> None:
     """A task without a plan gets one from its definition of done, and so meets the same gate."""
-    if session.has_plan or not definition.artifacts:
+    definition, court = runner.keeper.definition, runner.court
+    if session.has_own_plan or court is None or not _is_to_be_judged(definition):
         return
-    # Only what a check can decide: nobody announced the rest as steps that need evidence.
-    decided = tuple(item for item in definition.items if item.artifacts)
-    session.plan_create(**plan_of(replace(definition, items=decided)))
+    plan = plan_of(definition, court.checks(definition))
+    if plan is not None:
+        session.derive_plan(plan.objective, plan.steps, plan.postconditions)
+
+
+def _is_to_be_judged(definition: Definition) -> bool:
+    """A question that was only answered leaves nothing behind that could be judged."""
+    return bool(definition.artifacts or definition.touched or definition.rounds)
 
 
 def _found(held: Round) -> str:
     against = [s for s in held.seen if s.status in ("contradicts", "missing")]
-    lines = [f"- {s.subject}: {s.detail}".rstrip(": ") for s in against[:10]]
-    return "\n".join((f"Round {held.number} is {held.status}:", *lines))
+    lines = [f"{s.subject}: {s.detail}".rstrip(": ") for s in against[:MOST_FINDINGS]]
+    quoted = [f"  | {line}" for text in lines for line in _short(text).split("\n")]
+    return "\n".join((f"{shown(held)} is {held.status}:", *quoted))
+
+
+def _short(text: str) -> str:
+    return escape(text if len(text) <= LONGEST_FINDING else tail(text, LONGEST_FINDING))

@@ -39,6 +39,16 @@ class LoopLimits:
         )
 
 
+@dataclass(frozen=True)
+class Charge:
+    """What was used on behalf of a loop by somebody else."""
+
+    tokens_in: int
+    tokens_out: int
+    usd: float | None  # None: nobody knows its price
+    turns: int = 0
+
+
 @dataclass
 class Meter:
     """What was used, over all sittings of a session; time counts anew in each."""

@@ -13,7 +13,7 @@ from pydantic_ai.models import Model
 
 from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, Reply
 from signoff.agents.loop.interrupting import Interrupts
-from signoff.agents.loop.limits import LoopLimits
+from signoff.agents.loop.limits import Charge, LoopLimits
 from signoff.agents.sessions.adjudicating import BlockedClaim, Ruling
 from signoff.domain.text import escape
 from signoff.errors import SignoffError
@@ -42,6 +42,7 @@ class SecondModel:
     open: Callable[[], Model]  # when it is first needed: most sessions have nothing blocked
     runner: asyncio.Runner
     tell: Callable[[str], None]
+    charge: Callable[[Charge], None]
 
     def rule(self, claim: BlockedClaim) -> Ruling:
         """Ask, and read the answer strictly."""
@@ -50,6 +51,7 @@ class SecondModel:
             reply = self._ask(claim)
         except (ModelGaveUp, ContextFull, SignoffError) as error:
             return Ruling(self.name, None, str(error))
+        self.charge(Charge(reply.tokens_in, reply.tokens_out, reply.usd))
         accepted, reason = _read(reply.text)
         tokens = reply.tokens_in + reply.tokens_out
         return Ruling(self.name, accepted, reason, tokens, reply.usd or 0.0)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic_ai.models import Model
 
-from signoff.agents.loop.acting import Records
+from signoff.agents.loop.acting import Confirm, Records
 from signoff.agents.loop.batching import Batching
 from signoff.agents.loop.handing import Judged
 from signoff.agents.loop.instructions import PLAIN_PROMPT, SYSTEM_PROMPT
@@ -16,6 +16,7 @@ from signoff.agents.loop.limits import LoopLimits
 from signoff.agents.loop.transcript import Past, Transcript
 from signoff.agents.session import Finalization
 from signoff.agents.tools import Tool, ToolContext, ToolOutcome
+from signoff.gate import SessionMissing
 
 
 class Session(Records, Judged, Protocol):
@@ -31,7 +32,13 @@ class Session(Records, Judged, Protocol):
     def record_usage(self, tokens: int = 0, usd: float = 0.0, model: str = "") -> None:
         """What an answer took."""
 
-    def try_finish(self, answer: str, *, limit_s: float | None = None) -> Finalization:
+    def try_finish(
+        self,
+        answer: str,
+        *,
+        limit_s: float | None = None,
+        unmet: Sequence[SessionMissing] = (),
+    ) -> Finalization:
         """A final answer meets the gate."""
 
 
@@ -82,8 +89,10 @@ class LoopSetup:
     transcript: Transcript = field(default_factory=lambda: Transcript(None))
     reporter: LoopReporter = field(default_factory=Silent)
     past: Past | None = None  # of a session that is resumed
-    followup: str = ""  # what the person says when it is resumed
+    followup: str = ""  # what the model is told when it is resumed
+    words: str = ""  # of it, what the person says
     batching: Batching = field(default_factory=Batching)  # how its calls are run
+    confirm: Confirm | None = None  # asked before every call that may change something
 
     @property
     def system_prompt(self) -> str:

@@ -10,6 +10,7 @@ from signoff.domain.definition import Check, RoundStatus, Seen, Support
 from signoff.domain.plan import Contract
 from signoff.domain.text import tail
 from signoff.domain.verdict import Result, Verdict
+from signoff.gate import SessionVerdict
 from signoff.toolbatch.judging import seen_of, status_of
 
 SUBJECT = "definition of done"
@@ -28,13 +29,16 @@ class SessionChecks:
     desk: Desk
 
     def judge(self, checks: Sequence[Check]) -> tuple[RoundStatus, tuple[Seen, ...]]:
-        """What the checks show on the content as it is now."""
+        """What the checks show on the content as it is now; the plan's own answers are taken."""
         seen = []
         for check in checks:
-            verdict = self.desk.judge.judge(SUBJECT, Contract(check.command), provisional=True)
+            verdict = self.desk.answer_to(check.command) or self._judged(check.command)
             seen.append(seen_of(check, _SUPPORT[verdict.result], _detail(verdict)))
         return status_of(checks, seen), tuple(seen)
 
+    def _judged(self, command: str) -> Verdict:
+        return self.desk.judge.judge(SUBJECT, Contract(command), provisional=True)
 
-def _detail(verdict: Verdict) -> str:
+
+def _detail(verdict: Verdict | SessionVerdict) -> str:
     return f"{verdict.message}\n{tail(verdict.output_tail, LONGEST_DETAIL)}".strip()

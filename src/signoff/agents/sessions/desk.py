@@ -21,7 +21,14 @@ from signoff.domain.session import SESSION_PREFIX, Basis
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SignoffError
-from signoff.gate import Content, Proof, SessionGate, SessionState, ask_gate
+from signoff.gate import (
+    Content,
+    Proof,
+    SessionGate,
+    SessionState,
+    SessionVerdict,
+    ask_gate,
+)
 from signoff.settings import SessionPolicy
 from signoff.storage import Ledger
 
@@ -164,6 +171,15 @@ class Desk:
             self.run_contract(subject_id, contract)
         verdict = self.state.item(subject_id).verdict
         return verdict is not None and verdict.kept
+
+    def answer_to(self, command: str) -> SessionVerdict | None:
+        """What a contract of the plan with this command gave on the content as it is now."""
+        plan = self.look().plan
+        for subject in plan.subjects if plan is not None else ():
+            asked = subject.contract is not None and subject.contract.command == command
+            if asked and self._is_answered(subject.id):
+                return self.state.item(subject.id).verdict
+        return None
 
     def _is_answered(self, subject_id: str) -> bool:
         """An unknown verdict is no answer: it is asked for again."""

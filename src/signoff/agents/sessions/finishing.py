@@ -1,16 +1,16 @@
-"""Finalization: a final answer with a shut gate is refused, counted, and in the end escalated."""
+"""Finalization: an answer with a shut gate is refused and in the end escalated; signing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from signoff.agents.sessions.desk import Desk
-from signoff.agents.sessions.showing import show_missing
+from signoff.agents.sessions.showing import VERIFICATION, show_missing, show_verdict
 from signoff.domain.escalation import Cause
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.session import Decision, SessionStanding
-from signoff.gate import Proof, SessionGate, accepts_self_set
-from signoff.settings import SessionPolicy
+from signoff.gate import Proof, SessionGate, SessionMissing, accepts_self_set
 
 MOST_REFUSALS = 60  # of any kind since a person looked: toggling what is missing leads nowhere
 
@@ -25,12 +25,19 @@ class Finalization:
     question: str | None = None
 
 
-def finish(desk: Desk, answer: str, limit_s: float | None) -> Finalization:
-    """Judge what is pending, ask the gate, and accept, refuse or hand over to a person."""
+def finish(
+    desk: Desk, answer: str, limit_s: float | None, unmet: Sequence[SessionMissing] = ()
+) -> Finalization:
+    """Judge what is pending, ask the gate, and accept, refuse or hand over to a person.
+
+    `unmet` is what else is missing, as whoever runs the agent found it.
+    """
     state = desk.look()
     if not (state.ended or state.aborted):
         desk.judge_pending(limit_s)
     gate = desk.gate()
+    if unmet:
+        gate = replace(gate, open=False, missing=(*gate.missing, *unmet))
     kept = desk.ledger.put_blob(answer.encode("utf-8", "replace"))
     if gate.open:
         desk.append(Draft(Kind.ANSWER_ACCEPTED, {"answer": kept, "planned": gate.planned}))
@@ -48,13 +55,33 @@ def finish(desk: Desk, answer: str, limit_s: float | None) -> Finalization:
             "missing": [f"{m.subject}: {m.what}" for m in gate.missing],
         },
     )
-    if gate.waits_for_people:
+    if gate.waits_for_people or any(missing.waiting for missing in unmet):
         return _wait(desk, gate, refused)
     desk.append(refused)
     state = desk.state
     if state.repeated >= desk.policy.escalate_after or state.refused_lately >= MOST_REFUSALS:
         return _escalate(desk, gate)
-    return Finalization(Decision.REFUSED, _refusal(gate, state.repeated, desk.policy), gate)
+    return Finalization(Decision.REFUSED, _refusal(desk, gate), gate)
+
+
+def sign(desk: Desk, by: str) -> None:
+    """Judge every contract once more and put on record what the gate says with the agent gone."""
+    desk.judge_pending(provisional=False)
+    silent = desk.silent_urls()
+    gate = desk.gate(silent)
+    data = {
+        "snapshot": desk.content(),
+        "open": gate.open,
+        "self_set": gate.self_set,
+        "self_set_accepted": accepts_self_set(desk.policy),
+        "missing": [f"{m.subject}: {m.what}" for m in gate.missing],
+        "waived": list(gate.waived),
+        "for_person": list(gate.for_person),
+        "silent_urls": sorted(silent),
+        "by": by,
+    }
+    desk.append(Draft(Kind.SESSION_SIGNED, data))
+    desk.withdraw_settled(gate)
 
 
 def _accepted(desk: Desk, gate: SessionGate) -> str:
@@ -67,11 +94,12 @@ def _accepted(desk: Desk, gate: SessionGate) -> str:
     return f"accepted provisionally{label}{without}; the plan awaits sign-off by the harness"
 
 
-def _refusal(gate: SessionGate, times: int, policy: SessionPolicy) -> str:
+def _refusal(desk: Desk, gate: SessionGate) -> str:
+    times, policy = desk.state.repeated, desk.policy
     if times <= policy.shorten_after:
         return (
             "Your answer is not accepted yet: the plan is not proved. It stays in the transcript."
-            f" Missing:\n{show_missing(gate)}\n"
+            f" Missing:\n{show_missing(gate)}\n{_why_broken(desk, gate)}"
             'Do that, or say honestly what cannot be done: step_update(…, "blocked", notes=why),'
             " postcondition_verify(…, unattainable_because=why)."
         )
@@ -81,6 +109,15 @@ def _refusal(gate: SessionGate, times: int, policy: SessionPolicy) -> str:
         f"Refused {times} times for the same reason; {left} more and a person takes over."
         f" Do only this now: {first.next}"
     )
+
+
+def _why_broken(desk: Desk, gate: SessionGate) -> str:
+    """What the first check that does not hold printed: nobody can repair an exit code."""
+    if any(m.subject == VERIFICATION for m in gate.missing):
+        return ""  # it says so itself
+    verdicts = (desk.state.items[i].verdict for i in gate.ids(Proof.BROKEN))
+    first = next((v for v in verdicts if v is not None and v.output_tail), None)
+    return "" if first is None else f"{show_verdict(first)}\n"
 
 
 def _wait(desk: Desk, gate: SessionGate, refused: Draft) -> Finalization:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -70,6 +71,26 @@ def create_plan(desk: Desk, objective: Any, steps: Any, postconditions: Any, rea
         desk.append(Draft(Kind.PLAN_WRITTEN, _data(written, because, None, None)))
         return _created(written.plan)
     return _rewrite(desk, state.plan, written, because)
+
+
+def derive_plan(desk: Desk, objective: str, steps: Sequence[Any], posts: Sequence[Any]) -> None:
+    """A plan that the harness derives from a task; one that it derived itself it writes anew.
+
+    What the agent or a person wrote stays as it is; whoever requires plans wants the agent's own.
+    """
+    state = desk.look()
+    if desk.policy.require_plan:
+        return
+    if state.bound or state.pending is not None or (state.plan is not None and not state.derived):
+        return
+    written = write_plan(objective, steps, posts, desk.policy.hosts)
+    old = state.plan
+    if old is not None and old.plan_digest == written.plan.plan_digest:
+        return
+    said = {step.task for step in written.plan.steps}
+    gone = [step.task for step in old.steps if step.task not in said] if old is not None else []
+    data = _data(written, "derived from the task", old, None)
+    desk.append(Draft(Kind.PLAN_WRITTEN, {**data, "dropped": gone, "derived": True}))
 
 
 def _rewrite(desk: Desk, old: Plan, written: WrittenPlan, reason: str) -> str:

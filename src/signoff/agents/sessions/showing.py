@@ -12,6 +12,7 @@ from signoff.gate import Item, Proof, SessionGate, SessionState, SessionVerdict,
 
 LONGEST_TAIL = 2_000
 LONGEST_SHOWN = 300
+VERIFICATION = "verification"  # what is missing when the rounds of a task do not hold
 _MARKS = {
     ClaimStatus.PENDING: "[ ]",
     ClaimStatus.IN_PROGRESS: "[.]",
@@ -100,8 +101,8 @@ def show_missing(gate: SessionGate) -> str:
 
 
 def _name(subject: str) -> str:
-    if subject == "plan":
-        return "the plan"
+    if subject in ("plan", VERIFICATION):
+        return f"the {subject}"
     return subject.replace(":", " ") if ":" in subject else f"step {escape_line(subject)}"
 
 

@@ -27,6 +27,7 @@ class Trace:
     writes: dict[str, str] = field(default_factory=dict)
     content: str = ""
     touched: tuple[str, ...] = ()
+    exit_code: int | None = None  # of a command that was started and came to its end
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ class TodoItem:
 
     text: str
     done: bool = False
+    dropped: str = ""
 
 
 @tool(effects={"write"})
@@ -28,12 +29,14 @@ def todo(context: ToolContext, items: list[TodoItem]) -> str:
     """Keep a list of small things to do, for yourself. It replaces the list before; it proves
     nothing, and steps of the plan are updated with step_update.
 
-    items: the whole list as it is now.
+    items: the whole list as it is now. What was planned and is not needed is given up with the
+        reason in `dropped`; its text is that of the item, or the path of the planned file.
     """
     if len(items) > MOST_ITEMS:
         raise ToolError(f"a list has at most {MOST_ITEMS} items")
-    context.notebook.todo = tuple((item.text, item.done) for item in items)
-    shown = [f"[{'x' if item.done else ' '}] {item.text}" for item in items]
+    context.notebook.todo = tuple((item.text, item.done) for item in items if not item.dropped)
+    marks = ["-" if item.dropped else "x" if item.done else " " for item in items]
+    shown = [f"[{mark}] {item.text}" for mark, item in zip(marks, items, strict=True)]
     return "\n".join(shown) or "the list is empty"
 
 

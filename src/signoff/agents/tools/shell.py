@@ -51,6 +51,7 @@ def bash(context: ToolContext, command: str, timeout_s: float = USUAL_S) -> str:
     text = _described(seen)
     if meddled:
         raise ToolError(f"{told(meddled, context.workspace)}\n{text}")
+    context.trace.exit_code = seen.exit_code if seen.ending is Ending.EXITED else None
     if seen.ending is Ending.EXITED and seen.exit_code == 0:
         return text
     raise ToolError(text)
