@@ -272,7 +272,10 @@ class ContentMoved(SignoffError):
 
     code = "content-moved"
     exit_code = Exit.CANNOT_JUDGE
-    default_hint = "stop whatever else writes into the workspace, then run the same command again"
+    default_hint = (
+        "stop whatever else writes into the workspace (a log of this command, perhaps), "
+        "then run the same command again"
+    )
 
 
 class SandboxMissing(SignoffError):

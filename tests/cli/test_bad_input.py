@@ -110,13 +110,25 @@ def test_an_agent_that_is_no_program_is_a_refused_attempt_and_no_crash(desk: Des
         (["runn", "PLAN.md"], "no such verb `runn` (did you mean `run`?)"),
         (["run", "--frobnicate"], "--frobnicate"),
         (["run", "PLAN.md", "--role", "coder"], "is not NAME='COMMAND'"),
-        (["answer", "x"], "Missing argument"),
+        (["answer", "x"], "`CHOICE` is missing"),
+        (["answer", "x", "maybe"], "`CHOICE`: `maybe` is not one of `retry`"),
+        (["run", "PLAN.md", "--stric"], "no such option `--stric` (did you mean `--strict`?)"),
+        (["run", "--jobs", "0", "--all"], "`--jobs`: 0 is not in the range"),
+        (["stauts"], "(did you mean `status`?)"),
+        (["diff", "PLAN.md", "--attempt", "1"], "--attempt needs the step"),
         (["verify", ""], "the plan's name is empty"),
         (["log", "PLAN.md", "--after", "soon"], "not a valid integer"),
     ],
 )
 def test_wrong_words_are_wrong_usage(desk: Desk, arguments: list[str], fact: str) -> None:
     desk.plan(GROUND).signoff(*arguments).fails(2, fact)
+
+
+def test_a_plan_that_is_nowhere_leads_to_what_helps(desk: Desk) -> None:
+    desk.signoff("run", "nope.md").fails(4, "no plan at", hint="signoff init, or name a file")
+    desk.signoff("status", "/").fails(4, "`/` is a folder, not a plan", hint="name a file")
+    desk.file(".harness/PLAN.md", "# A plan\n")
+    desk.signoff("run", "nope.md").fails(4, "no plan at", hint="signoff list-plans")
 
 
 def test_a_failure_is_machine_readable_when_asked(desk: Desk) -> None:

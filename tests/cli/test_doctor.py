@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.kit import Desk
 from tests.cli.plans import step
 from tests.cli.project import Project
 
@@ -115,3 +116,8 @@ def test_outside_git_there_are_no_worktrees_to_look_at(healthy: Project) -> None
     report = healthy.signoff("doctor", "--json", cwd=alone).exits(0).json
     names = [check["name"] for check in report["checks"]]
     assert f"binding of `{alone}`" in names and "worktrees" not in names
+
+
+def test_a_machine_without_any_plan_is_no_failure_yet(desk: Desk) -> None:
+    shown = desk.signoff("doctor").exits(0).shows("WARN  vault: none", "next: signoff init")
+    assert "FAIL" not in shown.stdout

@@ -35,7 +35,8 @@ def test_a_run_that_goes_on_signs_off_what_was_approved_and_says_so(desk: Desk) 
     verdicts = [e["data"]["result"] for e in desk.entries("verdict")]
     assert verdicts == ["broken", "kept"]
     status = desk.about_plan("status", "--json").exits(1).json
-    assert status["edited"] is True and status["signed_off_at"] is None
+    assert status["edited"] is True and status["status"] == "draft"
+    assert status["signed_off_at"] and status["since_sign_off"] == ["edited"]
     desk.about_plan("audit").exits(1).shows("is not what was approved: signoff diff")
 
 
@@ -43,7 +44,7 @@ def test_revise_takes_the_edited_plan_back_to_draft(desk: Desk) -> None:
     desk.agent(f"{WEAKEN}; echo firm > ground").plan(GROUND)
     desk.run("--yes").exits(6)
     desk.answer("revise")
-    desk.run().exits(1).shows("Build a house  [draft]")
+    desk.about_plan("status").exits(1).shows("Build a house  [draft]")
     assert "status: draft" in desk.read("PLAN.md") and "test -e PLAN.md" in desk.read("PLAN.md")
     desk.run().fails(6, "plan `PLAN` was not approved", hint="signoff approve")
 
@@ -113,7 +114,6 @@ def test_after_a_revision_unchanged_steps_are_judged_again_and_not_dispatched(de
     desk.plan(GROUND, step("Roof", "grep -q tiles roof", on_fail="escalate"))
     desk.run("--yes").exits(6)
     desk.answer("revise")
-    desk.run().exits(1)
     desk.edit_plan("grep -q tiles roof", "grep -q straw roof")
     desk.run("--yes").exits(0).shows("step 1: step.done kept from an earlier run")
     assert desk.dispatched() == ["1", "2", "2"]

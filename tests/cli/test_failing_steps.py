@@ -98,19 +98,19 @@ def test_the_question_of_a_failed_step_carries_its_whole_context(desk: Desk) -> 
         .exits(0)
         .prints(
             """
-        RUN-1  PLAN  TIME
+        RUN-1  PLAN.md  TIME
           step 1 (Dig) is broken after 1 attempt: exit code 1, expected 0
           contract:
             echo 'no hole here'; test -e hole
-          ledger entry:
-            6
           output_tail:
             no hole here
           next: signoff answer RUN-1 retry|revise|abort|waive
         """
         )
     )
-    assert ran.stdout.endswith(shown.stdout)
+    assert ran.stdout.endswith(shown.stdout.replace("PLAN.md", "PLAN")), (
+        "whose plan it is, is known"
+    )
     assert desk.signoff("--json", "inbox").json == [item]
     desk.about_plan("status").exits(6).shows("[?] 1  Dig", "it waits for a person (RUN-1)")
     desk.run().exits(6)
@@ -137,7 +137,7 @@ def test_abort_ends_the_run_as_failed(desk: Desk) -> None:
     desk.agent("true").plan(step("Dig", "test -s hole", on_fail="escalate"))
     desk.run("--yes").exits(6)
     desk.answer("abort")
-    desk.run().exits(1).shows("Build a house  [failed]")
+    desk.about_plan("status").exits(1).shows("Build a house  [failed]")
     assert desk.inbox() == []
 
 
@@ -146,11 +146,8 @@ def test_wrong_answers_are_told_apart(desk: Desk) -> None:
     desk.run("--yes").exits(6)
     item = desk.inbox()[0]["id"]
     desk.signoff("answer", "ffffffff-1", "retry").fails(2, "no open question", hint="signoff inbox")
-    desk.signoff("answer", item, "please").fails(2, "'please' is not one of")
+    desk.signoff("answer", item, "please").fails(2, "`please` is not one of")
     failure = desk.signoff("--json", "answer", "nobody-1", "retry").exits(2).failure
     assert failure["code"] == "nothing-to-answer" and failure["exit_code"] == 2
     desk.answer("abort")
-    desk.run().exits(1)
-    desk.signoff("answer", item, "retry").fails(
-        2, f"no open question has the id `{item}`".replace(item, "RUN-1")
-    )
+    desk.signoff("answer", item, "retry").fails(2, "answered: abort")

@@ -46,6 +46,49 @@ def test_the_log_is_a_chain_that_anybody_can_check(built: Desk) -> None:
     assert built.about_plan("log", "--json", "--after", "3").json_lines == entries[3:]
 
 
+def test_the_log_of_a_run_that_never_was_is_no_empty_list(built: Desk) -> None:
+    built.about_plan("log", "--run", "nope").fails(2, "has no run `nope`", hint="signoff log")
+
+
+def test_no_isolation_is_named_before_anything_was_judged(desk: Desk) -> None:
+    desk.agent(WORK).plan(GROUND)
+    desk.about_plan("approve", "--yes").exits(0)
+    desk.about_plan("status").exits(1).shows("isolation -").hides("isolation none")
+    assert desk.status()["isolation"] is None
+    desk.run().exits(0).shows("isolation none")
+
+
+def test_a_question_about_the_whole_plan_is_told_once(desk: Desk) -> None:
+    desk.agent(f"{WORK}; sed -i 's/More/Less/' PLAN.md")
+    desk.plan(GROUND, step("More", "test -s more"))
+    desk.run("--yes").exits(6)
+    (item,) = desk.inbox()
+    assert item["step"] is None
+    shown = desk.about_plan("status").exits(6).stdout
+    assert shown.count(f"waits for a person ({item['id']})") == 1, shown
+
+
+def test_the_inbox_says_where_and_begins_with_this_repository(desk: Desk) -> None:
+    other = desk.folder / "other"
+    other.mkdir()
+    desk.agent("true").plan(step("Do it", "test -s never", on_fail="escalate"))
+    (other / "PLAN.md").write_text(desk.read("PLAN.md"))
+    desk.signoff("run", "PLAN.md", "--yes", "--role", "coder=true", cwd=other).exits(6)
+    desk.run("--yes").exits(6)
+    shown = [line for line in desk.signoff("inbox").exits(0).stdout.splitlines() if line[:1] != " "]
+    assert [line.split("  ")[1] for line in shown] == ["PLAN.md", f"{other}/PLAN.md"]
+    desk.signoff("inbox").hides("ledger entry")
+
+
+def test_a_second_answer_hears_what_the_first_one_was(desk: Desk) -> None:
+    desk.agent("true").plan(step("Do it", "test -s never", on_fail="escalate"))
+    desk.run("--yes").exits(6)
+    (item,) = desk.inbox()
+    desk.signoff("answer", item["id"], "retry").exits(0)
+    desk.signoff("answer", item["id"], "abort").fails(2, "is answered: retry, by ")
+    desk.signoff("answer", "never-1", "abort").fails(2, "no open question has the id `never-1`")
+
+
 def test_the_log_reads_as_sentences(built: Desk) -> None:
     by = built.log()[0]["data"]["by"]
     sentences = [

@@ -201,8 +201,8 @@ def test_machines_are_told_the_same(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "fact"),
     [
-        (["--for", "soon"], "`soon` is no time"),
-        (["--for", "10000 h"], "is no time of up to a week"),
+        (["--for", "soon"], "`soon` is not a length of time, or is more than a week"),
+        (["--for", "10000 h"], "is more than a week"),
         (["--worker", "two words"], "is no name for a worker"),
         (["--worker", ""], "is no name for a worker"),
         (["--worker", "x" * 101], "is no name for a worker"),

@@ -50,6 +50,14 @@ def test_each_plan_has_a_line_with_its_steps_and_its_last_word(desk: Desk) -> No
     ]
 
 
+def test_people_at_a_terminal_see_what_each_column_is(desk: Desk) -> None:
+    repository(desk)
+    write_plan(desk, "a")
+    head = desk.at_terminal("queue-status").exits(0).stdout.splitlines()[0]
+    assert head.split()[:4] == ["plan", "state", "steps", "age"]
+    desk.signoff("queue-status").exits(0).hides("holder, last progress")
+
+
 def test_steps_are_counted_by_the_ledger_and_not_by_marks(desk: Desk) -> None:
     repository(desk, agent="test $SIGNOFF_STEP = 1 && mkdir -p out && echo 1 > out/1")
     path = vault_file(desk, "a")

@@ -197,6 +197,14 @@ def test_stats_show_what_a_kept_step_cost(signed: Desk) -> None:
     assert document["agents"][0]["usd_per_kept_step"] == 1.0
 
 
+def test_stats_are_stacked_where_the_terminal_is_narrow(signed: Desk) -> None:
+    signed.variable(COLUMNS="60")
+    shown = signed.at_terminal("stats").exits(0).stdout
+    assert "…" not in shown.replace("…", "", 1), "a long command alone is cut"
+    numbers = [line.split() for line in shown.splitlines() if line.startswith("  ")]
+    assert ["claims", "2"] in numbers and ["tokens/step", "2,400"] in numbers
+
+
 @pytest.mark.parametrize("name", ["stats.svg", "stats.png"])
 def test_stats_draw_a_picture(signed: Desk, name: str) -> None:
     signed.signoff("stats", "--picture", f"../{name}").exits(0).shows(f"drew ../{name}")

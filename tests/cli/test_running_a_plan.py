@@ -51,6 +51,7 @@ def test_machine_output_is_one_document_per_line_and_ends_with_the_report(desk: 
         "seq", "at", "kind", "run", "step", "attempt", "data", "prev", "hash",
     }  # fmt: skip
     assert last["report"] == desk.status() and last["inbox"] == []
+    assert last["schema_version"] == 1
 
 
 def test_a_terminal_shows_the_steps_live_and_ends_with_the_same_report(desk: Desk) -> None:
@@ -62,6 +63,19 @@ def test_a_terminal_shows_the_steps_live_and_ends_with_the_same_report(desk: Des
     assert "\x1b]0;" not in ran.stdout and "\x07" not in ran.stdout
     status = desk.about_plan("status").exits(0)
     assert shown.endswith(status.stdout)
+
+
+def test_nothing_is_said_to_be_judged_once_the_run_is_over(desk: Desk) -> None:
+    desk.agent("echo hello > hello.txt").plan(HELLO)
+    shown = desk.at_terminal("run", "PLAN.md", "--yes").exits(0).stdout
+    assert "step 1: judging" in shown
+    assert "step 1: judging" not in shown.partition("run.finished done")[2]
+
+
+def test_no_color_means_no_bold_either(desk: Desk) -> None:
+    desk.variable(NO_COLOR="1").agent("echo hello > hello.txt").plan(HELLO)
+    shown = desk.at_terminal("run", "PLAN.md", "--yes").exits(0).stdout
+    assert "1/1 steps" in shown and not re.search(r"\x1b\[[0-9;]*m", shown)
 
 
 def test_an_agent_that_fails_but_did_the_work_is_done(desk: Desk) -> None:
@@ -127,6 +141,7 @@ def test_status_json_has_its_stable_shape(desk: Desk) -> None:
                 "carried": False,
                 "tests": None,
                 "handoff": [],
+                "accepted_by": None,
             }
         ],
     }

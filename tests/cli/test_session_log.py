@@ -88,6 +88,7 @@ def test_machines_get_the_timeline_beside_the_entry(worked: Desk) -> None:
         "task": "main",
         "fact": "artifacts_seen",
         "existing": ["a.txt"],
+        "signs": [],
     }
     assert "timeline" not in entries[10]
 

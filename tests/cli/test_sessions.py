@@ -64,3 +64,27 @@ def test_an_answer_leads_on_with_the_session(desk: Desk) -> None:
     item = next(item for item in desk.inbox() if "is blocked" in item["question"])
     told = desk.signoff("answer", item["id"], "retry").exits(0).stderr
     assert told == f"next: signoff agent --resume session-{session} --model PROVIDER:NAME\n"
+
+
+def test_after_an_undo_list_status_and_sign_say_the_same_of_a_session(desk: Desk) -> None:
+    stage = played(desk, HONEST)
+    with stage.server:
+        stage.agent("write a.txt").exits(6)
+    (line,) = desk.signoff("sessions", "--json").json["sessions"]
+    session = line["id"]
+    desk.signoff("undo").exits(0)
+    desk.signoff("status", session).exits(6).shows("kept, self-set", "changed since then: 1")
+    desk.signoff("status", session).hides("missing:")
+    signed = desk.signoff("sign", session, "--json").exits(1).json["sessions"][0]
+    status = desk.signoff("status", session, "--json").exits(1).json
+    (line,) = desk.signoff("sessions", "--json").json["sessions"]
+    assert signed["standing"] == status["standing"] == line["standing"] == "not done"
+
+
+def test_a_session_whose_process_is_gone_is_interrupted(desk: Desk) -> None:
+    stage = played(desk, Script([use(plan("a.txt")), say("later")], last_repeats=True))
+    with stage.server:
+        stage.agent("write a.txt", "--max-turns", "1")
+    (line,) = desk.signoff("sessions", "--json").json["sessions"]
+    assert line["standing"] == "interrupted"
+    desk.signoff("status", line["id"]).exits(1).shows("interrupted (files)", "missing: 1")

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from signoff.cli.app import VERBS
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 
@@ -47,6 +48,22 @@ def test_a_short_command_imports_nothing_heavy(desk: Desk, arguments: tuple[str,
     assert "signoff" in modules and not modules & HEAVY, modules & HEAVY
     if arguments == ("--version",):
         assert not modules & {"click", "yaml", "sqlite3", "subprocess"}
+
+
+def test_the_list_of_verbs_loads_none_of_them_and_cuts_no_line(desk: Desk) -> None:
+    script = LOADED.replace('.partition(".")[0]', "")
+    done = subprocess.run(
+        [sys.executable, "-c", script, "--help"],
+        cwd=desk.workspace,
+        env=desk.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown, _, loaded = done.stdout.partition("modules:")
+    assert "..." not in shown.partition("Commands:")[2]
+    assert all(f"\n  {verb} " in shown for verb in VERBS)
+    assert not set(loaded.split()) & {f"signoff.cli.{module}" for module in VERBS.values()}
 
 
 def test_help_lists_every_verb_and_version_names_the_product(desk: Desk) -> None:

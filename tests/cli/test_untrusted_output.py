@@ -31,7 +31,7 @@ def test_no_control_byte_of_agent_or_contract_reaches_any_output(desk: Desk) -> 
     prompt = desk.attempts()[1].prompt
     assert "\\x1b[31mall green" in prompt and "\x1b[31m" not in prompt
     desk.answer("abort")
-    desk.run().exits(1).is_plain()
+    desk.about_plan("status").exits(1).is_plain()
     desk.about_plan("audit").exits(1).is_plain()
 
 

@@ -241,7 +241,7 @@ def _lost(ledger: Scribe, act: Act) -> None:
 
 def _ask(ledger: Scribe, act: Act) -> None:
     subject = None if act.flag else _subject(ledger, act.pick)
-    ledger.ask(act.question, subject, act.cause, run=act.run)
+    ledger.ask(act.question, subject, act.cause, run=act.run, snapshot=act.snapshot)
 
 
 def _answer(ledger: Scribe, act: Act) -> None:
@@ -256,6 +256,11 @@ def _waived(ledger: Scribe, act: Act) -> None:
 
 def _waive(ledger: Scribe, act: Act) -> None:
     ledger.waive(_subject(ledger, act.pick), act.question)
+
+
+def _accept(ledger: Scribe, act: Act) -> None:
+    """Of whatever subject, also of one that a contract judges."""
+    ledger.accept(_subject(ledger, act.pick), act.question, snapshot=act.snapshot)
 
 
 def _listed(ledger: Scribe, act: Act) -> None:
@@ -299,6 +304,7 @@ ACTS: dict[str, Callable[[Scribe, Act], None]] = {
     "answer": _answer,
     "waived": _waived,
     "waive": _waive,
+    "accept": _accept,
     "listed": _listed,
     "expanded": _expanded,
     "failed": _failed,

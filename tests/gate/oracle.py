@@ -25,7 +25,7 @@ class Oracle:
     snapshot: str | None
 
     def proven(self) -> bool:
-        """Whether everything is kept on this content, or waived by a person, but not all of it."""
+        """Whether everything is kept on this content, or decided by a person, but not all of it."""
         steps = self._steps()
         if not steps or all(self._waived_by_a_person(s.id) for s in steps):
             return False
@@ -33,6 +33,7 @@ class Oracle:
         return all(self._step_proven(s) for s in steps) and all(
             self._waived_by_a_person(p.id)
             or (p.contract is not None and self._kept_now(p.id, p.contract))
+            or (p.contract is None and self._accepted_by_a_person(p.id))
             for p in posts
         )
 
@@ -114,6 +115,13 @@ class Oracle:
             for waived in self._of(Kind.STEP_WAIVED, subject)
             for question in self._of(Kind.ESCALATION_OPENED, subject)
             if question.data["id"] == waived.data["escalation"]
+        )
+
+    def _accepted_by_a_person(self, subject: str) -> bool:
+        return any(
+            self._answered(question, Choice.ACCEPT)
+            for question in self._of(Kind.ESCALATION_OPENED, subject)
+            if question.data["snapshot"] == self.snapshot
         )
 
     def _answered(self, question: Entry, choice: Choice, before: int | None = None) -> bool:

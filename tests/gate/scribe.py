@@ -225,10 +225,12 @@ class Scribe:
         cause: Cause = Cause.CONTRACT,
         *,
         run: str | None = None,
+        snapshot: str = NOW,
     ) -> Entry:
-        """A question for a person was opened."""
+        """A question for a person was opened, about this content where their word would count."""
         choices = [c for c in Choice if subject is not None or c is not Choice.WAIVE]
         data = {"id": escalation, "cause": cause, "question": "?", "choices": choices}
+        data["snapshot"] = snapshot
         return self.write(Kind.ESCALATION_OPENED, data, subject, run=run)
 
     def answer(self, escalation: str, choice: Choice, *, run: str | None = None) -> Entry:
@@ -245,6 +247,11 @@ class Scribe:
         self.ask(escalation, subject)
         self.answer(escalation, Choice.WAIVE)
         self.waived(subject, escalation)
+
+    def accept(self, subject: str, escalation: str = "q-accept", *, snapshot: str = NOW) -> None:
+        """A person was asked whether the subject holds, and says so."""
+        self.ask(escalation, subject, Cause.POSTCONDITION, snapshot=snapshot)
+        self.answer(escalation, Choice.ACCEPT)
 
     def listed(self, step_id: str, *items: str) -> Entry:
         """The first look at a list."""

@@ -226,6 +226,9 @@ class Simulation:
             record = self.state.record(post.id)
             if record.waived:
                 continue
+            vouched = record.vouched
+            if post.contract is None and vouched and vouched.snapshot == self.snapshot():
+                continue
             if post.contract is not None and (
                 record.latest is None or is_stale(post.contract, record, self.snapshot())
             ):
@@ -238,7 +241,7 @@ class Simulation:
 
     def _ask(self, cause: Cause, subject: str | None) -> None:
         self.asked += 1
-        self.ledger.ask(f"{RUN}-{self.asked}", subject, cause)
+        self.ledger.ask(f"{RUN}-{self.asked}", subject, cause, snapshot=self.snapshot())
 
     def _answer(self, escalation: str) -> None:
         self.answered += 1

@@ -41,6 +41,7 @@ TRICKS = (
     "ask",
     "answer",
     "waived",
+    "accept",
     "ended",
     "expanded",
     "listed",

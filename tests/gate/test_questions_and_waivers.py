@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.domain.escalation import Cause, Choice
+from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.domain.verdict import Phase, Result
-from tests.gate.scribe import EARLIER_RUN, Scribe, step
+from signoff.gate import Gate, StepState
+from tests.gate.scribe import BEFORE_NOW, EARLIER_RUN, NOW, Scribe, plan_of, post, step
 
 
 def test_a_waiver_needs_a_question_and_a_person_who_answered_waive() -> None:
@@ -152,3 +153,70 @@ def test_a_person_can_end_the_run(choice: Choice, revised: bool, aborted: bool) 
     ledger.ask("q", "1")
     ledger.answer("q", choice)
     assert (ledger.state.revised, ledger.state.aborted) == (revised, aborted)
+
+
+PROMISE = "postcondition:1"
+
+
+def _settled(*, judged: bool) -> Scribe:
+    ledger = Scribe(plan=plan_of(step("1"), posts=(post(judged=judged),)))
+    ledger.settle("1")
+    return ledger
+
+
+def test_a_persons_word_opens_the_gate_where_nothing_can_be_judged() -> None:
+    ledger = _settled(judged=False)
+    assert ledger.gate().gate is Gate.SHUT
+    ledger.accept(PROMISE)
+    report = ledger.gate()
+    assert report.gate is Gate.OPEN and report.waived == ()
+    (said,) = report.postconditions
+    assert (said.state, said.verdict, said.stale) == (StepState.ACCEPTED, None, False)
+
+
+def test_a_persons_word_is_about_the_content_that_was_asked_about() -> None:
+    ledger = _settled(judged=False)
+    ledger.accept(PROMISE, snapshot=BEFORE_NOW)
+    report = ledger.gate(NOW)
+    assert report.gate is Gate.SHUT and report.postconditions[0].stale
+    assert [m.what for m in report.missing] == ["a person said so about older content"]
+    ledger.accept(PROMISE, "again")
+    assert ledger.gate(NOW).gate is Gate.OPEN
+
+
+def test_nobodys_word_replaces_a_contract() -> None:
+    ledger = _settled(judged=True)
+    ledger.accept(PROMISE)
+    ledger.accept("1")
+    assert ledger.record(PROMISE).vouched is None and ledger.record("1").vouched is None
+    assert ledger.gate().gate is Gate.SHUT
+
+
+@pytest.mark.parametrize("choice", [c for c in Choice if c is not Choice.ACCEPT])
+def test_no_other_answer_says_that_it_holds(choice: Choice) -> None:
+    ledger = _settled(judged=False)
+    ledger.ask("q", PROMISE, Cause.POSTCONDITION)
+    ledger.answer("q", choice)
+    assert ledger.record(PROMISE).vouched is None
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CANCELLED, Outcome.FAILED, Outcome.REVISED])
+def test_a_run_that_is_over_waits_for_nobody(outcome: Outcome) -> None:
+    ledger = Scribe(step("1"), step("2"))
+    ledger.ask("q", "1")
+    ledger.ask("p", None, Cause.BUDGET)
+    ledger.started("2")
+    ledger.ended(outcome)
+    report = ledger.gate()
+    assert [s.state for s in report.steps] == [StepState.PENDING, StepState.PENDING]
+    assert report.gate is Gate.SHUT
+    wanted = "signoff approve" if outcome is Outcome.REVISED else "signoff run"
+    assert {m.next for m in report.missing} == {wanted}
+    assert not any("waits for a person" in m.what for m in report.missing)
+
+
+def test_a_cancelled_run_is_not_open_although_everything_was_kept() -> None:
+    ledger = Scribe(step("1"))
+    ledger.settle("1")
+    ledger.ended(Outcome.CANCELLED)
+    assert [m.what for m in ledger.gate().missing] == ["this run was cancelled"]

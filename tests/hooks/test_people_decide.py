@@ -93,7 +93,7 @@ def test_a_slip_of_the_pen_in_the_limit_does_not_switch_the_hook_off(
 ) -> None:
     ended = client.hook("stop", "--limit", limit)
     assert ended.json["decision"] == "block"
-    assert "is no time in seconds, so the usual limit holds" in ended.stderr
+    assert "is not a number of seconds, so the usual limit holds" in ended.stderr
 
 
 DEEP = "[" * 3_000 + "]" * 3_000

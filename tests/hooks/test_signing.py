@@ -26,7 +26,7 @@ def test_a_plan_is_signed_once_the_client_is_gone(bound: Project) -> None:
     bound.signoff("sign").exits(0).shows("signed off")
     assert bound.signoff("status", "auth", "--json").json["status"] == "done"
     started = [e for e in bound.log_of("auth") if e["kind"] == "run.started"]
-    assert started[0]["data"]["roles"]["coder"].startswith("true session-")
+    assert started[0]["data"]["session"]["id"].startswith("session-")
     bound.signoff("audit", "auth").exits(0)
     bound.signoff("sign", "auth").fails(2, "does not await sign-off")
 
@@ -63,7 +63,7 @@ def test_the_next_run_signs_what_awaits_sign_off_and_gives_it_to_nobody(bound: P
     bound.signoff("run", "auth").exits(0).shows("signed off", "awaits sign-off")
     assert not (bound.workspace / "asked.txt").exists()
     (started,) = [e for e in bound.log_of("auth") if e["kind"] == "run.started"]
-    assert started["data"]["roles"]["coder"].startswith("true session-")
+    assert started["data"]["session"]["id"].startswith("session-")
     bound.signoff("run", "auth").exits(0).shows("already signed off")
 
 

@@ -77,7 +77,7 @@ def test_without_hooks_a_shut_gate_is_signed_by_nobody(project: Project) -> None
     client(project, plan(STEPS), check(1))
     project.signoff("sign").fails(2, "no session awaits sign-off here", hint="signoff sessions")
     (line,) = project.signoff("sessions", "--json").exits(0).json["sessions"]
-    assert (line["standing"], line["objective"]) == ("working", "Say hello")
+    assert (line["standing"], line["objective"]) == ("interrupted", "Say hello")
     project.signoff("sign", line["id"]).exits(1).shows("not done", "missing: 2")
 
 

@@ -29,7 +29,7 @@ STORED: dict[type[StrEnum], str] = {
         plan.bound plan.unbound plan.merged
         session.started plan.written step.claimed tool.called note.kept step.strayed
         session.delegated session.usage answer.refused answer.accepted session.ended session.signed
-        definition.changed rollback.kept rollback.restored turn.halted
+        definition.changed rollback.begun rollback.kept rollback.restored turn.halted
     """,
     DefinitionStatus: "draft in_progress verifying fixing done failed",
     RoundStatus: "planned pending running kept broken unknown stale skipped",
@@ -43,7 +43,7 @@ STORED: dict[type[StrEnum], str] = {
     """,
     Phase: "before attempt sweep audit baseline",
     Isolation: "none landlock bubblewrap",
-    Choice: "retry revise abort waive",
+    Choice: "retry revise abort waive accept",
     Cause: """
         contract held-before human budget plan-edited postcondition list tampered repeated
         infrastructure flaky agent-answer handoff merge
@@ -91,5 +91,5 @@ def test_every_kind_and_choice_has_a_meaning_for_readers() -> None:
 def test_the_facts_of_a_definition_of_done_are_as_they_were_stored() -> None:
     assert " ".join(FACT_NAMES.values()) == (
         "stated items_listed touched item_completed artifacts_seen round_planned round_begun"
-        " round_decided abandoned"
+        " round_decided abandoned dropped project_seen taken_up"
     )

@@ -105,13 +105,14 @@ def test_decisions_from_inside_an_attempt_are_refused(idle: Library) -> None:
 
 def test_a_question_is_answered_once(idle: Library) -> None:
     assert idle.run().outcome is None
-    site, _ = idle.open()
+    site, place = idle.open()
     (item,) = open_items(site.ledger)
-    answer(site, item.id, Choice.ABORT, "enough", interactive=True)
+    report = answer(site, item.id, Choice.ABORT, "enough", interactive=True)
+    assert report.ended is Outcome.FAILED
     with pytest.raises(NothingToAnswer):
         answer(site, item.id, Choice.WAIVE, "", interactive=True)
-    report = idle.run()
-    assert report.outcome is Outcome.FAILED and report.status.gate.waived == ()
+    status = status_of(site, place)
+    assert status.status is PlanStatus.FAILED and status.gate.waived == ()
 
 
 def test_an_interrupted_run_is_resumed_and_repeats_only_its_attempt(tmp_path: Path) -> None:

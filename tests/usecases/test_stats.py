@@ -32,6 +32,18 @@ def test_claims_verdicts_and_costs_are_counted_per_agent(tmp_path: Path) -> None
     assert report.total == replace(tally, role="all", command="", model="")
 
 
+def test_costs_fall_on_the_steps_whose_agents_reported_any(tmp_path: Path) -> None:
+    report = """test "$SIGNOFF_STEP" = 2 || echo '{"tokens": 1200}' > "$SIGNOFF_USAGE_FILE"
+    echo firm > "ground$SIGNOFF_STEP"
+    """
+    steps = [step(f"Lay {n}", f"grep -qx firm ground{n}") for n in (1, 2)]
+    library = Library(tmp_path, script=report).plan(*steps)
+    assert library.run().outcome is Outcome.DONE
+    total = stats_of(library).total
+    assert (total.kept_steps, total.reported_steps, total.tokens) == (2, 1, 1200)
+    assert total.tokens_per_kept_step == 1200 and total.attempts_per_kept_step == 1.0
+
+
 def test_a_step_that_an_earlier_run_did_is_not_counted_again(tmp_path: Path) -> None:
     library = signed_library(tmp_path)
     before = stats_of(library)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 import traceback
 from typing import Any
 
 import click
 
 from signoff import __version__
+from signoff.cli.streams import outlive_readers
+from signoff.cli.verbs import SHORT
+from signoff.cli.wording import in_our_words
 from signoff.errors import (
-    Exit,
     InternalError,
     Interrupted,
     SignoffError,
@@ -69,7 +70,7 @@ VERBS: dict[str, str] = {
 
 
 class LazyVerbs(click.Group):
-    """Imports a verb's module only when it is called: start-up stays short."""
+    """Imports a verb's module only when it is called or asked about: start-up stays short."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(VERBS)
@@ -86,13 +87,20 @@ class LazyVerbs(click.Group):
         command: click.Command = getattr(loaded, f"{cmd_name.replace('-', '_')}_command")
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """From the list alone: loading every verb takes longer than people wait for help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, SHORT[verb]) for verb in VERBS])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         import difflib  # noqa: PLC0415 - only needed when a verb is misspelt
 
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            close = difflib.get_close_matches(args[0], VERBS, n=1)
+            letters = sorted(args[0])
+            close = difflib.get_close_matches(args[0], VERBS, n=3)
+            close.sort(key=lambda verb: sorted(verb) != letters)  # two letters swapped come first
             hint = f" (did you mean `{close[0]}`?)" if close else ""
             raise click.UsageError(f"no such verb `{args[0]}`{hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -113,7 +121,7 @@ def signoff(ctx: click.Context, as_json: bool) -> None:
     only signoff runs the contracts, keeps the proof, and signs off.
 
     \b
-    PLAN is a path, a name, or nothing (the plan of the vault around here).
+    PLAN is a path, a name, or nothing (the plan bound here, else the vault's PLAN.md).
     Exit codes: 0 done/yes, 1 not done, 2 wrong usage, 3 could not judge,
     4 invalid plan or configuration, 5 conflict, 6 waiting for a person,
     130 interrupted (state is safe).
@@ -125,14 +133,11 @@ def signoff(ctx: click.Context, as_json: bool) -> None:
 
 def run_command_line(arguments: list[str]) -> int:
     """Run one command; every way it can end has its exit code."""
+    outlive_readers()
     try:
         result: Any = signoff.main(arguments, prog_name="signoff", standalone_mode=False)
     except click.exceptions.Exit as ending:
         return ending.exit_code
-    except BrokenPipeError:
-        # Whoever read our output went away; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(Exit.YES)
     except (Exception, KeyboardInterrupt) as error:
         return show_failure(error, "--json" in arguments)
     return int(result or 0)
@@ -154,7 +159,7 @@ def _as_our_own(failure: BaseException) -> SignoffError:
     if isinstance(failure, click.ClickException):
         context = failure.ctx if isinstance(failure, click.UsageError) else None
         where = context.command_path if context is not None else "signoff"
-        return UsageError(failure.format_message().rstrip("."), f"{where} --help")
+        return UsageError(in_our_words(failure), f"{where} --help")
     if isinstance(failure, OSError):
         where = f" (`{failure.filename}`)" if failure.filename else ""
         return StorageFailed(f"{failure.strerror or failure}{where}")

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument
-from signoff.cli.show import count, say, say_json, say_line, short, versioned, wants_json
+from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
 from signoff.domain.text import storable_path
+from signoff.errors import UsageError
 from signoff.usecases.diff import diff_plan
 
 
@@ -29,6 +30,8 @@ def diff_command(
     """Show what changed since approval.
 
     With --step, only what one attempt at that step changed."""
+    if attempt is not None and step is None:
+        raise UsageError("--attempt needs the step it is about", "add --step STEP")
     site, place = open_plan(plan, workspace)
     report = diff_plan(site, place, step, attempt)
     changes = [{"path": storable_path(c.path), "kind": c.kind} for c in report.changes]
@@ -51,4 +54,6 @@ def diff_command(
         say_line(f"  {change['kind']} {change['path']}")
     if report.content:
         say(report.content.rstrip("\n"))
+    if report.next:
+        note(f"next: {report.next}")
     return 0

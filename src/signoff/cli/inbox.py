@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 
 import click
 
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
-from signoff.domain.escalation import Cause, Choice
+from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import tail
+from signoff.storage import find_vault
 from signoff.usecases.inbox import LOOP, AnswerReport, Item, answer, open_items
 
 
@@ -19,13 +21,17 @@ from signoff.usecases.inbox import LOOP, AnswerReport, Item, answer, open_items
 @json_option
 @click.pass_context
 def inbox_command(ctx: click.Context, as_json: bool) -> int:
-    """List the questions that wait for a person."""
-    items = open_items(open_here().ledger)
+    """List the questions that wait for a person.
+
+    Of every repository in your home folder, those of this one first."""
+    site = open_here()
+    items = open_items(site.ledger)
     if wants_json(ctx, as_json):
         say_json([item_json(item) for item in items])
         return 0
-    for item in items:
-        show_item(item)
+    here = find_vault(site.cwd, site.environ).worktree
+    for item in sorted(items, key=lambda item: not Path(item.path).is_relative_to(here)):
+        show_item(item, _shown_path(item, site.cwd))
     if not items:
         say("nothing waits for you")
     return 0
@@ -38,24 +44,38 @@ def inbox_command(ctx: click.Context, as_json: bool) -> int:
 @json_option
 @click.pass_context
 def answer_command(ctx: click.Context, item_id: str, choice: str, why: str, as_json: bool) -> int:
-    """Decide a question: retry, revise, abort, waive.
+    """Decide a question: retry, revise, abort, waive, accept.
 
     Revise takes the plan back to draft. A waived step is always shown and never
-    called kept."""
+    called kept. Accept says that a postcondition without a contract holds."""
     report = answer(open_here(), item_id, Choice(choice), why, interactive=sys.stdin.isatty())
     if wants_json(ctx, as_json):
-        say_json(versioned(id=item_id, choice=choice, plan=report.item.plan, step=report.item.step))
+        say_json(
+            versioned(
+                id=item_id,
+                choice=choice,
+                plan=report.item.plan,
+                step=report.item.step,
+                ended=report.ended,
+            )
+        )
     else:
-        say(f"answered {item_id}: {choice}")
+        ended = f"; run ended: {report.ended}" if report.ended else ""
+        say(f"answered {item_id}: {choice}{ended}")
         note(f"next: {_next(report)}")
     return 0
+
+
+_FOR_MACHINES = ("ledger entry",)
+# A revised plan is the person's to edit; one that was aborted may be run again, or not.
+_AFTER: dict[Outcome | None, str] = {Outcome.REVISED: "approve", Outcome.FAILED: "status"}
 
 
 def _next(report: AnswerReport) -> str:
     """What goes on after an answer; a session's agent goes on, and nobody runs its workspace."""
     item = report.item
     if not item.plan.startswith(SESSION_PREFIX):
-        verb = "merge" if item.cause is Cause.MERGE else "run"
+        verb = "merge" if item.cause is Cause.MERGE else _AFTER.get(report.ended, "run")
         return f"signoff {verb} {shlex.quote(item.path)}"
     if report.choice is Choice.RETRY and report.author == LOOP:
         return f"signoff agent --resume {item.plan} --model PROVIDER:NAME"
@@ -79,12 +99,18 @@ def item_json(item: Item) -> dict[str, object]:
     }
 
 
-def show_item(item: Item) -> None:
-    """A question for people."""
-    say(f"{item.id}  {item.plan}  {item.at[:19]}")
+def _shown_path(item: Item, cwd: Path) -> str:
+    """As people here would name it."""
+    path = Path(item.path)
+    return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)
+
+
+def show_item(item: Item, where: str = "") -> None:
+    """A question for people; `where` the plan is, unless they know."""
+    say_line(f"{item.id}  {where or item.plan}  {item.at[:19]}")
     say_line(f"  {item.question}")
     for name, value in item.context.items():
-        if not value:
+        if not value or name in _FOR_MACHINES:
             continue
         text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
         say(f"  {name}:")

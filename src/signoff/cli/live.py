@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signoff.cli.progress import entry_line
-from signoff.cli.show import duration
+from signoff.cli.show import duration, styles
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Plan
 from signoff.domain.text import decode_output, escape
@@ -34,7 +34,7 @@ class LiveReporter:
         self._done: set[str] = set()
         self._current: str | None = None
         self._tokens, self._usd = 0, 0.0
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Console(stderr=True, highlight=False, color_system=styles())
         self._live = Live(
             console=self._console, refresh_per_second=8, get_renderable=self._draw, transient=True
         )
@@ -42,6 +42,8 @@ class LiveReporter:
 
     def tell(self, event: Event) -> None:
         """Take note; entries are printed, the rest is drawn."""
+        if isinstance(event, Appended) and event.entry.kind is Kind.RUN_FINISHED:
+            self._forget_what_is_done()
         with self._lock:
             if isinstance(event, Appended):
                 self._note_entry(event)
@@ -59,6 +61,13 @@ class LiveReporter:
         """Leave the terminal as it was found."""
         with suppress(OSError):
             self._live.stop()
+
+    def _forget_what_is_done(self) -> None:
+        """Before the end is printed: a printed line draws the last frame again below it."""
+        with self._lock:
+            self._current, self._doing, self._tail = None, "", []
+        with suppress(OSError):
+            self._live.refresh()
 
     def _note_entry(self, event: Appended) -> None:
         entry = event.entry
@@ -81,9 +90,9 @@ class LiveReporter:
         with self._lock:
             elapsed = duration(time.monotonic() - self._since)
             head = f"{len(self._done)}/{len(self._plan.steps)} steps  {self._spent()}"
-            now = f"step {self._current}: {self._doing} ({elapsed})" if self._current else "…"
+            now = [f"step {self._current}: {self._doing} ({elapsed})"] if self._current else []
             tail = [Text("    " + line[:160], style="dim") for line in self._tail]
-            return Group(self._steps(), Text(head, style="bold"), Text(now), *tail)
+            return Group(self._steps(), Text(head, style="bold"), *map(Text, now), *tail)
 
     def _spent(self) -> str:
         budget = self._plan.budget

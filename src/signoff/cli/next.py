@@ -71,7 +71,9 @@ def _give_back(site: Site, worker: str | None, name: str, machine: bool) -> int:
 def _seconds(term: str) -> float:
     seconds = duration_s(term)
     if seconds is None or seconds > LONGEST_CLAIM_S:
-        raise UsageError(f"`{term}` is no time of up to a week", "signoff next --for 15m")
+        raise UsageError(
+            f"`{term}` is not a length of time, or is more than a week", "signoff next --for 15m"
+        )
     return seconds
 
 

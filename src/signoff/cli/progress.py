@@ -85,7 +85,14 @@ def _attempt_finished(entry: Entry) -> str:
     said = f"; it says: {answer['kind']}: {answer['reason'][:LONGEST_QUOTE]}" if answer else ""
     acting = ", ".join(data.get("handoff") or {})
     handoff = f"; makes other programs act: {acting}" if acting else ""
-    return f"attempt {entry.attempt}, {duration(data['duration_s'])}{cost}{said}{handoff}"
+    how = f" in {data['session']}" if data.get("session") else f", {duration(data['duration_s'])}"
+    return f"attempt {entry.attempt}{how}{cost}{said}{handoff}"
+
+
+def _run_started(entry: Entry) -> str:
+    session = entry.data.get("session") or {}
+    signs = f", for the work in {session['id']} by {session['agent']}" if session else ""
+    return f"{entry.run} in {entry.data['workspace']}{signs}"
 
 
 def _run_finished(entry: Entry) -> str:
@@ -99,7 +106,7 @@ _WORDS: dict[Kind, Callable[[Entry], str]] = {
         f"by {e.data['by']}{'' if e.data['interactive'] else ', not interactively'}"
     ),
     Kind.PLAN_REJECTED: lambda e: e.data["note"],
-    Kind.RUN_STARTED: lambda e: f"{e.run} in {e.data['workspace']}",
+    Kind.RUN_STARTED: _run_started,
     Kind.RUN_RESUMED: lambda e: f"{e.run} by process {e.data['pid']}",
     Kind.RUN_FINISHED: _run_finished,
     Kind.STEP_LISTED: lambda e: f"{len(e.data['items'])} items when the run began",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Any
 
 import click
@@ -11,6 +13,8 @@ from signoff.cli.show import duration, say_json, say_line, versioned, wants_json
 from signoff.domain.names import shown_name
 from signoff.errors import SignoffError
 from signoff.usecases.queue import QueueLine, queue_status
+
+_FRACTION = re.compile(r"(\d{2}:\d{2}:\d{2})\.\d+(?:\+00:00|Z)")
 
 
 @click.command("queue-status")
@@ -30,6 +34,9 @@ def queue_status_command(ctx: click.Context, as_json: bool) -> int:
         say_json(versioned(plans=[_line_json(line) for line in lines], problem=problem or None))
         return 0
     width = max((len(shown_name(line.name)) for line in lines), default=0)
+    if lines and sys.stdout.isatty():  # a status bar counts lines
+        width = max(width, len("plan"))
+        say_line(f"{'plan':<{width}}  {'state':<7}  steps  age  holder, last progress (why)")
     for line in lines:
         say_line(_shown(line, width))
     if problem:
@@ -59,11 +66,15 @@ def _shown(line: QueueLine, width: int) -> str:
     parts = [
         f"{shown_name(line.name):<{width}}  {line.state:<7}  {line.done}/{total}",
         "-" if line.age_s is None else _age(line.age_s),
-        line.holder,
-        line.progress,
+        _to_the_second(line.holder),
+        _to_the_second(line.progress),
         f"({line.problem or line.why})" if line.problem or line.why else "",
     ]
     return "  ".join(part for part in parts if part)
+
+
+def _to_the_second(text: str) -> str:
+    return _FRACTION.sub(r"\1", text)
 
 
 def _age(seconds: float) -> str:

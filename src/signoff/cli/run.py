@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -26,13 +25,16 @@ from signoff.cli.options import (
     worker_option,
 )
 from signoff.cli.progress import JsonReporter, LineReporter
-from signoff.cli.show import note, say_json, wants_json
+from signoff.cli.show import note, say_json, versioned, wants_json
 from signoff.cli.status import show_status, status_json
+from signoff.cli.streams import leave_at_once
 from signoff.domain.escalation import Outcome
 from signoff.errors import Exit
 from signoff.orchestrator import Reporter
-from signoff.usecases.run import Engine, RunOptions, RunReport
+from signoff.process import own_output
+from signoff.usecases.run import RunOptions, RunReport
 from signoff.usecases.sign import run_or_sign
+from signoff.wiring import open_engine
 
 
 class ClosableReporter(Reporter, Protocol):
@@ -80,7 +82,7 @@ def run_command(
         if not every or plan is not None or workspace is not None:
             raise click.UsageError("--all goes with --jobs, and without PLAN or --workspace")
         return run_all(jobs, yes, roles, machine)
-    asked = RunOptions(yes, roles, worker=worker, anyway=anyway)
+    asked = RunOptions(yes, roles, worker=worker, anyway=anyway, output=own_output())
     return _run_one(open_plan(plan, workspace, roles), asked, strict, machine)
 
 
@@ -92,21 +94,14 @@ def _run_one(opened: Opened, asked: RunOptions, strict: bool, machine: bool) -> 
     options = replace(asked, cancelled=stop.is_set)
     try:
         site, place = opened
-        report = run_or_sign(site, place, options, reporter, lambda: _engine(opened), note)
+        report = run_or_sign(site, place, options, reporter, lambda: open_engine(site), note)
     except BaseException as error:
         reporter.close()
-        _leave(show_failure(error, machine))
+        leave_at_once(show_failure(error, machine))
     reporter.close()
     with suppress(OSError):  # a reader who left does not change how the run stands
         _show(report, machine)
-    _leave(_code(report, strict))
-
-
-def _engine(opened: Opened) -> Engine:
-    """Imported only now: loading the durable engine takes longer than everything before it."""
-    from signoff.orchestrator.engine import Engine as DurableEngine  # noqa: PLC0415
-
-    return DurableEngine(opened.site.settings.database_url, opened.site.home.path)
+    leave_at_once(_code(report, strict))
 
 
 def _reporter(opened: Opened, machine: bool) -> ClosableReporter:
@@ -122,8 +117,11 @@ def _reporter(opened: Opened, machine: bool) -> ClosableReporter:
 def _show(report: RunReport, machine: bool) -> None:
     if report.no_receipt:
         note(f"no receipt: {report.no_receipt} (signoff receipt export makes it)")
+    if report.unheeded:
+        note(report.unheeded)
     if machine:
-        say_json({"report": status_json(report.status), "inbox": [*map(item_json, report.inbox)]})
+        inbox = [*map(item_json, report.inbox)]
+        say_json(versioned(report=status_json(report.status), inbox=inbox))
         return
     if report.nothing_to_do:
         note("already signed off; approve it again to run it again")
@@ -138,11 +136,3 @@ def _code(report: RunReport, strict: bool) -> int:
     if report.outcome is not Outcome.DONE:
         return Exit.NOT_DONE
     return Exit.NOT_DONE if strict and report.status.gate.waived else Exit.YES
-
-
-def _leave(code: int) -> NoReturn:
-    """End at once: the engine's thread may be parked for ever, and nothing is left to save."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(int(code))

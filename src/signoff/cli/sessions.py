@@ -32,9 +32,13 @@ _LEFT_OUT = (
     ("dropped from the plan", "dropped"),
     ("weakened", "weakened"),
 )
+# Said of content as it was; whatever the gate misses now came later.
+_TOLD = (SessionStanding.DONE, SessionStanding.KEPT_SELF_SET, SessionStanding.AWAITING_SIGN_OFF)
 _CODES = {
     SessionStanding.DONE: Exit.YES,
     SessionStanding.WORKING: Exit.NOT_DONE,
+    SessionStanding.INTERRUPTED: Exit.NOT_DONE,
+    SessionStanding.NOT_DONE: Exit.NOT_DONE,
     SessionStanding.ENDED: Exit.NOT_DONE,
     SessionStanding.UNPLANNED: Exit.CANNOT_JUDGE,
 }
@@ -103,8 +107,9 @@ def _show_status(status: SessionStatus) -> None:
         say_line(f"  works on plan {status.plan}: signoff status {status.plan}")
     say_line(f"  claimed {len(report.claimed)}, proved {len(report.proved)}")
     show_left_out(report)
+    lacks = "missing" if status.standing not in _TOLD else "changed since then"
     for missing in report.gate.missing:
-        say_line(f"  missing: {missing.subject}: {missing.what}")
+        say_line(f"  {lacks}: {missing.subject}: {missing.what}")
     for question in report.questions:
         say_line(f"  waits for a person: {question} (signoff inbox)")
     if status.standing is SessionStanding.AWAITING_SIGN_OFF:

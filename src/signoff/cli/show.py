@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -40,6 +41,11 @@ def versioned(**body: Any) -> dict[str, Any]:
 def wants_json(ctx: click.Context, own_flag: bool) -> bool:
     """`signoff --json VERB` and `signoff VERB --json` mean the same."""
     return own_flag or bool(ctx.find_root().obj and ctx.find_root().obj.get("json"))
+
+
+def styles() -> Literal["auto"] | None:
+    """How text may be made bold or coloured; not at all where NO_COLOR is set."""
+    return None if os.environ.get("NO_COLOR") else "auto"
 
 
 def short(digest: str | None) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -16,9 +14,11 @@ from signoff.cli.progress import LineReporter
 from signoff.cli.sessions import SELF_SET, show_left_out
 from signoff.cli.show import note, say_json, say_line, versioned, wants_json
 from signoff.cli.status import show_status, status_json
+from signoff.cli.streams import leave_at_once
 from signoff.domain.escalation import Outcome
 from signoff.domain.session import SESSION_PREFIX, SessionStanding
 from signoff.errors import Exit, NoVault, PlanNotFound
+from signoff.process import own_output
 from signoff.usecases.hook import bound_plan
 from signoff.usecases.run import RunOptions
 from signoff.usecases.sessions import find_sitting
@@ -49,12 +49,12 @@ def sign_command(
             _show(report)
     code = max(_code(report) for report in reports)
     if any(report.run is not None for report in reports):
-        _leave(code)
+        leave_at_once(code)
     return code
 
 
 def _sign(plan: str | None, workspace: Path | None) -> tuple[SignReport, ...]:
-    reporter, options = LineReporter(), RunOptions()
+    reporter, options = LineReporter(), RunOptions(output=own_output())
     if plan is not None and plan.startswith(SESSION_PREFIX):
         found = find_sitting(open_here(), plan)
         site = open_site(dict(os.environ), Path.cwd(), found.workspace)
@@ -73,14 +73,6 @@ def _sign(plan: str | None, workspace: Path | None) -> tuple[SignReport, ...]:
 def _sign_all(options: RunOptions, reporter: LineReporter) -> tuple[SignReport, ...]:
     site = open_here()
     return sign_sessions(site, options, reporter, lambda: open_engine(site))
-
-
-def _leave(code: int) -> NoReturn:
-    """End at once: the engine's thread may be parked for ever, and nothing is left to save."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(int(code))
 
 
 def _code(report: SignReport) -> Exit:
@@ -112,10 +104,12 @@ def _show(report: SignReport) -> None:
 def _standing(report: SignReport) -> str:
     """A session of a person's plan stands as the plan's run does; unsigned it is not done."""
     if report.run is None:
-        return "not done" if report.session.gate.missing else report.session.standing.value
+        shut = bool(report.session.gate.missing)
+        return SessionStanding.NOT_DONE.value if shut else report.session.standing.value
     if report.run.outcome is None:
         return SessionStanding.WAITING.value
-    return "done" if report.run.outcome is Outcome.DONE else "not done"
+    done = report.run.outcome is Outcome.DONE
+    return (SessionStanding.DONE if done else SessionStanding.NOT_DONE).value
 
 
 def _body(report: SignReport) -> dict[str, Any]:

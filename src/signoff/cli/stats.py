@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, say, say_json, say_line, versioned, wants_json
+from signoff.cli.show import count, say, say_json, say_line, styles, versioned, wants_json
 from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError
 from signoff.storage import durable_replace
@@ -20,6 +20,7 @@ from signoff.usecases.stats import StatsReport, Tally, read_stats
 FORMATS = (".svg", ".png")
 WIDE = 200
 LONGEST_COMMAND = 40
+WORDS = ("role", "agent", "model")
 NUMBERS = ("claims", "kept", "refused", "tampered", "tries/step", "tokens/step", "$/step")
 
 
@@ -90,15 +91,35 @@ def _show_table(rows: Sequence[Tally]) -> None:
     from rich.table import Table  # noqa: PLC0415 - see above
     from rich.text import Text  # noqa: PLC0415 - see above
 
+    width = None if sys.stdout.isatty() else WIDE
+    console = Console(file=sys.stdout, highlight=False, width=width, color_system=styles())
+    cells = [_cells(tally) for tally in rows]
+    if _width(cells) > console.width:
+        _show_stacked(cells)
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("role", "agent", "model"):
+    for name in WORDS:
         table.add_column(name)
     for name in NUMBERS:
         table.add_column(name, justify="right")
-    for tally in rows:
-        table.add_row(*(Text(cell) for cell in _cells(tally)))
-    width = None if sys.stdout.isatty() else WIDE
-    Console(file=sys.stdout, highlight=False, width=width).print(table)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def _width(rows: Sequence[tuple[str, ...]]) -> int:
+    """Of the table, with two blanks between columns."""
+    columns = zip((*WORDS, *NUMBERS), *rows, strict=True)
+    return sum(max(map(len, column)) + 2 for column in columns) - 2
+
+
+def _show_stacked(rows: Sequence[tuple[str, ...]]) -> None:
+    """One number a line, where the terminal is too narrow for a table."""
+    for row in rows:
+        who = [word for word in row[: len(WORDS)] if word not in ("", "-")]
+        say_line("  ".join(who))
+        for name, number in zip(NUMBERS, row[len(WORDS) :], strict=True):
+            say_line(f"  {name:<11}  {number:>9}")
 
 
 def _cells(tally: Tally) -> tuple[str, ...]:

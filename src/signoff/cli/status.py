@@ -24,6 +24,7 @@ MARKS = {
     StepState.FAILED: "[!]",
     StepState.BLOCKED: "[?]",
     StepState.WAIVED: "[-]",
+    StepState.ACCEPTED: "[x]",
 }
 
 
@@ -105,6 +106,7 @@ def status_json(report: StatusReport) -> dict[str, Any]:
         spent={"tokens": report.spent.tokens, "usd": report.spent.usd, "s": report.spent.work_s},
         signed_off_at=report.signed_off_at,
         signed_off_on=report.signed_off_on,
+        since_sign_off=list(report.since_sign_off),
     )
 
 
@@ -120,6 +122,7 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         "carried": standing.carried,
         "tests": None if standing.tests is None else standing.tests.to_data(),
         "handoff": list(standing.handoff),
+        "accepted_by": standing.accepted_by,
     }
 
 
@@ -129,16 +132,18 @@ def show_status(report: StatusReport) -> None:
     run = f"run {report.run}, " if report.run else ""
     say(
         f"{run}gate {report.gate.gate}, as of content {short(report.as_of)}, "
-        f"isolation {report.isolation}"
+        f"isolation {report.isolation or '-'}"
     )
     for standing in (*report.gate.steps, *report.gate.postconditions):
         say(_standing_line(standing))
     if report.edited:
         say("the plan file differs from what this run was approved for: signoff diff")
+        say(f"to take the edited plan: {report.next_for_edit}")
     for line in _missing_lines(report) if report.run else ():
         say_line(line)
+    told = " ".join(missing.what for missing in report.gate.missing)
     for item in report.waiting:
-        if item.step is None:
+        if item.step is None and item.id not in told:
             say(f"missing: plan: it waits for a person ({item.id}) (signoff inbox)")
     spent = report.spent
     if spent.work_s:
@@ -146,7 +151,8 @@ def show_status(report: StatusReport) -> None:
         reported = usage if spent.tokens or spent.usd else "no usage reported"
         say(f"spent: {reported}, {duration(spent.work_s)} of work")
     if report.signed_off_at:
-        say(f"signed off at {report.signed_off_at} on content {short(report.signed_off_on)}")
+        since = f"; since then {', '.join(report.since_sign_off)}" if report.since_sign_off else ""
+        say(f"signed off at {report.signed_off_at} on content {short(report.signed_off_on)}{since}")
 
 
 def _missing_lines(report: StatusReport) -> list[str]:
@@ -180,6 +186,8 @@ def _standing_line(standing: Standing) -> str:
         notes.append(f"makes other programs act: {', '.join(standing.handoff)}")
     if standing.state is StepState.WAIVED:
         notes.append("waived")
+    if standing.accepted_by is not None:
+        notes.append(f"{standing.accepted_by} says it holds; nothing was judged")
     detail = f"  ({', '.join(notes)})" if notes else ""
     return f"  {MARKS[standing.state]} {standing.id}  {standing.title}{detail}"
 

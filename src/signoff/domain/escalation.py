@@ -35,6 +35,7 @@ class Choice(StrEnum):
     REVISE = "revise"
     ABORT = "abort"
     WAIVE = "waive"
+    ACCEPT = "accept"
 
 
 CHOICE_MEANING: dict[Choice, str] = {
@@ -42,6 +43,7 @@ CHOICE_MEANING: dict[Choice, str] = {
     Choice.REVISE: "end this run and take the plan back to draft",
     Choice.ABORT: "end this run as failed",
     Choice.WAIVE: "go on without it; recorded, always shown, never called kept",
+    Choice.ACCEPT: "say that it holds, where only a person can judge; recorded with your name",
 }
 
 

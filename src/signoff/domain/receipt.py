@@ -14,11 +14,13 @@ from typing import Any
 
 from signoff.domain.digests import digest_bytes, digest_of
 from signoff.domain.plan import Contract
+from signoff.domain.sessionwork import SessionWork
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://signoff.dev/receipt/v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 SNAPSHOT_ALGORITHM = "signoffSnapshot1"
+_WITHOUT_VERDICT = ("waived", "accepted")  # by a person
 _NONCE_HEADER = b"signoff receipt nonce 1\n"
 
 
@@ -114,11 +116,29 @@ class WaiverProof:
 
 
 @dataclass(frozen=True)
+class AcceptanceProof:
+    """A person's word that a postcondition without a contract holds, about one content."""
+
+    subject: str
+    seq: int
+    escalation: str
+    by: str
+    note: str
+    snapshot: str
+
+
+@dataclass(frozen=True)
 class Agent:
-    """Who worked: a role and the command behind it (empty for a person)."""
+    """Who worked: a role and the command behind it, or the session in which it was done."""
 
     role: str
-    command: str
+    command: str  # empty for a person, and for work in a session
+    session: SessionWork | None = None
+
+    @property
+    def name(self) -> str:
+        """What people know it by; empty for a person."""
+        return self.session.agent or self.session.id if self.session is not None else self.command
 
 
 @dataclass(frozen=True)
@@ -154,12 +174,17 @@ class Receipt:
     agents: tuple[Agent, ...]
     attempts: tuple[AttemptProof, ...]
     previous: str | None
+    acceptances: tuple[AcceptanceProof, ...] = ()
 
     def statement(self) -> dict[str, Any]:
         """The in-toto statement: the subject is the content, the predicate all the rest."""
         predicate = asdict(self)
         name, snapshot = predicate.pop("workspace"), predicate.pop("snapshot")
         predicate["nonce"] = nonce_of(self.ledger.head)
+        if not self.acceptances:
+            del predicate["acceptances"]  # as in receipts of before there were any
+        # Receipts of before sessions were named stay as they were signed.
+        predicate["agents"] = [_without_nothing(agent) for agent in predicate["agents"]]
         statement = {
             "_type": STATEMENT_TYPE,
             "subject": [{"name": name, "digest": {SNAPSHOT_ALGORITHM: snapshot}}],
@@ -199,6 +224,10 @@ class Anchor:
         return json.dumps(asdict(self), sort_keys=True)
 
 
+def _without_nothing(agent: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: fact for name, fact in agent.items() if fact is not None}
+
+
 def nonce_of(head: str) -> str:
     """Unlike any other receipt's, yet the same whenever this one is made again."""
     return digest_bytes(_NONCE_HEADER + head.encode())
@@ -222,7 +251,7 @@ def summary_of(statement: Mapping[str, Any]) -> Summary:
     try:
         predicate = statement["predicate"]
         subjects = [*predicate["steps"], *predicate["postconditions"]]
-        verdicts = [s["verdict"] for s in subjects if s["state"] != "waived"]
+        verdicts = [s["verdict"] for s in subjects if s["state"] not in _WITHOUT_VERDICT]
         return Summary(
             title=_text(predicate["plan"]["title"]),
             plan=_text(predicate["plan"]["name"]),
@@ -237,7 +266,8 @@ def summary_of(statement: Mapping[str, Any]) -> Summary:
 
 
 def _result(subject: Mapping[str, Any]) -> str:
-    return "waived" if subject["state"] == "waived" else _text(subject["verdict"]["result"])
+    state = subject["state"]
+    return _text(state if state in _WITHOUT_VERDICT else subject["verdict"]["result"])
 
 
 def _text(value: Any) -> str:

@@ -236,6 +236,8 @@ class SessionStanding(StrEnum):
     ESCALATED = "escalated"  # refused too often
     UNPLANNED = "unplanned"  # ended without a plan: nothing was claimed, nothing proved
     ENDED = "ended"  # a person said so
+    INTERRUPTED = "interrupted"  # not finished, and whoever worked on it is gone
+    NOT_DONE = "not done"  # judged with the agent gone, and not everything held
     DONE = "done"
     KEPT_SELF_SET = "kept, self-set"  # every check held, but the agent chose the checks
 

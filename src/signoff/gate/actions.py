@@ -198,10 +198,11 @@ def _action_before_first_attempt(
     if record.before is not None and record.before.failure is Failure.INFRASTRUCTURE:
         # An attempt costs money; what cannot be judged now could not be judged after it.
         return Escalate(step, Cause.INFRASTRUCTURE)
-    if known and record.held_before:
+    held = record.before is not None and record.before.kept
+    if known and held and record.held_before is not False:
         return Carry(step)
     required = contract.red_first is RedFirst.REQUIRED or policy.require_red_first
     required = required and contract.red_first is not RedFirst.OFF
-    if required and record.held_before and not record.held_before_accepted:
+    if required and record.never_red and not record.held_before_accepted:
         return Escalate(step, Cause.HELD_BEFORE)
     return None

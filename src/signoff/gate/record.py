@@ -43,6 +43,14 @@ class Judged:
         )
 
 
+@dataclass(frozen=True)
+class Vouched:
+    """A person says that it holds, of this content; no contract was judged."""
+
+    by: str
+    snapshot: str
+
+
 @dataclass
 class Record:
     """What the ledger says about one step or postcondition in this run."""
@@ -71,6 +79,7 @@ class Record:
     waived: bool = False
     escalation: str | None = None
     waivers: set[str] = field(default_factory=set)
+    vouched: Vouched | None = None
     held_before_accepted: bool = False
     listed: tuple[str, ...] | None = None
     looking_again: bool = False
@@ -81,6 +90,12 @@ class Record:
         """Accepted once, the newest verdict is still kept, and nobody is at work on it."""
         kept = self.latest is not None and self.latest.kept
         return self.accepted and kept and self.in_flight is None
+
+    @property
+    def never_red(self) -> bool:
+        """Whether it held when the run first looked, and nobody ever saw it broken before."""
+        held = self.before is not None and self.before.kept and not self.carried
+        return held and self.held_before is not False
 
     @property
     def settled(self) -> bool:

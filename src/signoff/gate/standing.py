@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from signoff.domain.counts import TestCounts
+from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Contract, Postcondition, RedFirst, Step
 from signoff.domain.verdict import Result
 from signoff.gate.record import Record
@@ -21,6 +22,7 @@ class StepState(StrEnum):
     FAILED = "failed"
     BLOCKED = "blocked"
     WAIVED = "waived"
+    ACCEPTED = "accepted"  # a person says that it holds; nothing was judged
 
 
 class Gate(StrEnum):
@@ -46,6 +48,7 @@ class Standing:
     rerun: bool
     tests: TestCounts | None = None
     handoff: tuple[str, ...] = ()
+    accepted_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,8 @@ class GateReport:
 def evaluate(state: RunState, snapshot: str | None) -> GateReport:
     """Ask the gate. Without a snapshot nothing can be told stale, so nothing counts as current."""
     plan = state.schedule.plan
-    steps = tuple(_standing_of_step(s, state.record(s.id), snapshot) for s in state.schedule.steps)
-    posts = tuple(_standing_of_post(p, state.record(p.id), snapshot) for p in plan.postconditions)
+    steps = tuple(_standing_of_step(s, state, snapshot) for s in state.schedule.steps)
+    posts = tuple(_standing_of_post(p, state, snapshot) for p in plan.postconditions)
     missing: list[Missing] = []
     for step, standing in zip(state.schedule.steps, steps, strict=True):
         missing.extend(_missing_of_step(step, standing, state.record(step.id)))
@@ -80,7 +83,18 @@ def evaluate(state: RunState, snapshot: str | None) -> GateReport:
         missing.extend(_missing_of_post(post, standing, state.record(post.id)))
     waived = tuple(s.id for s in (*steps, *posts) if s.state is StepState.WAIVED)
     missing.extend(_missing_of_plan(state, steps))
+    if _ended_unproved(state):
+        missing = [replace(m, next=_next_run(state)) for m in missing]
     return GateReport(_answer(missing, waived), steps, posts, tuple(missing), waived)
+
+
+def _ended_unproved(state: RunState) -> bool:
+    """The run is over without a sign-off: nobody is at work on it, and nobody is asked any more."""
+    return state.outcome is not None and state.outcome is not Outcome.DONE
+
+
+def _next_run(state: RunState) -> str:
+    return "signoff approve" if state.outcome is Outcome.REVISED else "signoff run"
 
 
 def _answer(missing: list[Missing], waived: tuple[str, ...]) -> Gate:
@@ -96,11 +110,12 @@ def is_stale(contract: Contract | None, record: Record, snapshot: str | None) ->
     return snapshot is None or record.latest.snapshot != snapshot
 
 
-def _standing_of_step(step: Step, record: Record, snapshot: str | None) -> Standing:
+def _standing_of_step(step: Step, state: RunState, snapshot: str | None) -> Standing:
+    record = state.record(step.id)
     return Standing(
         id=step.id,
         title=step.title,
-        state=_step_state(record),
+        state=_step_state(record, over=_ended_unproved(state)),
         attempts=record.attempts,
         verdict=record.latest.result if record.latest else None,
         stale=is_stale(step.contract, record, snapshot),
@@ -112,35 +127,39 @@ def _standing_of_step(step: Step, record: Record, snapshot: str | None) -> Stand
     )
 
 
-def _standing_of_post(post: Postcondition, record: Record, snapshot: str | None) -> Standing:
+def _standing_of_post(post: Postcondition, state: RunState, snapshot: str | None) -> Standing:
+    record = state.record(post.id)
+    vouched = record.vouched if post.contract is None else None
     kept = record.latest is not None and record.latest.kept
-    state = _step_state(record)
-    if state is StepState.PENDING and kept:
-        state = StepState.DONE
+    stands = _step_state(record, over=_ended_unproved(state))
+    if stands is StepState.PENDING and (kept or vouched):
+        stands = StepState.ACCEPTED if vouched else StepState.DONE
+    old_word = vouched is not None and vouched.snapshot != snapshot
     return Standing(
         id=post.id,
         title=post.text,
-        state=state,
+        state=stands,
         attempts=0,
         verdict=record.latest.result if record.latest else None,
-        stale=is_stale(post.contract, record, snapshot),
+        stale=old_word or is_stale(post.contract, record, snapshot),
         held_before=None,
         carried=False,
         rerun=post.contract is not None and not post.contract.judged_once,
         tests=record.latest.counts if record.latest else None,
+        accepted_by=vouched.by if vouched else None,
     )
 
 
-def _step_state(record: Record) -> StepState:
+def _step_state(record: Record, *, over: bool) -> StepState:
     if record.waived:
         return StepState.WAIVED
     if record.failed:
         return StepState.FAILED
-    if record.escalation is not None:
+    if record.escalation is not None and not over:
         return StepState.BLOCKED
     if record.done:
         return StepState.DONE
-    if record.in_flight is not None or record.unjudged is not None:
+    if not over and (record.in_flight is not None or record.unjudged is not None):
         return StepState.RUNNING
     return StepState.PENDING
 
@@ -155,7 +174,7 @@ def _missing_of_step(step: Step, standing: Standing, record: Record) -> list[Mis
     if standing.stale:
         return [Missing(step.id, "its verdict is about older content", "signoff run")]
     required = step.contract is not None and step.contract.red_first is RedFirst.REQUIRED
-    if required and record.held_before and not record.held_before_accepted:
+    if required and record.never_red and not record.held_before_accepted:
         return [Missing(step.id, "its contract held before any work was done", "signoff inbox")]
     return []
 
@@ -179,6 +198,9 @@ def _next_for(standing: Standing) -> str:
 def _missing_of_post(post: Postcondition, standing: Standing, record: Record) -> list[Missing]:
     if standing.state is StepState.WAIVED:
         return []
+    if standing.state is StepState.ACCEPTED:
+        old = Missing(post.id, "a person said so about older content", "signoff run")
+        return [old] if standing.stale else []
     if post.contract is None:
         return [Missing(post.id, "it has no contract, so a person must decide", "signoff inbox")]
     if standing.state is StepState.BLOCKED:
@@ -194,10 +216,14 @@ def _missing_of_post(post: Postcondition, standing: Standing, record: Record) ->
 
 
 def _missing_of_plan(state: RunState, steps: tuple[Standing, ...]) -> list[Missing]:
-    if state.aborted or state.revised:
+    if state.outcome is Outcome.CANCELLED:
+        return [Missing("plan", "this run was cancelled", "signoff run")]
+    if state.revised:
+        return [Missing("plan", "a person took it back to revise it", "signoff run")]
+    if state.aborted:
         return [Missing("plan", "a person ended this run", "signoff run")]
     asked = [i for i, entry in state.escalations.items() if entry.step is None]
-    if asked:
+    if asked and not _ended_unproved(state):
         return [Missing("plan", f"it waits for a person ({asked[0]})", "signoff inbox")]
     if not steps:
         return [Missing("plan", "it has no steps, so nothing can be proved", "signoff verify")]

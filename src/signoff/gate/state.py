@@ -9,8 +9,9 @@ from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Cost, Plan
+from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation, Phase, Reason, Result
-from signoff.gate.record import Judged, Record
+from signoff.gate.record import Judged, Record, Vouched
 from signoff.gate.schedule import Schedule
 
 
@@ -43,6 +44,8 @@ class RunState:
         self.baselines: dict[str, TestCounts] = {}  # of earlier runs of the same approval
         self.handoff: dict[str, str] = {}
         self.isolations: set[Isolation] = set()
+        self.session: SessionWork | None = None  # did the work before this run began
+        self.usage_told: set[str] = set()  # sessions whose usage is counted already
         self.seq = 0
         self.cursor = 0
 
@@ -101,11 +104,17 @@ def _apply_other_run(state: RunState, entry: Entry) -> None:
 
 def _started(state: RunState, entry: Entry) -> None:
     """The run says whose tests are counted before anybody works, unless they were before."""
+    _take_session(state, entry)
     state.counted = frozenset(str(subject) for subject in entry.data.get("counted", ()))
     lists = {step.id for step in state.schedule.steps if step.for_each is not None}
     for subject, counts in state.baselines.items():
         state.record(subject).baseline = counts
     state.uncounted = sorted(state.counted - lists - state.baselines.keys())
+
+
+def _take_session(state: RunState, entry: Entry) -> None:
+    if said := entry.data.get("session"):
+        state.session = SessionWork.from_data(said)
 
 
 def _finished(state: RunState, entry: Entry) -> None:
@@ -154,6 +163,8 @@ def _attempt_finished(state: RunState, entry: Entry) -> None:
     _remember_handoff(state, record, entry)
     state.attempts_ended += 1
     usage = entry.data.get("usage") or {}
+    if usage and entry.data.get("session"):
+        state.usage_told.add(entry.data["session"])
     state.spent += Cost(int(usage.get("tokens", 0)), float(usage.get("usd", 0.0)))
     state.spent_s += float(entry.data.get("duration_s", 0.0))
     if "snapshot" in entry.data:
@@ -186,7 +197,7 @@ def _verdict(state: RunState, entry: Entry) -> None:
         state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
     elif judged.phase is Phase.BEFORE:
         if record.before is None:
-            record.held_before, record.before = judged.kept, judged
+            record.held_before, record.before = _held_before(state, judged, entry.step), judged
     elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):
         record.unjudged = None
         if not judged.kept:
@@ -194,6 +205,13 @@ def _verdict(state: RunState, entry: Entry) -> None:
             _step_back(state, entry.step)
         record.latest = judged
         record.looking_again = False
+
+
+def _held_before(state: RunState, judged: Judged, step_id: str | None) -> bool | None:
+    """Of work that was done before the run began: what its session saw, else nobody knows."""
+    if state.session is None or not judged.kept:
+        return judged.kept
+    return False if step_id in state.session.red else None
 
 
 def _step_back(state: RunState, step_id: str | None) -> None:
@@ -299,8 +317,17 @@ def _escalation_answered(state: RunState, entry: Entry) -> None:
         state.aborted = True
     elif choice is Choice.WAIVE and opened.step is not None:
         state.record(opened.step).waivers.add(entry.data["id"])
+    elif choice is Choice.ACCEPT and _is_for_a_person(state, opened.step):
+        vouched = Vouched(str(entry.data.get("by", "")), str(opened.data.get("snapshot", "")))
+        state.record(opened.step or "").vouched = vouched
     elif choice is Choice.RETRY:
         _answered_retry(state, opened)
+
+
+def _is_for_a_person(state: RunState, subject: str | None) -> bool:
+    """Only a postcondition without a contract: where one can be judged, nobody's word counts."""
+    posts = state.schedule.plan.postconditions
+    return any(post.id == subject and post.contract is None for post in posts)
 
 
 def _answered_retry(state: RunState, opened: Entry) -> None:
@@ -338,6 +365,7 @@ _LOOK_AGAIN = frozenset(
 
 _HANDLERS: dict[Kind, Any] = {
     Kind.RUN_STARTED: _started,
+    Kind.RUN_RESUMED: _take_session,
     Kind.RUN_FINISHED: _finished,
     Kind.PLAN_EDITED: _edited,
     Kind.STEP_LISTED: _listed,

@@ -86,7 +86,7 @@ def _limit(word: str) -> float | None:
         limit_s = 0.0
     if 0 < limit_s <= LONGEST_LIMIT_S:
         return limit_s
-    tell(f"`{LIMIT_OPTION} {word}` is no time in seconds, so the usual limit holds")
+    tell(f"`{LIMIT_OPTION} {word}` is not a number of seconds, so the usual limit holds")
     return None
 
 

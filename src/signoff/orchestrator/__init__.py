@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from signoff.lazy import door
 
 if TYPE_CHECKING:
+    from signoff.orchestrator.attempts import lost_attempts
     from signoff.orchestrator.drive import Drive
     from signoff.orchestrator.events import Appended, Doing, Event, Output, Reporter
     from signoff.orchestrator.mission import Mission
@@ -28,6 +29,7 @@ __all__ = [
     "PlanFileProjection",
     "ProgressProjection",
     "Reporter",
+    "lost_attempts",
     "standing_note",
 ]
 
@@ -42,6 +44,7 @@ _MODULE_OF = {
     "PlanFileProjection": "projection",
     "ProgressProjection": "progress",
     "Reporter": "events",
+    "lost_attempts": "attempts",
     "standing_note": "projection",
 }
 

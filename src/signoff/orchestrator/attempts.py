@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,10 @@ from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
+from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Reason
 from signoff.errors import Interrupted
-from signoff.gate import Abandon, Dispatch, Record, shortfall, wall_left_s
+from signoff.gate import Abandon, Dispatch, Record, RunState, shortfall, wall_left_s
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Output
 from signoff.process import kill_marked
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
 
 COSTLY_ATTEMPT_S = 1.0
+IN_SESSION = "in-session"
 
 
 class Attempts:
@@ -47,7 +50,9 @@ class Attempts:
         """Give the step to its role, or say why that cannot be."""
         drive, step = self._drive, action.step
         short = shortfall(drive.state, step)
-        if short is not None:
+        if drive.mission.session is not None and step.target != HUMAN_ROLE:
+            self._take_work(drive.mission.session, step, action.attempt)
+        elif short is not None:
             drive.ask(Cause.BUDGET, str(short), None, {"step": step.id})
         elif step.target == HUMAN_ROLE:
             self._ask_person(step, action.attempt)
@@ -56,19 +61,13 @@ class Attempts:
 
     def abandon(self, action: Abandon) -> None:
         """Clear up after an attempt whose driver died; it is repeated, not counted as a failure."""
-        drive, step = self._drive, action.step
-        killed = kill_marked(ATTEMPT_VARIABLE, self._marker(step, action.attempt))
-        usage = read_usage(self._report_file(step, action.attempt, "usage"))
-        data = {"lost": True, "leftovers_killed": killed, "usage": usage and usage.to_data()}
-        drive.append(drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, action.attempt))
+        mission = self._drive.mission
+        self._drive.append(_lost(mission.run, mission.exchange, action.step, action.attempt))
 
     def abandon_all(self) -> None:
         """Before a run ends early: no agent of a driver that died may outlive it."""
-        state = self._drive.state
-        for step in state.schedule.steps:
-            attempt = state.record(step.id).in_flight
-            if attempt is not None and step.target != HUMAN_ROLE:
-                self.abandon(Abandon(step, attempt))
+        for draft in lost_attempts(self._drive.state, self._drive.mission.exchange):
+            self._drive.append(draft)
 
     def _ask_person(self, step: Step, attempt: int) -> None:
         drive = self._drive
@@ -120,6 +119,28 @@ class Attempts:
         costly = report.observation.duration_s >= COSTLY_ATTEMPT_S or report.usage is not None
         drive.append(*ended, durable=costly or len(ended) > 1)
         reach(CrashPoint.ATTEMPT_FINISHED)
+
+    def _take_work(self, session: SessionWork, step: Step, attempt: int) -> None:
+        """The step was worked on in a session that is over: nobody is asked, only judged."""
+        drive = self._drive
+        restored = self._restore_protected(drive.state.record(step.id))
+        content = drive.mission.workspace.snapshot().digest
+        began = {"role": step.target, "session": session.id, "restored": list(restored)}
+        # A session counts what it used as a whole, so one attempt tells it and no other.
+        told = session.id in drive.state.usage_told
+        ended: dict[str, Any] = {
+            "session": session.id,
+            "ending": IN_SESSION,
+            "duration_s": 0.0,
+            "usage": None if told else session.usage,
+            "handoff": self._handoff(step, content),
+            "snapshot": content,
+        }
+        drive.append(
+            drive.draft(Kind.ATTEMPT_STARTED, began, step.id, attempt),
+            drive.draft(Kind.ATTEMPT_FINISHED, ended, step.id, attempt),
+            *self.notice_edits(),
+        )
 
     def _started(
         self, step: Step, attempt: int, prompt: str, timeout_s: float, restored: tuple[str, ...]
@@ -195,9 +216,8 @@ class Attempts:
         return _marker(self._drive.mission.run, step.id, attempt)
 
     def _report_file(self, step: Step, attempt: int, what: str) -> Path:
-        """A name for this attempt alone; the step's id may hold anything, so it is hashed."""
-        name = digest_bytes(self._marker(step, attempt).encode("utf-8", "replace"))[:24]
-        return self._drive.mission.exchange / f"{name}.{what}"
+        mission = self._drive.mission
+        return _report_file(mission.exchange, self._marker(step, attempt), what)
 
     def _clean_report_file(self, step: Step, attempt: int, what: str) -> Path:
         """The same before the attempt: after a power cut its number may have been used before."""
@@ -219,6 +239,27 @@ class Attempts:
         may_change = step.contract.may_change if step.contract else ()
         meant = (*step.produces, *may_change)
         return {path: seen for path, seen in found.items() if not matches_any(meant, path)}
+
+
+def lost_attempts(state: RunState, exchange: Path) -> Iterator[Draft]:
+    """What agents of a driver that died left in flight: each is ended, then told."""
+    for step in state.schedule.steps:
+        attempt = state.record(step.id).in_flight
+        if attempt is not None and step.target != HUMAN_ROLE:
+            yield _lost(state.run, exchange, step, attempt)
+
+
+def _lost(run: str, exchange: Path, step: Step, attempt: int) -> Draft:
+    marker = _marker(run, step.id, attempt)
+    killed = kill_marked(ATTEMPT_VARIABLE, marker)
+    usage = read_usage(_report_file(exchange, marker, "usage"))
+    data = {"lost": True, "leftovers_killed": killed, "usage": usage and usage.to_data()}
+    return Draft(Kind.ATTEMPT_FINISHED, data, run=run, step=step.id, attempt=attempt)
+
+
+def _report_file(exchange: Path, marker: str, what: str) -> Path:
+    """A name for this attempt alone; the step's id may hold anything, so it is hashed."""
+    return exchange / f"{digest_bytes(marker.encode('utf-8', 'replace'))[:24]}.{what}"
 
 
 def _marker(run: str, step: str, attempt: int) -> str:

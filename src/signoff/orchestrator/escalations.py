@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.plan import Step
+from signoff.domain.plan import Postcondition, Step
 from signoff.gate import Record, RunState
 
 _EVERY = (Choice.RETRY, Choice.REVISE, Choice.ABORT, Choice.WAIVE)
 _FOR_THE_PLAN = (Choice.RETRY, Choice.REVISE, Choice.ABORT)
+_BY_WORD = (Choice.ACCEPT, *_EVERY)
 
 
 def ask(
@@ -36,6 +38,17 @@ def ask(
         run=state.run,
         step=step,
     )
+
+
+def ask_for_word(state: RunState, post: Postcondition, content: str, *, allowed: bool) -> Draft:
+    """The question whether a postcondition without a contract holds, of exactly this content."""
+    how = "accept says that it holds"
+    if not allowed:
+        how = "the policy forbids to go by anybody's word: revise, and give it a contract"
+    question = f"postcondition {post.number} is yours to judge: {post.text}; {how}"
+    draft = ask(state, Cause.POSTCONDITION, question, step=post.id, waivable=allowed)
+    choices = list(_BY_WORD if allowed else _FOR_THE_PLAN)
+    return replace(draft, data={**draft.data, "choices": choices, "snapshot": content})
 
 
 def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]]:

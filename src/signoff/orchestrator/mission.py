@@ -10,6 +10,7 @@ from typing import Protocol
 from signoff.agents import Assignment, Report
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
+from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation
 from signoff.gate import RunState
 from signoff.orchestrator.events import Reporter
@@ -65,4 +66,7 @@ class Mission:
     cancelled: Callable[[], bool]
     agent_isolation: Isolation = Isolation.NONE
     redactor: Redactor = NOTHING_SECRET
+    session: SessionWork | None = (
+        None  # did the steps already; they are judged, and given to nobody
+    )
     make_room: Callable[[], bool] = lambda: False  # gives the home's reserve back to a full disk

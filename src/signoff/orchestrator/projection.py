@@ -11,7 +11,7 @@ from signoff.domain.plan import Mark, PlanStatus
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
 from signoff.gate import GateReport, RunState, StepState, evaluate
 from signoff.orchestrator.progress import ProgressProjection
-from signoff.planfile import decode, file_digest, mark_text
+from signoff.planfile import decode, file_digest, mark_text, plan_digest
 from signoff.storage import (
     Ledger,
     StandingNote,
@@ -27,6 +27,7 @@ MARK_OF = {
     StepState.FAILED: Mark.FAILED,
     StepState.BLOCKED: Mark.BLOCKED,
     StepState.WAIVED: Mark.BLOCKED,
+    StepState.ACCEPTED: Mark.DONE,
 }
 _WORST_FIRST = (Mark.FAILED, Mark.BLOCKED, Mark.RUNNING, Mark.NONE, Mark.DONE)
 SECONDS_BETWEEN = 1.0
@@ -50,7 +51,8 @@ class PlanFileProjection:
             return
         report = evaluate(state, state.snapshot)
         with suppress(SignoffError):
-            write_marks(self.path, marks_of(state, report), status)
+            pinned = state.schedule.plan.plan_digest
+            write_marks(self.path, pinned, marks_of(state, report), status)
         if self.ledger is not None:
             write_standing(self.ledger, self.plan_id, standing_note(report, status, state.seq))
         if self.progress is not None:
@@ -77,14 +79,17 @@ def marks_of(state: RunState, report: GateReport) -> dict[str, Mark]:
     return marks
 
 
-def write_marks(path: Path, marks: dict[str, Mark], status: PlanStatus) -> None:
-    """Swap the file for its marked version; somebody else's edit in between is not overwritten."""
+def write_marks(path: Path, pinned: str, marks: dict[str, Mark], status: PlanStatus) -> None:
+    """Swap the file for its marked version; somebody else's edit in between is not overwritten.
+
+    Marks are about the pinned plan: a text that says something else gets the status alone.
+    """
     for _ in range(3):
         try:
             text = decode(read_plan_file(path), str(path))
         except (PlanNotFound, PlanUnreadable):
             return
-        marked = mark_text(text, marks, status)
+        marked = mark_text(text, marks if plan_digest(text) == pinned else {}, status)
         if marked == text:
             return
         try:

@@ -133,7 +133,7 @@ class FieldReader:
                 self.findings.error(
                     "duplicate-field",
                     block.line,
-                    f"`{name}` stands twice" + (f" in step `{step}`" if step else ""),
+                    f"`{name}` is there twice" + (f" in step `{step}`" if step else ""),
                     "keep one of them",
                     step,
                 )

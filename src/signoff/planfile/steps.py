@@ -52,7 +52,7 @@ def _known_ids(fields: FieldReader, regions: tuple[StepRegion, ...]) -> dict[str
             fields.findings.error(
                 "duplicate-step-id",
                 i,
-                f"step `{step}` stands twice{same}: first on line {where[plain]}",
+                f"step `{step}` is there twice{same}: first on line {where[plain]}",
                 "give every step a number of its own",
                 step,
             )

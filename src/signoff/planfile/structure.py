@@ -150,7 +150,7 @@ def _check_sections(findings: FindingLog) -> None:
                 findings.error(
                     "duplicate-section",
                     heading.line,
-                    f"`{heading.text}` stands twice: first on line {seen[region.kind]}",
+                    f"`{heading.text}` is there twice: first on line {seen[region.kind]}",
                     "move everything into one section",
                 )
             seen.setdefault(region.kind, findings.number(heading.line))

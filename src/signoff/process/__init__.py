@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from signoff.process.environment import STANDARD_PATH, clean_environment, safe_search_path
     from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
     from signoff.process.limits import Limits
+    from signoff.process.outlets import own_output
     from signoff.process.runner import run
     from signoff.process.sandboxes import Support, best_isolation, probe_sandboxes
     from signoff.process.shell import find_tool, shell_command
@@ -47,6 +48,7 @@ __all__ = [
     "identify",
     "is_alive",
     "kill_marked",
+    "own_output",
     "probe_sandboxes",
     "run",
     "safe_search_path",
@@ -68,6 +70,7 @@ _MODULE_OF = {
     "WORKSPACE_VARIABLE": "leftovers",
     "kill_marked": "leftovers",
     "Limits": "limits",
+    "own_output": "outlets",
     "run": "runner",
     "Support": "sandboxes",
     "best_isolation": "sandboxes",

@@ -14,6 +14,7 @@ from signoff.planfile import parse
 from signoff.process import safe_search_path
 from signoff.storage import remember_plan
 from signoff.usecases.history import read_history
+from signoff.usecases.inbox import ways_to_end
 from signoff.usecases.marks import write_status
 from signoff.usecases.person import refuse_in_attempt, require_person, user_name
 from signoff.usecases.site import PlanPlace, Site
@@ -113,10 +114,9 @@ def approve(
     place = proposal.place
     history = read_history(site.ledger, place.record.id)
     if history.running:
-        path = shlex.quote(str(place.path))
         raise Held(
             f"run `{history.run_id}` of this plan is not over; it goes by its own pins",
-            f"signoff run {path}, or signoff cancel {path}",
+            f"end it, then approve again: {ways_to_end(site.ledger, place)}",
         )
     if place.parse().plan.plan_digest != proposal.plan.plan_digest:
         raise PlanConflict(
@@ -145,7 +145,7 @@ def reject(site: Site, place: PlanPlace, note: str) -> Approval:
     if history.running:
         raise Held(
             f"run `{history.run_id}` of this plan is not over",
-            f"signoff cancel {shlex.quote(str(place.path))}",
+            ways_to_end(site.ledger, place),
         )
     place.own_vault()
     remember_plan(site.ledger, place.record)

@@ -11,11 +11,10 @@ from typing import Any
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.plan import PlanStatus
 from signoff.errors import Held, NoSuchRun
 from signoff.storage import Holder, hold
 from signoff.usecases.history import read_history
-from signoff.usecases.marks import write_status
+from signoff.usecases.marks import show_run
 from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.workbench import plan_lock, taken
@@ -45,7 +44,7 @@ def cancel_run(site: Site, place: PlanPlace, note: str) -> CancelReport:
     data: dict[str, Any] = {"outcome": Outcome.CANCELLED, "by": by, "note": note}
     data |= {"snapshot": None, "waived": []}
     site.ledger.append(place.record.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
-    write_status(site, place, PlanStatus.FAILED)
+    show_run(site, place)
     return CancelReport(place, run, _stop(site, place, record.holder) if record else None)
 
 

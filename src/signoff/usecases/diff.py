@@ -11,6 +11,7 @@ from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile import plan_digest, unified
 from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
 from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.status import how_to_take_edit
 from signoff.usecases.workbench import open_pinned_workspace
 
 
@@ -24,6 +25,7 @@ class DiffReport:
     new: str
     changes: tuple[Change, ...]
     content: str
+    next: str = ""  # how an edit of the plan can be taken
 
 
 def diff_plan(
@@ -52,6 +54,7 @@ def diff_plan(
         new=new,
         changes=workspace.diff(old, new),
         content=workspace.text_diff(old, new),
+        next="" if same else how_to_take_edit(site, place, history),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -25,7 +26,10 @@ class Line:
 def read_log(
     site: Site, place: PlanPlace, *, after: int = 0, run: str | None = None
 ) -> Iterator[Entry]:
-    """Stream the entries in order."""
+    """Stream the entries in order; NoSuchRun when there is no such run."""
+    if run is not None and next(site.ledger.entries(place.record.id, run=run), None) is None:
+        hint = f"signoff log {shlex.quote(str(place.path))}"
+        raise NoSuchRun(f"plan `{place.name}` has no run `{run}`", hint)
     return site.ledger.entries(place.record.id, after=after, run=run)
 
 

@@ -14,6 +14,7 @@ from signoff.errors import SignoffError
 from signoff.orchestrator import PlanFileProjection, ProgressProjection, standing_note
 from signoff.planfile import file_digest, mark_text
 from signoff.storage import StandingNote, swap_file, write_standing
+from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
 
@@ -34,6 +35,16 @@ def progress_of(site: Site, place: PlanPlace) -> ProgressProjection | None:
     if name is None:
         return None
     return ProgressProjection(site.ledger, place.record.id, place.vault, name)
+
+
+def show_run(site: Site, place: PlanPlace) -> None:
+    """Bring the file up to date with a run that was ended by somebody who does not drive it."""
+    history = read_history(site.ledger, place.record.id)
+    if history.run is None:
+        return
+    plan = pinned_plan(read_pins(site.ledger, history.run))
+    status = history.status(plan.plan_digest)
+    projection_of(site, place).show(fold_run(history, plan), status, now=True)
 
 
 def write_status(site: Site, place: PlanPlace, status: PlanStatus) -> bool:

@@ -26,7 +26,7 @@ its progress. An error is an answer: show it and stop. Never fall back to anothe
 """
 _RULES = """\
 Rules of every phase: only signoff decides what is done, by running the contracts itself. Do not
-edit marks, `status:`, protected tests, hooks or signoff's configuration to get a gate green. You
+edit marks, `status:`, protected tests, hooks or signoff's configuration to get a contract kept. You
 cannot approve, answer the inbox or waive; say what a person has to decide. If something is
 impossible or needs an answer, say so plainly: that is an honest end, a made-up result is not.
 """
@@ -47,9 +47,9 @@ Work on one step of a plan, then on the next.
 {which}
 1. `signoff status SLUG`: take the first step that is not done. Read its task and its contract.
 2. Do this step and nothing else.
-3. Run the step's contract yourself as a rehearsal. Red: find the cause, correct it, try again.
-   The same gate red three times in a row: stop, and report what you tried and what it printed.
-4. Green: `signoff progress SLUG --add 'step N: what was done'`, then the next step from 1.
+3. Run the step's contract yourself as a rehearsal. Broken: find the cause, correct it, try again.
+   The same contract broken three times in a row: stop, report what you tried and what it printed.
+4. Kept: `signoff progress SLUG --add 'step N: what was done'`, then the next step from 1.
 5. When no step is left, say so and stop. Whether the plan is done is signoff's to say:
    `signoff status SLUG`.
 """

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from signoff.domain.escalation import Outcome
+from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.receipt import (
+    AcceptanceProof,
     ApprovalProof,
     AttemptProof,
     LedgerSlice,
@@ -22,7 +23,7 @@ from signoff.domain.receipt import (
     contract_proof,
 )
 from signoff.errors import LedgerBroken
-from signoff.gate import Gate, RunState, Standing, evaluate
+from signoff.gate import Gate, RunState, Standing, StepState, evaluate
 from signoff.planfile import parse
 from signoff.usecases.worked import Work, worked
 from signoff.verification import Pins, differences
@@ -99,6 +100,11 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
         agents=agents,
         attempts=tuple(_attempt(work, agents.index(work.agent)) for work in attempts),
         previous=previous,
+        acceptances=tuple(
+            _acceptance(entries, run, post, finished.data["snapshot"])
+            for post in report.postconditions
+            if post.state is StepState.ACCEPTED
+        ),
     )
 
 
@@ -166,6 +172,24 @@ def _waivers(
         if entry.run == run and entry.kind is Kind.STEP_WAIVED and entry.step is not None
     }
     return tuple(found[subject] for subject in waived)
+
+
+def _acceptance(
+    entries: Sequence[Entry], run: str, post: Standing, snapshot: str
+) -> AcceptanceProof:
+    """The newest answer of a person that the postcondition holds; the gate says there is one."""
+    answered = [
+        entry
+        for entry in entries
+        if entry.run == run
+        and entry.kind is Kind.ESCALATION_ANSWERED
+        and entry.step == post.id
+        and entry.data["choice"] == Choice.ACCEPT
+    ]
+    data = answered[-1].data
+    return AcceptanceProof(
+        post.id, answered[-1].seq, data["id"], data["by"], data["note"], snapshot
+    )
 
 
 def _runners(entries: Sequence[Entry], run: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from signoff.domain.names import name_of_file, progress_file
 from signoff.domain.text import decode_output, escape_line
 from signoff.errors import SignoffError
-from signoff.gate import PlanReadiness, ReasonKind
+from signoff.gate import PlanReadiness, Reason, ReasonKind
 from signoff.planfile import decode, parse
 from signoff.storage import STAGED_FOLDER, Vault, read_plan_file, read_standing
 from signoff.usecases.marks import note_standing
@@ -72,9 +72,14 @@ def _line(site: Site, report: ReadyReport, plan: PlanFacts, answer: PlanReadines
         total=total,
         progress=last_line(folder / progress_file(plan.name)),
         age_s=_age_s(plan),
-        why="; ".join(str(r) for r in answer.reasons if r.kind is not ReasonKind.HELD),
+        why="; ".join(_why(plan, r) for r in answer.reasons if r.kind is not ReasonKind.HELD),
         problem=problem,
     )
+
+
+def _why(plan: PlanFacts, reason: Reason) -> str:
+    own = reason.kind is ReasonKind.MERGE and reason.plans == (plan.name,)
+    return "not merged yet" if own else str(reason)
 
 
 def _steps(site: Site, report: ReadyReport, plan: PlanFacts) -> tuple[int, int]:

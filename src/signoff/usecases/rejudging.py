@@ -20,6 +20,7 @@ class Finding(StrEnum):
     UNKNOWN = "unknown"
     NOT_RERUN = "not re-run"
     WAIVED = "waived"
+    ACCEPTED = "accepted"
     UNPROVED = "unproved"
 
 
@@ -72,6 +73,9 @@ def _line(
     title = standing.title
     if standing.state is StepState.WAIVED:
         return Line(subject.id, title, Finding.WAIVED, "a person went on without it")
+    if standing.state is StepState.ACCEPTED:
+        said = f"{standing.accepted_by} said so of what was signed off; nothing was judged"
+        return Line(subject.id, title, Finding.ACCEPTED, said)
     if case is None:
         return Line(subject.id, title, Finding.UNPROVED, "it has no contract")
     if standing.state is not StepState.DONE:

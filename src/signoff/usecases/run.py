@@ -6,6 +6,7 @@ import secrets
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from signoff import __version__
@@ -13,6 +14,7 @@ from signoff.agents import CommandAgent, check_role
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
+from signoff.domain.sessionwork import SessionWork
 from signoff.errors import NotApproved, SandboxMissing, SignoffError, UnknownRole
 from signoff.orchestrator import (
     Appended,
@@ -35,15 +37,18 @@ from signoff.usecases.history import (
 )
 from signoff.usecases.inbox import Item, open_items
 from signoff.usecases.marks import projection_of
+from signoff.usecases.outputs import refuse_own_output
 from signoff.usecases.readiness import refuse_unready
 from signoff.usecases.rehoming import pins_for, refuse_foreign_worktree
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
 from signoff.usecases.workbench import (
+    attempt_reports,
     driven,
     enclosure_of,
     open_judge,
     open_pinned_workspace,
+    open_workspace,
     pin_watch,
     redactor_of,
     workspace_lock,
@@ -58,6 +63,7 @@ from signoff.verification import (
     protected_files,
     written_by_contracts,
 )
+from signoff.workspace import read_ignore_rules
 
 
 class Engine(Protocol):
@@ -76,6 +82,8 @@ class RunOptions:
     cancelled: Callable[[], bool] = lambda: False
     worker: str | None = None
     anyway: bool = False  # although plans it depends on are not signed off and merged
+    output: tuple[Path, ...] = ()  # files that the caller writes into while the run goes on
+    session: SessionWork | None = None  # did the steps already: they are judged, given to nobody
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,7 @@ class RunReport:
     inbox: tuple[Item, ...]
     nothing_to_do: bool = False
     no_receipt: str = ""  # why a sign-off has no receipt yet
+    unheeded: str = ""  # what was asked for on the command line and changes nothing now
 
 
 def run_plan(
@@ -121,11 +130,16 @@ def run_plan(
         pins = pins_for(site, place, pins, running=history.running)
         if history.running and waits_for_person(history, plan, pins):
             _mark(site, place, history, plan, PlanStatus.IN_PROGRESS)
-            return _report(site, place, None)
+            waiting = _report(site, place, None)
+            return replace(waiting, unheeded=_unheeded(options, waiting.status))
         if not history.running:
             _require_protected_as_approved(site, place, plan, pins)
+        pinned = open_pinned_workspace(site, place, pins, plan)
+        refuse_own_output(options.output, pinned, place.workspace)
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
-        _check_roles(plan, settings, pins.search_path)
+        options = replace(options, session=_session_of(history, options))
+        if options.session is None:
+            _check_roles(plan, settings, pins.search_path)
         enclosure = _required_enclosure(site, place, pins, settings)
         run, fence = _begin(
             site, place, history, entry, holder, options, reporter, pins, plan, lease
@@ -143,6 +157,15 @@ def _stopped(cancelled: Callable[[], bool], lease: Lease) -> Callable[[], bool]:
     return lambda: cancelled() or lease.lost()
 
 
+def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None:
+    """Whose work the run signs; one that is resumed goes on with it, unless roles are named."""
+    if options.session is not None or options.roles or not history.running:
+        return options.session
+    kinds = (Kind.RUN_STARTED, Kind.RUN_RESUMED)
+    said = [e.data.get("session") for e in history.entries if e.kind in kinds]
+    return SessionWork.from_data(said[-1]) if said[-1] else None
+
+
 def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunReport | None:
     """A plan that is signed off is not run again unless it is approved again."""
     if history.finished is None:
@@ -153,6 +176,20 @@ def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunRepo
     plan = pinned_plan(read_pins(site.ledger, history.run))
     _mark(site, place, history, plan, PlanStatus.DONE)
     return replace(_report(site, place, Outcome.DONE), nothing_to_do=True)
+
+
+def _unheeded(options: RunOptions, status: StatusReport) -> str:
+    """Said of a run that waits: it goes on as it was approved, or not at all."""
+    given = ["--role"] if options.roles else []
+    if options.yes and status.edited:
+        given.insert(0, "--yes")
+    if not given:
+        return ""
+    verb = "change" if len(given) > 1 else "changes"
+    return (
+        f"{' and '.join(given)} {verb} nothing while run `{status.run}` waits for an answer:"
+        " it goes by what was approved"
+    )
 
 
 def _mark(
@@ -169,6 +206,9 @@ def _require_approval(
     status = history.status(digest)
     if history.approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED):
         return history.approval
+    rules = read_ignore_rules(place.workspace)
+    workspace = open_workspace(site, place, rules, place.parse().plan)
+    refuse_own_output(options.output, workspace, place.workspace)
     given = site.settings.with_roles(options.roles or {})
     proposal = propose(replace(site, settings=given), place)
     if options.yes:
@@ -236,6 +276,7 @@ def _begin(
     # Roles named on the command line are the person's word over the pinned ones; it is recorded.
     said = {
         "roles": dict(options.roles or {}),
+        **({} if options.session is None else {"session": options.session.to_data()}),
         "runner": f"signoff {__version__}",
         **{name: fact for name, fact in holder.facts().items() if name != "home"},
     }
@@ -293,7 +334,7 @@ def _mission(
         pins=pins,
         settings=settings,
         root=place.workspace,
-        exchange=site.home.logs / "attempts" / run,  # no agent sees the reports of another run
+        exchange=attempt_reports(site, run),
         ledger=site.ledger,
         fence=fence,
         workspace=workspace,
@@ -307,6 +348,7 @@ def _mission(
         reporter=reporter,
         read_topic=place.vault.read_topic,
         cancelled=options.cancelled,
+        session=options.session,
         make_room=site.home.drop_reserve,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,16 +13,20 @@ from signoff.domain.session import SESSION_PREFIX, SessionStanding, session_id_o
 from signoff.errors import NoSuchRun, SignoffError
 from signoff.gate import SessionGate, SessionState, standing_of
 from signoff.planfile import parse
-from signoff.storage import find_vault
+from signoff.process import identify
+from signoff.storage import find_vault, holders
 from signoff.usecases.history import read_history
+from signoff.usecases.seats import living_client
 from signoff.usecases.session import open_session
 from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.verification import Pins
 
 LIST = "signoff sessions"
+LIBRARY = "signoff.start_session"  # in a program of which we know nothing
 _ANSWERS = frozenset(
     {Kind.ANSWER_ACCEPTED, Kind.ANSWER_REFUSED, Kind.SESSION_ENDED, Kind.SESSION_SIGNED}
 )
+_WORK = frozenset({Kind.SESSION_STARTED, Kind.STEP_CLAIMED, Kind.TOOL_CALLED})
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class Sitting:
     state: SessionState
     newest: Entry  # of all its entries
     answer: Entry | None  # the newest final answer, end or sign-off, if there was one
+    was_shut: bool  # the newest of all was a sign-off that was refused
 
     @property
     def workspace(self) -> Path:
@@ -144,7 +150,7 @@ def session_status(site: Site, session: str) -> SessionStatus:
     sitting = find_sitting(site, session)
     place = plan_of(site, sitting)
     report = _open(site, sitting, place).report()
-    standing = _by_plan(site, sitting, place, report.standing)
+    standing = _by_plan(site, sitting, place, _told(site, sitting, report.standing))
     return SessionStatus(report, standing, place.name if place is not None else None)
 
 
@@ -164,9 +170,17 @@ def _read(site: Site, session: str) -> Sitting | None:
     started = next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
     if started is None:
         return None
-    answers = [e for e in entries if e.kind in _ANSWERS and not _was_shut(e)]
+    told = [e for e in entries if e.kind in _ANSWERS or e.kind in _WORK]
+    answers = [e for e in told if e.kind in _ANSWERS and not _was_shut(e)]
     state = _first_state(site, started).apply_all(entries)
-    return Sitting(session, started, state, entries[-1], answers[-1] if answers else None)
+    return Sitting(
+        id=session,
+        started=started,
+        state=state,
+        newest=entries[-1],
+        answer=answers[-1] if answers else None,
+        was_shut=_was_shut(told[-1]),
+    )
 
 
 def _was_shut(entry: Entry) -> bool:
@@ -191,12 +205,34 @@ def _line(site: Site, sitting: Sitting) -> SessionLine:
         workspace=sitting.workspace,
         plan=place.name if place is not None else None,
         objective=sitting.objective,
-        standing=_by_plan(site, sitting, place, standing_of(state, gate)),
+        standing=_by_plan(site, sitting, place, _told(site, sitting, standing_of(state, gate))),
         author=str(sitting.started.data.get("author", "")),
         began_at=sitting.started.at,
         newest_at=sitting.newest.at,
         parent=sitting.parent,
     )
+
+
+def _told(site: Site, sitting: Sitting, own: SessionStanding) -> SessionStanding:
+    """What was recorded last counts; of work that nobody finished, whether anybody still works."""
+    if own not in (SessionStanding.WORKING, SessionStanding.AWAITING_SIGN_OFF):
+        return own
+    if sitting.was_shut:
+        return SessionStanding.NOT_DONE
+    if sitting.is_accepted:
+        return SessionStanding.AWAITING_SIGN_OFF
+    return SessionStanding.INTERRUPTED if _is_left(site, sitting) else own
+
+
+def _is_left(site: Site, sitting: Sitting) -> bool:
+    """Whether whoever worked on it is gone, as far as that can be told from here."""
+    eldest = sitting
+    while eldest.parent is not None and (above := _read(site, eldest.parent)) is not None:
+        eldest = above
+    told = eldest.started.data.get("author") not in ("", LIBRARY) and identify(os.getpid())
+    drivers = [h.pid for h in holders(site.home.locks) if h.plan == eldest.id]
+    living = any(identify(pid) for pid in drivers) or living_client(site.home.path, eldest.id)
+    return bool(told and not living)
 
 
 def _by_plan(
@@ -216,13 +252,11 @@ def _by_plan(
     if not over:
         return SessionStanding.WAITING
     done = Outcome(over[-1].data["outcome"]) is Outcome.DONE
-    return SessionStanding.DONE if done else SessionStanding.WORKING
-
-
-def work_of(session: str) -> str:
-    """What stands for a role's command where the work was done in a session."""
-    return f"true {session}"
+    return SessionStanding.DONE if done else SessionStanding.NOT_DONE
 
 
 def _is_run_of(session: str, started: Entry) -> bool:
-    return work_of(session) in started.data.get("roles", {}).values()
+    if said := started.data.get("session"):
+        return bool(said["id"] == session)
+    # Older runs named the session as a command that stood for every role.
+    return f"true {session}" in started.data.get("roles", {}).values()

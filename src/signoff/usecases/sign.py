@@ -1,9 +1,8 @@
 """`sign`: work that awaits sign-off is judged once more with the agent gone, and signed.
 
 A plan of a person is signed by a run of its own, through the same gate as every run: its steps are
-not given to anybody, because the work was done in a session, whose id stands in for the role's
-command. So the plan's chain tells the same as the session's, and what only a person can judge is
-asked there.
+not given to anybody, because the work was done in a session, which the run records. So the plan's
+chain tells the same as the session's, and what only a person can judge is asked there.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from signoff.domain.plan import PlanStatus
 from signoff.errors import Held, NoSuchRun
 from signoff.gate import Item
 from signoff.orchestrator import Reporter
-from signoff.settings import HUMAN_ROLE
 from signoff.storage import find_vault
 from signoff.usecases.history import read_history
 from signoff.usecases.person import require_person
@@ -33,8 +31,8 @@ from signoff.usecases.sessions import (
     find_sitting,
     find_sittings,
     plan_of,
-    work_of,
 )
+from signoff.usecases.sessionwork import read_work
 from signoff.usecases.site import PlanPlace, Site
 
 _AT_A_TERMINAL = "end the client, then signoff sign at a terminal of your own"
@@ -145,9 +143,8 @@ def sign_work(
     report = sign_session(site, session, by=by, bound=place)
     if not report.gate.open:
         return SignReport(report, of_person=True)
-    targets = {step.target for step in place.parse().plan.steps} - {HUMAN_ROLE}
-    roles = dict.fromkeys(sorted(targets), work_of(session))
-    ran = run_plan(site, place, replace(options, roles=roles), reporter, engine)
+    work = read_work(site.ledger, session)
+    ran = run_plan(site, place, replace(options, roles=None, session=work), reporter, engine)
     return SignReport(report, ran, of_person=True)
 
 

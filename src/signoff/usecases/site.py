@@ -114,8 +114,10 @@ def find_plan(
     place = find_vault(cwd, environ)
     path = _plan_path(cwd, named, place, environ)
     if not path.exists() and not path.is_symlink():
-        hint = "signoff init" if named is None else "signoff list-plans"
+        hint = "signoff init" if named is None else _where_plans_are(place)
         raise PlanNotFound(f"no plan at `{path}`", hint)
+    if path.is_dir():
+        raise PlanNotFound(f"`{path}` is a folder, not a plan", _where_plans_are(place))
     # Not Path.resolve(): that raises on a circle of links, which reading the file then names.
     path = Path(os.path.realpath(path))
     record = plan_identity(path, place)
@@ -126,6 +128,13 @@ def find_plan(
     in_shared = place.shared and path.parent == Path(os.path.realpath(place.folder))
     vault = Vault(path.parent if in_vault or in_shared else root / VAULT_FOLDER)
     return PlanPlace(path, record, root, vault, place if in_shared else None)
+
+
+def _where_plans_are(place: VaultPlace) -> str:
+    """A list that would be empty leads nowhere."""
+    if Vault(place.folder).list_plans():
+        return "signoff list-plans"
+    return "signoff init, or name a file that exists"
 
 
 def _plan_path(cwd: Path, named: str | None, place: VaultPlace, environ: Mapping[str, str]) -> Path:

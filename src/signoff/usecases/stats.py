@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from signoff.domain.ledger import Entry, Kind
-from signoff.domain.receipt import Agent
 from signoff.domain.verdict import Reason, Result
 from signoff.usecases.history import read_pins
 from signoff.usecases.proof import sign_offs
@@ -34,6 +34,7 @@ class Tally:
     heldout_failed: int = 0
     kept_steps: int = 0
     reports: int = 0
+    reported_steps: int = 0  # kept steps about which an agent said what it used
     tokens: int = 0
     usd: float = 0.0
 
@@ -49,16 +50,19 @@ class Tally:
 
     @property
     def tokens_per_kept_step(self) -> float | None:
-        """All tokens, those of refused attempts included; None when nothing was reported."""
-        return self._per_kept_step(self.tokens) if self.reports else None
+        """All tokens, those of refused attempts included, over the steps that reported any."""
+        return self._per_reported_step(self.tokens)
 
     @property
     def usd_per_kept_step(self) -> float | None:
-        """All money, that of refused attempts included; None when nothing was reported."""
-        return self._per_kept_step(self.usd) if self.reports else None
+        """All money, that of refused attempts included, over the steps that reported any."""
+        return self._per_reported_step(self.usd)
 
     def _per_kept_step(self, amount: float) -> float | None:
         return amount / self.kept_steps if self.kept_steps else None
+
+    def _per_reported_step(self, amount: float) -> float | None:
+        return amount / self.reported_steps if self.reported_steps else None
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,21 @@ class StatsReport:
     total: Tally
 
 
+class _Who(NamedTuple):
+    """Whom a row is about."""
+
+    role: str
+    command: str
+    model: str
+
+
 @dataclass
 class _Sheet:
     """What is counted while reading."""
 
-    works: dict[tuple[Agent, str], list[Work]] = field(default_factory=lambda: defaultdict(list))
-    kept_steps: dict[tuple[Agent, str], int] = field(default_factory=lambda: defaultdict(int))
+    works: dict[_Who, list[Work]] = field(default_factory=lambda: defaultdict(list))
+    kept_steps: dict[_Who, int] = field(default_factory=lambda: defaultdict(int))
+    reported_steps: dict[_Who, int] = field(default_factory=lambda: defaultdict(int))
     plans: int = 0
     runs: int = 0
     signed_off: int = 0
@@ -90,11 +103,11 @@ def read_stats(site: Site, plans: Sequence[str] = ()) -> StatsReport:
     sheet = _Sheet()
     for plan in dict.fromkeys(plans) or [record.id for record in site.ledger.plans()]:
         _count_plan(site, plan, sheet)
-    keys = sorted(sheet.works, key=lambda key: (key[0].role, key[0].command, key[1]))
     agents = tuple(
-        _tally(key[0].role, sheet.works[key], sheet.kept_steps[key], key[0].command, key[1])
-        for key in keys
+        _tally(who, sheet.works[who], sheet.kept_steps[who], sheet.reported_steps[who])
+        for who in sorted(sheet.works)
     )
+    steps, reported = sum(sheet.kept_steps.values()), sum(sheet.reported_steps.values())
     everything = [work for works in sheet.works.values() for work in works]
     return StatsReport(
         plans=sheet.plans,
@@ -102,7 +115,7 @@ def read_stats(site: Site, plans: Sequence[str] = ()) -> StatsReport:
         signed_off=sheet.signed_off,
         receipts=sheet.receipts,
         agents=agents,
-        total=_tally(EVERYBODY, everything, sum(sheet.kept_steps.values())),
+        total=_tally(_Who(EVERYBODY, "", ""), everything, steps, reported),
     )
 
 
@@ -119,32 +132,42 @@ def _count_plan(site: Site, plan: str, sheet: _Sheet) -> None:
         works = worked(entries, run.run, read_pins(site.ledger, run))
         for work in works:
             # A person who works on a step claims nothing: they answer a question.
-            if work.agent.command:
-                sheet.works[work.agent, work.model or ""].append(work)
-        for agent in _keepers(entries, run.run, works):
-            sheet.kept_steps[agent.agent, agent.model or ""] += 1
+            if work.agent.name:
+                sheet.works[_who(work)].append(work)
+        reported = {work.step for work in works if _reports(work)}
+        for work in _keepers(entries, run.run, works):
+            sheet.kept_steps[_who(work)] += 1
+            sheet.reported_steps[_who(work)] += work.step in reported
+
+
+def _who(work: Work) -> _Who:
+    return _Who(work.agent.role, work.agent.name, work.model or "")
+
+
+def _reports(work: Work) -> bool:
+    """A session says what it used once, for all the steps that were done in it."""
+    session = work.agent.session
+    return work.tokens is not None or (session is not None and session.tokens is not None)
 
 
 def _keepers(entries: Iterable[Entry], run: str, works: Sequence[Work]) -> list[Work]:
     """The attempt behind each accepted step; steps that a person saw to have none."""
     kept: dict[str, Work] = {}
     for work in works:
-        if work.result is Result.KEPT and work.agent.command:
+        if work.result is Result.KEPT and work.agent.name:
             kept.setdefault(work.step, work)
     done = {e.step for e in entries if e.run == run and e.kind is Kind.STEP_DONE}
     return [work for step, work in kept.items() if step in done]
 
 
-def _tally(
-    role: str, works: Sequence[Work], kept_steps: int, command: str = "", model: str = ""
-) -> Tally:
+def _tally(who: _Who, works: Sequence[Work], kept_steps: int, reported_steps: int) -> Tally:
     claims = [work for work in works if work.claimed]
-    reported = [work for work in works if work.tokens is not None]
+    reported = _reporting(works)
     tampered = sum(work.reason is Reason.TAMPERED for work in claims)
     return Tally(
-        role=role,
-        command=command,
-        model=model,
+        role=who.role,
+        command=who.command,
+        model=who.model,
         attempts=len(works),
         claims=len(claims),
         kept=sum(work.result is Result.KEPT for work in claims),
@@ -155,6 +178,17 @@ def _tally(
         heldout_failed=sum(work.heldout not in (None, Result.KEPT) for work in claims),
         kept_steps=kept_steps,
         reports=len(reported),
+        reported_steps=reported_steps,
         tokens=sum(work.tokens or 0 for work in reported),
         usd=round(sum((work.usd or 0.0 for work in reported), 0.0), 9),
     )
+
+
+def _reporting(works: Sequence[Work]) -> list[Work]:
+    """Attempts with a report; of a session that several runs judged, the newest alone."""
+    found: dict[str | int, Work] = {}
+    for number, work in enumerate(works):
+        if work.tokens is not None:
+            session = work.agent.session
+            found[session.id if session is not None else number] = work
+    return list(found.values())

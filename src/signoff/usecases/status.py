@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.verdict import Isolation, weakest
 from signoff.errors import PlanNotFound, PlanUnreadable
@@ -17,6 +19,7 @@ from signoff.usecases.history import (
     read_history,
     read_pins,
 )
+from signoff.usecases.inbox import ways_to_end
 from signoff.usecases.site import PlanPlace, Site
 
 
@@ -50,9 +53,11 @@ class StatusReport:
     edited: bool
     waiting: tuple[Waiting, ...]
     spent: Spending
-    isolation: Isolation
+    isolation: Isolation | None  # None while nothing was judged
     signed_off_at: str | None
     signed_off_on: str | None
+    since_sign_off: tuple[str, ...] = ()
+    next_for_edit: str = ""  # how the edited plan can be taken
 
 
 def status_of(site: Site, place: PlanPlace) -> StatusReport:
@@ -68,9 +73,7 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
     state = fold_run(history, plan)
     digest = written.plan_digest if written is not None else plan.plan_digest
     edited = pinned is not None and digest != pinned.plan_digest
-    over = history.finished is not None and not edited
-    done = over and history.status(plan.plan_digest) is PlanStatus.DONE
-    finished = history.finished
+    signed = _newest_sign_off(history)
     return StatusReport(
         place=place,
         title=plan.title,
@@ -81,10 +84,38 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
         edited=edited,
         waiting=_open_questions(state) if history.running else (),
         spent=Spending(state.spent.tokens, state.spent.usd, round(state.spent_s, 3)),
-        isolation=weakest(state.isolations),
-        signed_off_at=finished.at if done and finished else None,
-        signed_off_on=finished.data["snapshot"] if done and finished else None,
+        isolation=weakest(state.isolations) if state.isolations else None,
+        signed_off_at=signed.at if signed else None,
+        signed_off_on=signed.data["snapshot"] if signed else None,
+        since_sign_off=_since(history, signed, digest) if signed else (),
+        next_for_edit=how_to_take_edit(site, place, history) if edited else "",
     )
+
+
+def how_to_take_edit(site: Site, place: PlanPlace, history: PlanHistory) -> str:
+    """What to do with a plan that was edited since its run was approved."""
+    approve = f"signoff approve {shlex.quote(str(place.path))}"
+    return f"{ways_to_end(site.ledger, place)}, then {approve}" if history.running else approve
+
+
+def _newest_sign_off(history: PlanHistory) -> Entry | None:
+    """It does not un-happen, whatever came after it."""
+    ends = (e for e in reversed(history.entries) if e.kind is Kind.RUN_FINISHED)
+    return next((e for e in ends if e.data.get("outcome") == Outcome.DONE), None)
+
+
+def _since(history: PlanHistory, signed: Entry, digest: str) -> tuple[str, ...]:
+    """What happened to the plan after it was signed off, in words."""
+    later = {e.kind for e in history.entries if e.seq > signed.seq}
+    began = (e for e in history.entries if e.kind is Kind.RUN_STARTED and e.run == signed.run)
+    edited = any(entry.data["plan_digest"] != digest for entry in began)
+    said = {
+        "edited": edited,
+        "rejected": Kind.PLAN_REJECTED in later,
+        "approved again": Kind.PLAN_APPROVED in later,
+        "run again": Kind.RUN_STARTED in later,
+    }
+    return tuple(word for word, happened in said.items() if happened)
 
 
 def _open_questions(state: RunState) -> tuple[Waiting, ...]:

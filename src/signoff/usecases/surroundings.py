@@ -30,6 +30,7 @@ class RealSurroundings:
         self._search_path = search_path
         self.role_names = frozenset((*settings.roles, HUMAN_ROLE))
         self.heldout_names = heldout_names
+        self.waivers_forbidden = settings.policy.forbid_waivers
         self._tools: dict[str, bool] = {}
 
     def file_exists(self, path: str) -> bool:

@@ -19,6 +19,10 @@ def vault_checks(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
     """Everything about plans; what cannot be found out is a line too."""
     try:
         place = find_vault(cwd, environ)
+        if place.repository is None and not place.folder.exists():
+            detail = f"none: `{cwd}` is in no repository and has no vault"
+            yield Check("vault", Health.WARN, detail, "signoff init, in the folder of your work")
+            return
         yield from _vault(place)
     except SignoffError as error:
         yield Check("vault", Health.FAIL, error.message, error.hint)

@@ -97,6 +97,11 @@ def driven(site: Site, place: PlanPlace, holder: Holder, worker: Worker) -> Iter
         yield lease
 
 
+def attempt_reports(site: Site, run: str) -> Path:
+    """Where agents of a run leave their reports; no agent sees those of another run."""
+    return site.home.logs / "attempts" / run
+
+
 def scope_of(place: PlanPlace) -> str | None:
     """Among which plans this one is handed out: a repository's, or those of a vault without."""
     if place.record.repository is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.receipt import Agent
+from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Phase, Reason, Result
 from signoff.verification import Pins
 
@@ -41,6 +42,7 @@ class Work:
 
 def worked(entries: Iterable[Entry], run: str, pins: Pins) -> tuple[Work, ...]:
     """The attempts of one run, in the order in which they began."""
+    session: SessionWork | None = None
     commands = {name: str(role["command"]) for name, role in pins.settings["roles"].items()}
     found: dict[tuple[str, int], Work] = {}
     for entry in entries:
@@ -48,13 +50,18 @@ def worked(entries: Iterable[Entry], run: str, pins: Pins) -> tuple[Work, ...]:
             continue
         if entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
             commands.update(entry.data.get("roles") or {})
+            if said := entry.data.get("session"):
+                session = SessionWork.from_data(said)
         elif entry.step is None or entry.attempt is None:
             continue
         elif entry.kind is Kind.ATTEMPT_STARTED:
             role = str(entry.data["role"])
             agent = Agent(role, commands.get(role, ""))
+            if session is not None and entry.data.get("session") == session.id:
+                agent = Agent(role, "", session)
+            model = agent.session.model if agent.session is not None else None
             found[entry.step, entry.attempt] = Work(
-                run, entry.step, entry.attempt, agent, entry.seq
+                run, entry.step, entry.attempt, agent, entry.seq, model=model
             )
         elif (entry.step, entry.attempt) in found:
             work = found[entry.step, entry.attempt]
@@ -70,7 +77,7 @@ def _followed(work: Work, entry: Entry) -> Work:
             work,
             seq=entry.seq,
             ending=LOST if entry.data.get("lost") else str(entry.data["ending"]),
-            model=usage.get("model") or None,
+            model=usage.get("model") or work.model,
             tokens=usage.get("tokens"),
             usd=usage.get("usd"),
             isolation=entry.data.get("isolation"),

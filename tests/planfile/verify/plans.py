@@ -28,6 +28,7 @@ class World:
     missing_tools: frozenset[str] = frozenset()
     role_names: frozenset[str] = frozenset({"coder", "reviewer"})
     heldout_names: frozenset[str] = frozenset()
+    waivers_forbidden: bool = False
 
     def file_exists(self, path: str) -> bool:
         return any(

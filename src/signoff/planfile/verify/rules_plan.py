@@ -47,6 +47,22 @@ def needs_make_sense(view: View) -> Iterator[Finding]:
         )
 
 
+def postconditions_decidable(view: View) -> Iterator[Finding]:
+    """Where nobody's word counts, a postcondition without a contract can never hold."""
+    if not view.surroundings.waivers_forbidden:
+        return
+    for post in view.plan.postconditions:
+        if post.contract is None:
+            yield view.finding(
+                "postcondition-undecidable",
+                Severity.ERROR,
+                post.line,
+                f"postcondition {post.number} has no contract, and `forbid_waivers` lets nobody"
+                " decide it by word",
+                "indent a fenced command below it, or remove it",
+            )
+
+
 def subscriptions_exist(view: View) -> Iterator[Finding]:
     """What a step reads must be there, or be made by a step before it."""
     for place, step in enumerate(view.plan.steps):

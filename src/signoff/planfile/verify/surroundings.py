@@ -22,6 +22,11 @@ class Surroundings(Protocol):
         """Checks the agent never sees, by name."""
         ...
 
+    @property
+    def waivers_forbidden(self) -> bool:
+        """Whether nothing may be signed off by a person's word."""
+        ...
+
     def file_exists(self, path: str) -> bool:
         """Whether the workspace has this file or folder now."""
         ...
@@ -64,6 +69,7 @@ class Anywhere:
 
     role_names: frozenset[str]
     heldout_names: frozenset[str] = frozenset()
+    waivers_forbidden: bool = False
 
     def file_exists(self, path: str) -> bool:
         """As far as anybody knows."""
