@@ -18,6 +18,7 @@ from signoff.domain.ledger import KIND_MEANING  # noqa: E402
 from signoff.errors import SignoffError, all_error_types  # noqa: E402
 from signoff.planfile.codes import CODES as READING_CODES  # noqa: E402
 from signoff.planfile.verify import CODES as VERIFY_CODES  # noqa: E402
+from signoff.toolbatch.checkers import CODES as ARTIFACT_CODES  # noqa: E402
 from signoff.toolbatch.preflight import PREFLIGHT  # noqa: E402
 from signoff.toolbatch.steering import STEERING  # noqa: E402
 from signoff.toolbatch.view import BatchLimits  # noqa: E402
@@ -137,6 +138,19 @@ def findings_page(_now: str) -> str:
     )
 
 
+def artifacts_page(_now: str) -> str:
+    """Every code that the built-in checkers of artifacts can give."""
+    return _joined(
+        [
+            "# Findings of `check-artifact`",
+            NOTICE,
+            "[How to check artifacts](../how-to/check-artifacts.md) says what is looked at and "
+            "what the exit codes mean. A checker from elsewhere shows its codes as `name/code`.",
+            _table(("code", "meaning"), _codes(ARTIFACT_CODES)),
+        ]
+    )
+
+
 def ledger_page(now: str) -> str:
     """The table of kinds, put between the markers of a page that is otherwise written by hand."""
     rows = [(f"[`{kind}`](#{kind.replace('.', '')})", text) for kind, text in KIND_MEANING.items()]
@@ -172,6 +186,7 @@ PAGES = (
     Page("reference/cli.md", cli_page),
     Page("reference/errors.md", errors_page),
     Page("reference/findings.md", findings_page),
+    Page("reference/artifact-findings.md", artifacts_page),
     Page("reference/ledger.md", ledger_page),
     Page("explanation/tool-batches.md", batches_page),
 )

@@ -17,6 +17,7 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`\n]+)`")
 _SHELL_END = re.compile(r"\s(?:\||\|\||&&|;|>|2>|<|#)(?:\s|$)")
 _SIGNS = ("$ ", "next: ")
+LONGEST_LINE = 110
 every_page = pytest.mark.parametrize("page", pages(), ids=page_name)
 
 
@@ -104,6 +105,14 @@ def test_no_page_is_unfinished_or_speaks_of_one_machine(page: Path) -> None:
     text = page.read_text("utf-8")
     for word in ("TODO", "FIXME", "TBD", "(placeholder)", "/work/", "/root", "pypi.org"):
         assert word not in text, f"{page_name(page)} has `{word}`"
+
+
+@every_page
+def test_text_is_wrapped_so_that_it_can_be_read_and_compared(page: Path) -> None:
+    if page.parent.name in ("adr", "reference") or page.name == "CHANGELOG.md":
+        return
+    for line in prose(page).split("\n"):
+        assert len(line) <= LONGEST_LINE or line.startswith("|"), f"{page_name(page)}: {line}"
 
 
 def test_changelog_entries_are_outcomes_of_at_most_25_words() -> None:
