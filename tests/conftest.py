@@ -1,4 +1,11 @@
-"""Fixtures and options every suite may use."""
+"""Fixtures and options every suite may use, and the room that a storm has for itself."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,3 +16,23 @@ __all__ = ["database_url", "postgres_server", "postgres_url"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak", action="store_true", help="thousands of kills and hostile contracts")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "storm: fills the machine's process table; runs alone")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Beside a storm no other test could start a process or a thread.
+
+    Everybody passes one turnstile, so that a storm that waits for the others gets its turn.
+    """
+    base = Path(item.config._tmp_path_factory.getbasetemp())  # type: ignore[attr-defined]
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    storm = item.get_closest_marker("storm") is not None
+    with (shared / "turnstile").open("w") as turnstile, (shared / "room").open("w") as room:
+        fcntl.flock(turnstile, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if storm else fcntl.LOCK_SH)
+        fcntl.flock(turnstile, fcntl.LOCK_UN)
+        return (yield)

@@ -46,6 +46,7 @@ def _bomb(pen: Pen, pause_s: float = 0.0) -> Observation:
     return pen.python(FORK_BOMB, str(pause_s), limits=Limits(wall_s=60, processes=64))
 
 
+@pytest.mark.storm
 def test_a_fork_bomb_in_a_cell_stays_below_its_cap(cell: Pen) -> None:
     seen = _bomb(cell)
     if seen.ending is Ending.SIGNALLED:
@@ -54,6 +55,7 @@ def test_a_fork_bomb_in_a_cell_stays_below_its_cap(cell: Pen) -> None:
     assert int(seen.stdout.head) == 63
 
 
+@pytest.mark.storm
 def test_a_fork_bomb_ends_where_nothing_holds_it(fence: Pen) -> None:
     """Only root can have a control group; otherwise the run that outgrows its cap is ended."""
     seen = _bomb(fence, pause_s=0.01)
