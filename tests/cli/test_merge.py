@@ -56,7 +56,7 @@ def test_a_conflict_leaves_everything_as_it_was_and_asks_a_person(done: Project)
     assert item["context"]["conflicts"] == ["product.txt"]
     done.signoff("merge", "auth").exits(1)
     assert len(done.inbox()) == 1
-    done.answer("abort")
+    assert "next: signoff status" in done.answer("abort").stderr
     assert done.inbox() == []
 
 

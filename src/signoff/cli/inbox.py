@@ -75,7 +75,9 @@ def _next(report: AnswerReport) -> str:
     """What goes on after an answer; a session's agent goes on, and nobody runs its workspace."""
     item = report.item
     if not item.plan.startswith(SESSION_PREFIX):
-        verb = "merge" if item.cause is Cause.MERGE else _AFTER.get(report.ended, "run")
+        verb = _AFTER.get(report.ended, "run")
+        if item.cause is Cause.MERGE:
+            verb = "merge" if report.choice is Choice.RETRY else "status"
         return f"signoff {verb} {shlex.quote(item.path)}"
     if report.choice is Choice.RETRY and report.author == LOOP:
         return f"signoff agent --resume {item.plan} --model PROVIDER:NAME"
