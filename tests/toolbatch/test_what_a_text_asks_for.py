@@ -103,7 +103,7 @@ def test_a_text_that_only_speaks_of_files_asks_for_none(text: str) -> None:
     ("text", "paths"),
     [
         ("rename x.py to y.py", "y.py"),
-        ("Create BUGS.md listing the bugs in src/", "BUGS.md"),
+        ("Create BUGS.md listing the bugs in src/", "BUGS.md ?src/"),
         ("Write docs/x.md describing lib/y.py", "docs/x.md"),
         ("convert in.csv to out.json", "out.json"),
         ("Add tests for calc.py in tests/test_calc.py", "~tests/test_calc.py"),
