@@ -184,3 +184,12 @@ def test_a_task_that_changes_files_is_not_done_while_they_are_as_they_were(work:
     (work / "calc.py").write_text(RIGHT)
     report = run(work, [say("Type hints are added.")] * 12, "Add type hints to calc.py.")
     assert report.standing is not SessionStanding.DONE
+
+
+def test_what_was_asked_for_is_not_dropped_into_a_done(work: Path) -> None:
+    drop = Call("todo", {"items": [{"text": "b.md", "dropped": "not needed"}]})
+    turns = [use(write("a.md", "# a\n")), use(drop), *[say("Done.")] * 12]
+    report = run(work, turns, "Create a.md and b.md.")
+    assert report.standing is SessionStanding.KEPT_SELF_SET, "people decide, whatever the policy"
+    assert report.exit_code is Exit.WAITING
+    assert report.plan is not None and report.plan.dropped == ("b.md: not needed",)

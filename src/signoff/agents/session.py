@@ -319,9 +319,10 @@ class PlanSession:
         *,
         limit_s: float | None = None,
         unmet: Sequence[SessionMissing] = (),
+        dropped: Sequence[str] = (),
     ) -> Finalization:
         """A final answer: accepted, refused with what is missing, or handed to a person."""
-        return finish(self._desk, answer, limit_s, unmet)
+        return finish(self._desk, answer, limit_s, unmet, dropped)
 
     @property
     def standing(self) -> SessionStanding:

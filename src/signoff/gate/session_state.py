@@ -112,6 +112,7 @@ class SessionState:
     refusal: str = ""
     repeated: int = 0
     accepted: bool = False
+    dropped: tuple[str, ...] = ()  # what a person's task asks for and the accepted answer lacks
     ended: str = ""
     aborted: bool = False
     signed: Signed | None = None
@@ -299,10 +300,10 @@ def _forget_refusals(state: SessionState) -> None:
 
 
 def _accepted(state: SessionState, entry: Entry) -> None:
-    del entry
     state.accepted = True
     _works_on(state)
     _forget_refusals(state)
+    state.dropped = tuple(entry.data.get("dropped", ()))
 
 
 def _ended(state: SessionState, entry: Entry) -> None:

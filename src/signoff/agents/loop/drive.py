@@ -22,7 +22,7 @@ from signoff.agents.loop.acting import Actor
 from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, Reply
 from signoff.agents.loop.compaction import bare_record, compacted, is_full, summary_request
 from signoff.agents.loop.ending import Ended, LoopReport
-from signoff.agents.loop.handing import hand_over, what_does_not_hold
+from signoff.agents.loop.handing import dropped_of, hand_over, what_does_not_hold
 from signoff.agents.loop.instructions import CUT_OFF, EMPTY_ANSWER, PLAIN_PROMPT, RESUMED
 from signoff.agents.loop.interrupting import Interrupts
 from signoff.agents.loop.limits import Charge, LoopLimits, Meter
@@ -285,7 +285,8 @@ class AgentLoop:
             why = "a final answer was given"
             unmet = what_does_not_hold(session, self._actor.runner, why, idle=not self._acted)
             self._acted = False
-        found = session.try_finish(reply.text, unmet=unmet)
+        dropped = dropped_of(self._actor.runner.keeper.definition)
+        found = session.try_finish(reply.text, unmet=unmet, dropped=dropped)
         if found.decision is Decision.ACCEPTED:
             raise _End(Ended.ANSWERED, found.text)
         self._refused += 1

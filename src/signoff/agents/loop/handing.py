@@ -96,6 +96,11 @@ def _undone(definition: Definition) -> tuple[SessionMissing, ...]:
     return (SessionMissing(VERIFICATION, "; ".join(definition.undone[:3]), how_to_drop(first)),)
 
 
+def dropped_of(definition: Definition) -> tuple[str, ...]:
+    """What a person asked for and the model gave up, with its reasons."""
+    return tuple(f"{drop.what}: {drop.reason}" for drop in definition.dropped if drop.asked)
+
+
 def derive_plan(session: Judged, runner: BatchRunner) -> None:
     """A task without a plan gets one from its definition of done, and so meets the same gate."""
     definition, court = runner.keeper.definition, runner.court

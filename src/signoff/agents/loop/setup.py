@@ -38,6 +38,7 @@ class Session(Records, Judged, Protocol):
         *,
         limit_s: float | None = None,
         unmet: Sequence[SessionMissing] = (),
+        dropped: Sequence[str] = (),
     ) -> Finalization:
         """A final answer meets the gate."""
 

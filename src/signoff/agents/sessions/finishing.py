@@ -26,11 +26,16 @@ class Finalization:
 
 
 def finish(
-    desk: Desk, answer: str, limit_s: float | None, unmet: Sequence[SessionMissing] = ()
+    desk: Desk,
+    answer: str,
+    limit_s: float | None,
+    unmet: Sequence[SessionMissing] = (),
+    dropped: Sequence[str] = (),
 ) -> Finalization:
     """Judge what is pending, ask the gate, and accept, refuse or hand over to a person.
 
-    `unmet` is what else is missing, as whoever runs the agent found it.
+    `unmet` is what else is missing, as whoever runs the agent found it; `dropped` is what a person
+    asked for and the agent gave up: people see it, and nothing is done without them.
     """
     state = desk.look()
     if not (state.ended or state.aborted):
@@ -40,7 +45,8 @@ def finish(
         gate = replace(gate, open=False, missing=(*gate.missing, *unmet))
     kept = desk.ledger.put_blob(answer.encode("utf-8", "replace"))
     if gate.open:
-        desk.append(Draft(Kind.ANSWER_ACCEPTED, {"answer": kept, "planned": gate.planned}))
+        data = {"answer": kept, "planned": gate.planned, "dropped": list(dropped)}
+        desk.append(Draft(Kind.ANSWER_ACCEPTED, data))
         desk.withdraw_settled(gate)
         return Finalization(Decision.ACCEPTED, _accepted(desk, gate), gate)
     if state.ended or state.aborted:
@@ -73,7 +79,7 @@ def sign(desk: Desk, by: str) -> None:
         "snapshot": desk.content(),
         "open": gate.open,
         "self_set": gate.self_set,
-        "self_set_accepted": accepts_self_set(desk.policy),
+        "self_set_accepted": accepts_self_set(desk.policy) and not desk.state.dropped,
         "missing": [f"{m.subject}: {m.what}" for m in gate.missing],
         "waived": list(gate.waived),
         "for_person": list(gate.for_person),

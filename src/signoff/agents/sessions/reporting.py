@@ -62,7 +62,7 @@ def make_report(
         reopened=tuple(i for i, item in items.items() if item.reopened),
         refusals=state.refusals,
         rewrites=tuple(state.rewrites),
-        dropped=tuple(d for r in state.rewrites for d in r.dropped),
+        dropped=(*(d for r in state.rewrites for d in r.dropped), *state.dropped),
         weakened=tuple(w for r in state.rewrites for w in r.weakened),
         strayed=tuple(state.strayed),
         shared_evidence=_shared(state),
