@@ -212,6 +212,8 @@ class AgentLoop:
         said = ""
         try:
             batch = self._actor.perform(reply.calls, results)
+            executed = [o.call.shape for o in batch.outcomes if o.kind is OutcomeKind.EXECUTED]
+            self._acted = self._acted or any(not shape.reads_only for shape in executed)
             said = self._said_of(batch)
         finally:
             made, failed = self._actor.calls - before, self._actor.failed - failed_before
@@ -229,8 +231,6 @@ class AgentLoop:
             self._charged.clear()
         if batch.ending is Ending.HALT:
             raise self._given_up(batch.response)
-        executed = [o.call.shape for o in batch.outcomes if o.kind is OutcomeKind.EXECUTED]
-        self._acted = self._acted or any(not shape.reads_only for shape in executed)
         self._count_fruitless(batch)
 
     def _count_fruitless(self, batch: BatchResult) -> None:
@@ -245,6 +245,7 @@ class AgentLoop:
         """What the model is told after the results: the one message, or what judging gave."""
         if batch.ending is Ending.VERIFY:
             self._setup.reporter.noted(f"judging: {batch.response}")
+            self._acted = False
             return hand_over(self._setup.session, self._actor.runner, batch.response)
         return batch.steering.text if batch.steering is not None else ""
 

@@ -68,12 +68,14 @@ def what_does_not_hold(
 ) -> tuple[SessionMissing, ...]:
     """Judge plan and definition; what the definition says is missing beside the plan's gate.
 
-    `idle`: nothing was done since the last judging, so what was broken then is broken still.
+    `idle`: nothing was done since the last judging, so what it found stands. A call may change more
+    than anybody saw, so after one even a kept round is judged anew.
     """
     derive_plan(session, runner)
     session.judge_pending()
     definition = runner.keeper.definition
-    if definition.status is DefinitionStatus.DONE or not _is_to_be_judged(definition):
+    done = definition.status is DefinitionStatus.DONE
+    if (done and idle) or not _is_to_be_judged(definition):
         return ()
     last = definition.round
     still_broken = idle and last is not None and last.status is RoundStatus.BROKEN
