@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 
 from signoff.domain.observation import Ending, Observation
 from signoff.process import Limits, run
+from signoff.process.pidgroup import PidGroup
 
-from .commands import python
+from .commands import bash, python
 from .pens import Pen
 
 MEGABYTE = 1 << 20
@@ -40,6 +42,17 @@ try:
 except MemoryError:
     print("refused")
 """
+
+
+def _may_make_groups() -> bool:
+    group = PidGroup(64)
+    with subprocess.Popen(["sleep", "600"]) as child:
+        try:
+            return group.add(child.pid)
+        finally:
+            child.kill()
+            child.wait()
+            group.close()
 
 
 def _bomb(pen: Pen, pause_s: float = 0.0) -> Observation:
@@ -81,8 +94,20 @@ def test_without_a_sandbox_the_cap_on_processes_holds_too(tmp_path: Path) -> Non
         assert seen.detail == "more than 64 processes"
 
 
+def test_what_lasts_is_capped_by_the_kernel_itself_where_it_may_be_asked(tmp_path: Path) -> None:
+    """A short command ends before a group would hold it; counting from outside covers its start."""
+    if not _may_make_groups():
+        pytest.skip("control groups take rights that this user does not have")
+    text = "sleep 600 & until grep -q signoff- /proc/self/cgroup; do sleep 0.01; done; " + (
+        "cat /proc/$!/cgroup"
+    )
+    seen = run(replace(bash(text, tmp_path), limits=Limits(wall_s=60, processes=64)))
+    assert seen.ending is Ending.EXITED
+    assert b"/signoff-" in seen.stdout.head, "what the command started before is held too"
+
+
 def test_no_control_group_is_left_behind(pen: Pen) -> None:
-    assert pen.bash("true", Limits(wall_s=60, processes=10)).exit_code == 0
+    assert pen.bash("sleep 0.3", Limits(wall_s=60, processes=10)).exit_code == 0
     left = [p for p in Path("/sys/fs/cgroup").glob(f"**/signoff-{os.getpid()}-*") if p.is_dir()]
     assert left == []
 

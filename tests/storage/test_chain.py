@@ -109,6 +109,17 @@ def test_a_cut_tail_is_found_even_when_what_is_left_is_a_chain(
     assert ledger.check_chain("p").problem == "entry 1: it was removed; 5 were there"
 
 
+def test_entries_that_decide_are_given_out_whole_or_not_at_all(
+    ledger: Ledger, chain: tuple[Entry, ...], database_url: str
+) -> None:
+    assert ledger.intact_entries("p") == chain == tuple(ledger.entries("p"))
+    assert ledger.intact_entries("nobody") == ()
+    run_sql(database_url, "DELETE FROM entries WHERE seq = 5")
+    with pytest.raises(LedgerBroken, match="ledger broken: entry 5: it was removed") as caught:
+        ledger.intact_entries("p")
+    assert caught.value.facts == {"first_bad": 5}
+
+
 def test_swapped_entries_are_found(
     ledger: Ledger, chain: tuple[Entry, ...], database_url: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -144,6 +145,23 @@ def test_a_cache_folder_full_of_links_is_removed_and_nothing_behind_them(desk: D
     assert desk.workspace().remove_caches() == 1
     assert not cache.exists()
     assert (outside / "kept").read_text() == "kept"
+
+
+def test_a_cache_that_became_a_link_since_the_walk_leads_nowhere(desk: Desk) -> None:
+    outside = desk.folder / "outside"
+    (outside / "__pycache__").mkdir(parents=True)
+    kept = outside / "__pycache__" / "kept.pyc"
+    kept.write_text("kept")
+    desk.write("lib/__pycache__/a.pyc")
+    desk.write("here/__pycache__/b.pyc")
+    workspace = desk.workspace()
+    workspace.snapshot()
+    shutil.rmtree(desk.root / "lib")
+    shutil.rmtree(desk.root / "here/__pycache__")
+    (desk.root / "lib").symlink_to(outside)
+    (desk.root / "here/__pycache__").symlink_to(outside)
+    assert workspace.remove_caches() == 0
+    assert kept.read_text() == "kept"
 
 
 def test_special_files_are_recorded_and_never_opened(desk: Desk) -> None:

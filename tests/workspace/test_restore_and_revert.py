@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -124,15 +126,52 @@ def test_reverting_does_not_write_through_a_link(desk: Desk) -> None:
     assert workspace.digest_now().digest == digest
 
 
-def test_a_by_product_in_the_way_of_a_source_file_is_named(desk: Desk) -> None:
+def test_a_by_product_in_the_way_of_a_source_file_makes_room_for_it(desk: Desk) -> None:
     desk.write("build", "a source file: the rule is for folders")
     workspace = desk.workspace(RULES)
     digest = workspace.snapshot().digest
     (desk.root / "build").unlink()
     desk.write("build/out.o")
-    with pytest.raises(StorageFailed, match="build"):
-        workspace.revert(digest)
-    assert (desk.root / "build/out.o").exists()
+    desk.write("out.log", "a by-product that is in nobody's way")
+    workspace.revert(digest)
+    assert workspace.digest_now().digest == digest
+    assert (desk.root / "out.log").exists()
+
+
+OBSTACLES = {
+    "a file": lambda place: place.write_text("in the way"),
+    "a link to a folder": lambda place: place.symlink_to(place.parent.parent / "outside"),
+    "a link to nowhere": lambda place: place.symlink_to("nowhere"),
+    "a pipe": os.mkfifo,
+    "a folder": lambda place: (place / "deep").mkdir(parents=True),
+    "a folder of by-products": lambda place: (
+        (place / "build").mkdir(parents=True),
+        (place / "build/x.log").write_text("x"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["t", "t/d", "t/d/y"])
+@pytest.mark.parametrize("obstacle", OBSTACLES.values(), ids=OBSTACLES)
+def test_named_files_come_back_whatever_stands_in_their_place(
+    desk: Desk, obstacle: Callable[[Path], object], name: str
+) -> None:
+    outside = desk.folder / "outside"
+    (outside / "d").mkdir(parents=True)
+    theirs = [outside / "x", outside / "y", outside / "d/y"]
+    for file in theirs:
+        file.write_text("theirs")
+    desk.write("t/d/y", "ours")
+    desk.write("t/x", "ours")
+    workspace = desk.workspace(RULES)
+    digest = workspace.snapshot().digest
+    place = desk.root / name
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+    obstacle(place)
+    workspace.revert(digest, only={"t/d/y", "t/x"})
+    assert [(desk.root / p).read_text() for p in ("t/d/y", "t/x")] == ["ours", "ours"]
+    assert [file.read_text() for file in theirs] == ["theirs"] * 3
+    assert not (desk.root / "t").is_symlink()
 
 
 @settings(max_examples=30, deadline=None)

@@ -25,3 +25,13 @@ class Finding:
     hint: str
     text: str = ""
     step: str | None = None
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What keeps a role from working here, though no line of a plan is to blame."""
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str

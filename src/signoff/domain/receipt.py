@@ -207,6 +207,11 @@ class Summary:
     lines: tuple[tuple[str, str, str], ...]
     isolation: tuple[str, ...]
 
+    @property
+    def waived(self) -> tuple[str, ...]:
+        """The subjects that a person went on without."""
+        return tuple(subject for result, subject, _ in self.lines if result == "waived")
+
 
 @dataclass(frozen=True)
 class Anchor:

@@ -79,6 +79,8 @@ class Redactor:
 
     def data(self, value: Any) -> Any:
         """The same for everything that is text in a structure, keys included."""
+        if not self._text.looks_for_anything:
+            return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, bytes):
@@ -111,6 +113,10 @@ class _Matcher:
         marks = sorted({_mark(name) for name in forms.values()})
         # Marks are never searched: what was redacted once stays as it is.
         self._borders = re.compile("(" + "|".join([*map(re.escape, marks), _GAP]) + ")")
+
+    @property
+    def looks_for_anything(self) -> bool:
+        return bool(self._forms)
 
     def redact(self, text: str) -> str:
         if not self._forms or not text:

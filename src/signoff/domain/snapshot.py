@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class FileKind(StrEnum):
@@ -16,8 +17,7 @@ class FileKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True)
-class FileState:
+class FileState(NamedTuple):
     """One path: kind, permission bits that matter, and content."""
 
     kind: FileKind

@@ -21,7 +21,7 @@ class Box(Protocol):
     def settle(
         self, process: subprocess.Popen[bytes], tree: Tree, group: PidGroup | None
     ) -> int | None:
-        """Put the limits on; returns the cap on processes that the kernel does not see to."""
+        """Put the limits on; returns the cap on processes that the kernel does not see to yet."""
 
     def outcome(self, code: int, stderr: bytes) -> int | Refusal:
         """How the command itself ended, from how the main process did; negative for a signal."""
@@ -48,8 +48,8 @@ class Unconfined:
         What it forked in the meantime gets the limits too, so only processor time and files of
         the first moments go uncounted.
         """
-        del tree
-        return limit_running(process.pid, self._command, group)
+        del tree, group  # most commands have ended by the time a group would hold them
+        return limit_running(process.pid, self._command)
 
     def outcome(self, code: int, stderr: bytes) -> int | Refusal:
         """The command's own end."""
@@ -60,13 +60,7 @@ class Unconfined:
         """Nothing is held."""
 
 
-def limit_running(main: int, command: Command, group: PidGroup | None) -> int | None:
+def limit_running(main: int, command: Command) -> int | None:
     """Limit a process that already runs, and what it has started by now."""
-    # The group first: whoever is in it can no longer multiply past it.
-    grouped = group is not None and group.add(main)
-    pids = (main, *descendants([main]))
-    if group is not None and grouped:
-        for pid in pids[1:]:
-            group.add(pid)
-    apply_limits(pids, command.limits)
-    return None if grouped else command.limits.processes
+    apply_limits((main, *descendants([main])), command.limits)
+    return command.limits.processes

@@ -67,8 +67,8 @@ class Fence:
         self, process: subprocess.Popen[bytes], tree: Tree, group: PidGroup | None
     ) -> int | None:
         """Limit the running command from outside."""
-        del tree
-        return limit_running(process.pid, self._command, group)
+        del tree, group
+        return limit_running(process.pid, self._command)
 
     def outcome(self, code: int, stderr: bytes) -> int | Refusal:
         """The command is the main process."""

@@ -19,26 +19,39 @@ _numbers = itertools.count()
 
 
 class PidGroup:
-    """One run's control group; closed when all of the run's processes are dead."""
+    """One run's control group, made when it is first needed, closed when all of the run is dead.
 
-    def __init__(self, folder: Path):
-        self._folder = folder
+    To move a process into a group the kernel waits for every processor, some milliseconds.
+    """
+
+    def __init__(self, most: int):
+        self._most = most
+        self._folder: Path | None = None
 
     def add(self, pid: int) -> bool:
-        """Put a process, and what it starts from now on, under the cap."""
+        """Put a process, and what it starts from now on, under the cap; False where refused."""
+        self._folder = self._folder or _make_folder(self._most)
+        if self._folder is None:
+            return False
         try:
             (self._folder / "cgroup.procs").write_text(str(pid))
         except OSError:
             return False
         return True
 
+    def members(self) -> frozenset[int]:
+        """Who is under the cap."""
+        if self._folder is None:
+            return frozenset()
+        return frozenset(map(int, read_proc(f"{self._folder}/cgroup.procs").split()))
+
     def close(self) -> None:
         """Remove the group; one that is still in use stays, and is removed by a later run."""
-        with suppress(OSError):
-            self._folder.rmdir()
+        if self._folder is not None:
+            _remove(self._folder)
 
 
-def make_pid_group(most: int) -> PidGroup | None:
+def _make_folder(most: int) -> Path | None:
     """A group that holds at most so many processes and threads; None where that is refused."""
     parent = _parent_folder()
     if parent is None:
@@ -52,9 +65,14 @@ def make_pid_group(most: int) -> PidGroup | None:
     try:
         (folder / "pids.max").write_text(str(most))
     except OSError:
-        PidGroup(folder).close()
+        _remove(folder)
         return None
-    return PidGroup(folder)
+    return folder
+
+
+def _remove(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _parent_folder() -> Path | None:
@@ -91,4 +109,4 @@ def _remove_groups_of_the_dead(parent: Path) -> None:
     for folder in parent.glob(f"{_PREFIX}*-*"):
         pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
         if pid.isdecimal() and read_stat(int(pid)) is None:
-            PidGroup(folder).close()
+            _remove(folder)

@@ -91,6 +91,7 @@ class _Watch:
         self._limits = command.limits
         self._process: subprocess.Popen[bytes] = started.process
         self._most = started.most_processes
+        self._group = started.group
         self._tree = tree
         self._records = records
         self._on_output = on_output
@@ -117,7 +118,7 @@ class _Watch:
                 return stopped
             if self.over_limit():
                 return stopped or Ending.OUTPUT_LIMIT
-            if self._most is not None and count.is_due() and self._tree.outnumbers(self._most):
+            if self._most is not None and count.is_due() and self._outnumbers(self._most):
                 return stopped or Ending.SIGNALLED
             if tend.is_due():
                 self._tree.tend()
@@ -131,6 +132,15 @@ class _Watch:
                 continue
             self._tree.signal_group(signal.SIGTERM)
             deadline, cancelled = time.monotonic() + self._limits.grace_s, None
+
+    def _outnumbers(self, most: int) -> bool:
+        """Whether there are too many processes; from then on the kernel sees to it, if it may."""
+        if self._tree.outnumbers(most):
+            return True
+        if self._group is not None and self._tree.gather(self._group):
+            self._most = None
+        self._group = None
+        return False
 
     def over_limit(self) -> bool:
         """Whether both streams together exceed what the command may print."""

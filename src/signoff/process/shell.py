@@ -15,16 +15,16 @@ def shell_command(text: str) -> tuple[str, ...]:
     return (_bash(), "--noprofile", "--norc", "-c", text)
 
 
-def find_tool(name: str, path: str) -> Path | None:
-    """The file that running `name` would start with this search path; None without one.
+def find_tool(name: str, path: str, folder: Path | None = None) -> Path | None:
+    """The file that running `name` in this folder would start with this search path, if any.
 
-    Relative entries of the path are skipped, and a relative name with a slash is never found: both
-    would depend on the current folder.
+    Relative entries of the path are skipped, and without a folder a relative name with a slash is
+    never found: both would depend on where we are.
     """
     if "\0" in name or name in ("", ".", ".."):
         return None
     if "/" in name:
-        return _if_executable(name)
+        return _if_executable(name if folder is None else os.path.normpath(folder / name))
     for entry in path.split(":"):
         found = _if_executable(f"{entry}/{name}")
         if found is not None:

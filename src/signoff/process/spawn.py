@@ -14,7 +14,7 @@ from signoff.process.bubblewrap import Cell
 from signoff.process.command import Command, Refusal, refusal_of
 from signoff.process.confinement import Unavailable
 from signoff.process.landlock import Fence
-from signoff.process.pidgroup import PidGroup, make_pid_group
+from signoff.process.pidgroup import PidGroup
 from signoff.process.tree import Tree
 
 
@@ -23,11 +23,13 @@ class Started:
     """A running main process.
 
     `most_processes` is a cap that the kernel does not see to; None when there is no such cap.
+    `group` is where the kernel would, once the run is in it; None where it may not be asked to.
     """
 
     process: subprocess.Popen[bytes]
     box: Box
     most_processes: int | None
+    group: PidGroup | None
 
 
 def start(command: Command, tree: Tree, cleanup: ExitStack) -> Started | Refusal:
@@ -48,7 +50,7 @@ def start(command: Command, tree: Tree, cleanup: ExitStack) -> Started | Refusal
     group = _pid_group(command)
     if group is not None:
         cleanup.callback(group.close)
-    return Started(process, box, box.settle(process, tree, group))
+    return Started(process, box, box.settle(process, tree, group), group)
 
 
 def _enclose(command: Command) -> Box:
@@ -67,4 +69,4 @@ def _pid_group(command: Command) -> PidGroup | None:
     confinement = command.confinement
     in_namespace = confinement is not None and confinement.isolation is Isolation.BUBBLEWRAP
     # The first process of a namespace comes on top of the command's own.
-    return make_pid_group(most + 1 if in_namespace else most)
+    return PidGroup(most + 1 if in_namespace else most)

@@ -25,12 +25,15 @@ from itertools import islice
 
 from signoff.errors import ProcessFailed
 from signoff.process import birthmark
-from signoff.process.proctable import child_lookup, descendants, has_proc
+from signoff.process.pidgroup import PidGroup
+from signoff.process.proctable import child_lookup, descendants, has_proc, read_stat
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
 _PATIENCE_S = 20.0
 _PAUSE_MS = 10
+_GATHERINGS = 5
+_MOST_GATHERED = 64
 
 # One lock for the life of our children: listing them while another thread reaps one can skip a
 # neighbour, and a birthmark must not leak into somebody else's start.
@@ -78,8 +81,20 @@ class Tree:
 
     def outnumbers(self, most: int) -> bool:
         """Whether the run has more processes than that."""
-        roots = self._roots() if full_control() else []
-        return next(islice((*roots, *descendants(roots)), most, None), None) is not None
+        return next(islice(self._members(), most, None), None) is not None
+
+    def gather(self, group: PidGroup) -> bool:
+        """Put every process of the run under the group's cap; False when some stay outside."""
+        for _ in range(_GATHERINGS):
+            outside = [pid for pid in self._members() if pid not in group.members()]
+            if not outside:
+                return True
+            if len(outside) > _MOST_GATHERED:
+                return False
+            for pid in outside:
+                if not group.add(pid) and read_stat(pid) is not None:
+                    return False
+        return False
 
     def signal_group(self, number: signal.Signals) -> None:
         """Ask the command's whole group; stopped ones are woken to hear it."""
@@ -98,6 +113,8 @@ class Tree:
             for group in {pid for pid in (self.main, self._leader) if pid is not None}:
                 with suppress(OSError):
                     os.killpg(group, signal.SIGKILL)
+            return 0
+        if self._ended_alone():
             return 0
         killed = 0
         give_up = time.monotonic() + _PATIENCE_S
@@ -120,6 +137,22 @@ class Tree:
         """Collect the main process, which has ended; negative for a signal."""
         with _children_lock:
             return self._process.wait() if self._process is not None else 0
+
+    def _ended_alone(self) -> bool:
+        """Whether the main process has ended and we have no other child at all, whoever's it is.
+
+        The usual end, known from two questions instead of a look at every child of every thread.
+        Nothing of the run can live on then: it would hang below us.
+        """
+        with _children_lock:
+            if self._process is None or self._process.poll() is None:
+                return False
+            return not _has_children()
+
+    def _members(self) -> Iterator[int]:
+        roots = self._roots() if full_control() else []
+        yield from roots
+        yield from descendants(roots)
 
     def _roots(self, struck: set[int] | None = None) -> list[int]:
         """Our direct children that belong to this run, without a main process that has ended.
@@ -199,6 +232,16 @@ def full_control() -> bool:
 
 def _our_children() -> list[int]:
     return child_lookup()(os.getpid()) if full_control() else []
+
+
+def _has_children() -> bool:
+    if sys.platform == "darwin" or sys.platform == "win32":
+        return True
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _collect(pid: int) -> tuple[int, int]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _BUSY_TIMEOUT_S = 5.0
 _BINDING = "SELECT plan, name, repository FROM bindings WHERE worktree = ?"
+_APPROVED = "SELECT 1 FROM entries WHERE plan = ? AND kind = 'plan.approved' LIMIT 1"
 _WORKTREE = "SELECT worktree FROM bindings WHERE plan = ?"
 _STANDINGS = (
     "SELECT p.name, s.status, s.done, s.total, s.step, s.title, p.id FROM plans p"
@@ -101,6 +102,10 @@ class Glance:
         if not rows or os.fsdecode(bytes(rows[0][2])) != str(repository):
             return None
         return Bound(rows[0][1], rows[0][0])
+
+    def was_approved(self, plan: str) -> bool:
+        """Whether a text of this plan is pinned, so that it outlives its file."""
+        return bool(self._query(_APPROVED, plan))
 
     def worktree_of(self, plan: str) -> Path | None:
         """The worktree bound to a plan."""

@@ -51,6 +51,7 @@ _OPEN = (
     " AND a.plan = o.plan AND a.ref = o.ref)"
 )
 _RUN_OVER = "SELECT 1 FROM entries WHERE plan = ? AND run = ? AND kind = 'run.finished'"
+_IS_DRIVEN = "SELECT 1 FROM runs WHERE run = ? AND plan = ? AND token = ?"
 _RUN = "SELECT run, plan, token, holder FROM runs WHERE run = ?"
 
 
@@ -76,8 +77,11 @@ class Ledger:
         *,
         fence: Fence | None = None,
         durable: bool = True,
+        blobs: Sequence[bytes] = (),
     ) -> tuple[Entry, ...]:
         """Append all drafts or none; durable when it returns, unless a power cut may take it.
+
+        `blobs` are kept along with entries that name them by digest.
 
         The head's row lock is taken first, so writers of a plan queue, and a fence that was
         current when checked stays current until the commit.
@@ -85,6 +89,8 @@ class Ledger:
         if not drafts:
             return ()
         with self._db.transaction(durable=durable):
+            for data in blobs:
+                self._keep_blob(digest_bytes(data), data)
             return self.append_within(plan, drafts, fence=fence)
 
     def append_within(
@@ -109,10 +115,22 @@ class Ledger:
     def entries(self, plan: str, *, after: int = 0, run: str | None = None) -> Iterator[Entry]:
         """The entries in order, read in pages: no cursor stays open, appending meanwhile is fine.
 
-        Hashes are not recomputed here; `check_chain` does that.
+        Hashes are not recomputed here; `intact_entries` and `check_chain` do that.
         """
         for row in self._rows(plan, after, run):
             yield to_entry(row)
+
+    def intact_entries(self, plan: str) -> tuple[Entry, ...]:
+        """All entries, for who says that a plan is done: as they were written, or LedgerBroken."""
+        with self._db.snapshot():
+            heads = self._db.fetch(_HEAD, plan)
+            rows = tuple(self._rows(plan, _BEFORE_ALL, None))
+        chain = check_rows(plan, rows, heads[0] if heads else None)
+        if not chain.holds:
+            raise LedgerBroken(
+                f"ledger broken: {chain.problem}", facts={"first_bad": chain.first_bad}
+            )
+        return tuple(to_entry(row) for row in rows)
 
     def head(self, plan: str) -> tuple[int, str]:
         """Number and hash of the last entry; `(0, GENESIS)` for a plan without any."""
@@ -159,12 +177,7 @@ class Ledger:
         digest = digest_bytes(data)
         if self._blob(digest) != data:
             with self._db.transaction(durable=durable):
-                self._db.execute(
-                    "INSERT INTO blobs (digest, data) VALUES (?, ?)"
-                    " ON CONFLICT (digest) DO UPDATE SET data = excluded.data",
-                    digest,
-                    data,
-                )
+                self._keep_blob(digest, data)
         return digest
 
     def get_blob(self, digest: str) -> bytes:
@@ -250,14 +263,15 @@ class Ledger:
         return seq, at, head
 
     def _check_fence(self, plan: str, fence: Fence) -> None:
+        if self._db.fetch(_IS_DRIVEN, fence.run, plan, fence.token):
+            return
         record = self.run_record(fence.run)
         if record is None or record.plan != plan:
             raise Fenced(f"run `{fence.run}` of plan `{plan}` was never begun")
-        if record.token != fence.token:
-            raise Fenced(
-                f"run `{fence.run}` was taken over by {record.holder}",
-                facts={"token": fence.token, "current": record.token},
-            )
+        raise Fenced(
+            f"run `{fence.run}` was taken over by {record.holder}",
+            facts={"token": fence.token, "current": record.token},
+        )
 
     def _insert(self, plan: str, seq: int, at: str, draft: Draft, prev: str) -> Entry:
         data_json = canonical_json(draft.data)
@@ -283,6 +297,14 @@ class Ledger:
     def _plan(self, plan: str) -> PlanRecord | None:
         rows = self._db.fetch("SELECT id, name, path, repository FROM plans WHERE id = ?", plan)
         return _to_plan(rows[0]) if rows else None
+
+    def _keep_blob(self, digest: str, data: bytes) -> None:
+        self._db.execute(
+            "INSERT INTO blobs (digest, data) VALUES (?, ?)"
+            " ON CONFLICT (digest) DO UPDATE SET data = excluded.data",
+            digest,
+            data,
+        )
 
     def _blob(self, digest: str) -> bytes | None:
         rows = self._db.fetch("SELECT data FROM blobs WHERE digest = ?", digest)

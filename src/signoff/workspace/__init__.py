@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from signoff.workspace.repository import Repository, find_repository
     from signoff.workspace.trees import tree_changes
     from signoff.workspace.unfinished import Unfinished, unfinished_work
-    from signoff.workspace.workspace import Workspace
+    from signoff.workspace.workspace import Workspace, changes_between
     from signoff.workspace.worktrees import (
         Worktree,
         WorktreeState,
@@ -82,6 +82,7 @@ __all__ = [
     "bare_repository_around",
     "branch_head",
     "branch_heads",
+    "changes_between",
     "check_out",
     "checkouts_of",
     "commit_content",
@@ -166,6 +167,7 @@ _MODULE_OF = {
     "Repository": "repository",
     "find_repository": "repository",
     "Workspace": "workspace",
+    "changes_between": "workspace",
 }
 
 __getattr__ = door(__name__, _MODULE_OF)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -60,9 +60,13 @@ class ObjectStore:
 
     def has(self, oid: bytes) -> bool:
         """Whether the object is there, as far as this process knows."""
+        return oid in self.known()
+
+    def known(self) -> KeysView[bytes]:
+        """The ids of what is there, as far as this process knows; what is added later joins."""
         if not self._looked:
             self._look()
-        return oid in self._where
+        return self._where.keys()
 
     def put(self, kind: str, data: bytes, oid: bytes | None = None) -> bytes:
         """Add one object and return its id."""

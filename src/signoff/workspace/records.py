@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from signoff.domain.snapshot import FileKind, FileState, Manifest
@@ -41,30 +42,31 @@ class FileRecord(NamedTuple):
     @property
     def kind(self) -> FileKind:
         """What the mode says it is."""
-        mode = self.key[4]
-        if stat.S_ISREG(mode):
-            return FileKind.FILE
-        return FileKind.LINK if stat.S_ISLNK(mode) else FileKind.OTHER
+        return _meaning_of(self.key[4])[0]
 
     @property
     def executable(self) -> bool:
         """Whether anybody may execute it."""
-        return stat.S_ISREG(self.key[4]) and bool(self.key[4] & 0o111)
+        return _meaning_of(self.key[4])[1]
 
     @property
     def state(self) -> FileState:
         """The record as the rest of signoff sees it."""
-        kind = self.kind
+        kind, executable = _meaning_of(self.key[4])
         size = 0 if kind is FileKind.OTHER else self.key[1]
-        return FileState(kind, self.executable, size, self.sha256.hex())
+        return FileState(kind, executable, size, self.sha256.hex())
 
     def same_content(self, other: FileRecord) -> bool:
         """Whether both stand for the same path entry in a digest."""
-        return (self.sha256, self.kind, self.executable) == (
-            other.sha256,
-            other.kind,
-            other.executable,
-        )
+        return self.sha256 == other.sha256 and _meaning_of(self.key[4]) == _meaning_of(other.key[4])
+
+
+@lru_cache(maxsize=256)
+def _meaning_of(mode: int) -> tuple[FileKind, bool]:
+    """Kind, and whether anybody may execute it; a workspace has many files and few modes."""
+    if stat.S_ISREG(mode):
+        return FileKind.FILE, bool(mode & 0o111)
+    return (FileKind.LINK if stat.S_ISLNK(mode) else FileKind.OTHER), False
 
 
 @dataclass(eq=False)
@@ -129,8 +131,8 @@ def encoded_entries(folders: Iterable[Folder]) -> Iterator[bytes]:
             yield encode_entry(os.fsencode(folder.path), FileKind.DIRECTORY, False, EMPTY_SHA256)
         prefix = os.fsencode(folder.path) + b"/" if folder.path else b""
         for name, record in folder.files.items():
-            path = prefix + os.fsencode(name)
-            yield encode_entry(path, record.kind, record.executable, record.sha256)
+            kind, executable = _meaning_of(record.key[4])
+            yield encode_entry(prefix + os.fsencode(name), kind, executable, record.sha256)
 
 
 def files_by_folder(folders: Folders) -> FilesByFolder:

@@ -13,8 +13,9 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from signoff.domain.snapshot import FileKind, FileState
 from signoff.errors import StorageFailed
@@ -99,13 +100,22 @@ class SnapshotStore:
 
     def folder_entries(self, path: str, oid: bytes) -> Iterator[tuple[str, StoredFile]]:
         """The entries directly in a folder, with full paths."""
+        for full, row in self.folder_rows(path, oid):
+            if not row:
+                yield full, StoredFile(EMPTY_FOLDER, b"")
+                continue
+            kind, executable, size, sha256, blob = row
+            state = FileState(FileKind(kind), executable, size, sha256)
+            yield full, StoredFile(state, bytes.fromhex(blob))
+
+    def folder_rows(self, path: str, oid: bytes) -> Iterator[tuple[str, list[Any]]]:
+        """The same as it was written, to compare; an empty folder has an empty row."""
         record = json.loads(self.objects.get(oid, "blob"))
         if record["empty"]:
-            yield path, StoredFile(EMPTY_FOLDER, b"")
+            yield path, []
         prefix = f"{path}/" if path else ""
-        for name, kind, executable, size, sha256, blob in record["files"]:
-            state = FileState(FileKind(kind), executable, size, sha256)
-            yield prefix + name, StoredFile(state, bytes.fromhex(blob))
+        for name, *row in record["files"]:
+            yield prefix + name, row
 
     def _build(self, folder: Folder, built: dict[str, _Built]) -> _Built:
         prefix = f"{folder.path}/" if folder.path else ""
@@ -121,10 +131,7 @@ class SnapshotStore:
     def _put_content(self, folder: Folder, below: Sequence[tuple[str, bytes]]) -> bytes:
         entries = [(_TREE_MODE, os.fsencode(name), tree) for name, tree in below]
         for name, record in folder.files.items():
-            mode = {
-                FileKind.FILE: b"100755" if record.executable else b"100644",
-                FileKind.LINK: b"120000",
-            }.get(record.kind)
+            mode = _git_mode(record.key[4])
             if mode is not None:
                 entries.append((mode, os.fsencode(name), record.blob))
         return self._put_tree(entries)
@@ -149,6 +156,16 @@ class SnapshotStore:
         if tree is None:
             raise _unknown(digest)
         return tree
+
+
+@lru_cache
+def _git_mode(mode: int) -> bytes | None:
+    """How git writes a mode; None for what it does not keep."""
+    if stat.S_ISLNK(mode):
+        return b"120000"
+    if not stat.S_ISREG(mode):
+        return None
+    return b"100755" if mode & 0o111 else b"100644"
 
 
 def stored_by_folder(entries: Mapping[str, StoredFile], known: Folders) -> FilesByFolder:
@@ -181,10 +198,8 @@ def _record_of(stored: StoredFile) -> FileRecord:
 def _encode_record(folder: Folder) -> bytes:
     files = []
     for name, record in sorted(folder.files.items()):
-        state = record.state
-        files.append(
-            [name, state.kind, state.executable, state.size, state.sha256, record.blob.hex()]
-        )
+        kind, executable, size, sha256 = record.state
+        files.append([name, kind, executable, size, sha256, record.blob.hex()])
     data = {"folder": folder.path, "empty": folder.is_empty, "files": files}
     return json.dumps(data, separators=(",", ":")).encode()
 

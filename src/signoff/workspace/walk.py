@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,8 +19,8 @@ from signoff.workspace.folders import (
     open_folder,
     open_folder_strictly,
     opened_root,
+    opened_strictly,
     remove_tree,
-    unlink_if_there,
     unreadable,
 )
 from signoff.workspace.ignore import IgnoreRules
@@ -64,6 +64,8 @@ class Scan:
     """How many entries had to be read because nothing reliable was known about them."""
     byproducts: tuple[str, ...]
     """The topmost paths that fall under the ignore rules."""
+    caches: tuple[str, ...]
+    """Compiled caches outside by-products, folders and files, which are no part of the content."""
 
 
 def scan(
@@ -101,12 +103,14 @@ class _Walk:
         self._known = known
         self._same_rules = same_rules
         self._store = store
+        self._stored = None if store is None else store.known()
         # Taken before anything is looked at, so that it errs towards reading again.
         self._settled_before_ns = time.time_ns() if quiet else 0
         self._root_fd = root_fd
         self._folders: Folders = {}
         self._byproducts: list[str] = []
         self._byproduct_folders: list[str] = []
+        self._caches: list[str] = []
         self._listed: dict[str, int] = {}
         self._fresh = 0
 
@@ -120,7 +124,7 @@ class _Walk:
                 pending.extend((path, below) for below in self._folders[path].subfolders)
         environment = _environment_digest(self._root_fd, self._byproducts, self._byproduct_folders)
         byproducts = (*self._byproducts, *self._byproduct_folders)
-        return Scan(self._folders, environment, self._fresh, byproducts)
+        return Scan(self._folders, environment, self._fresh, byproducts, tuple(self._caches))
 
     def _visit(self, path: str, above: Folder | None) -> bool:
         """Record one folder; False when it vanished since its parent was listed."""
@@ -175,18 +179,21 @@ class _Walk:
         apart = self._apart.get(path, frozenset())
         ignored = self._rules.test_for(path)
         prefix = f"{path}/" if path else ""
-        folder = Folder(path, {}, set(), holds_others=False)
+        files: dict[str, FileRecord] = {}
+        folder = Folder(path, files, set(), holds_others=False)
+        stored = self._stored
         with os.scandir(fd) as entries:
             for entry in entries:
                 name = entry.name
-                if name in sources and self._is_unchanged(entry, sources[name]):
-                    folder.files[name] = sources[name]
+                source = sources.get(name)
+                if source is not None and _is_unchanged(entry, source, stored):
+                    files[name] = source
                     continue
                 is_dir = entry.is_dir(follow_symlinks=False)
                 if name in apart:
                     folder.holds_others = True
                 elif is_cache(entry, is_dir):
-                    continue
+                    self._caches.append(prefix + name)
                 elif ignored is not None and ignored(name, is_dir):
                     folder.holds_others = True
                     (self._byproduct_folders if is_dir else self._byproducts).append(prefix + name)
@@ -196,7 +203,7 @@ class _Walk:
                 else:
                     record = self._record(fd, prefix, entry, known.get(name))
                     if record is not None:
-                        folder.files[name] = record
+                        files[name] = record
         return folder if before is None else _reused(before, folder)
 
     def _record(
@@ -204,7 +211,7 @@ class _Walk:
     ) -> FileRecord | None:
         """The record of an entry that is no folder; None when it vanished."""
         try:
-            if known is not None and self._is_unchanged(entry, known):
+            if known is not None and _is_unchanged(entry, known, self._stored):
                 return known
             self._fresh += 1
             path = prefix + entry.name
@@ -214,16 +221,19 @@ class _Walk:
         except OSError as error:
             raise unreadable(prefix + entry.name, error) from error
 
-    def _is_unchanged(self, entry: os.DirEntry[str], known: FileRecord) -> bool:
-        """Whether it need not be read; what cannot even be looked at is left to reading."""
-        if not known.settled:
-            return False
-        try:
-            seen = entry.stat(follow_symlinks=False)
-        except OSError:
-            return False
-        key = (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode)
-        return known.key == key and (self._store is None or self._store.has(known.blob))
+
+def _is_unchanged(
+    entry: os.DirEntry[str], known: FileRecord, stored: Container[bytes] | None
+) -> bool:
+    """Whether it need not be read; what cannot even be looked at is left to reading."""
+    if not known.settled:
+        return False
+    try:
+        seen = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    key = (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode)
+    return known.key == key and (stored is None or known.blob in stored)
 
 
 def _reused(before: Folder, now: Folder) -> Folder:
@@ -310,48 +320,25 @@ def _environment_line(path: str, s: os.stat_result | None) -> str:
     return f"{path}\0{s.st_mode} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns}\n"
 
 
-def remove_caches(territory: Territory) -> int:
-    """Remove compiled caches outside by-products; how many files and folders that were."""
+def remove_caches(root: Path, caches: Iterable[str]) -> int:
+    """Remove what a walk met; how many of them were still there."""
     removed = 0
-    apart = territory.apart_by_folder
-    pending = [""]
-    with opened_root(territory.root) as root_fd:
-        while pending:
-            path = pending.pop()
-            check_depth(path)
+    with opened_root(root) as root_fd:
+        for path in caches:
+            above, _, name = path.rpartition("/")
             try:
-                caches, below = _find_caches(territory, apart, root_fd, path)
+                with opened_strictly(root_fd, above) as fd:
+                    _remove_cache(fd, name)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                raise unreadable(path or ".", error) from error
-            removed += caches
-            pending.extend(below)
+                raise unreadable(path, error) from error
+            removed += 1
     return removed
 
 
-def _find_caches(
-    territory: Territory, apart: dict[str, frozenset[str]], root_fd: int, path: str
-) -> tuple[int, list[str]]:
-    """Remove the caches directly in a folder; how many, and the folders to look into next."""
-    ignored = territory.rules.test_for(path)
-    prefix = f"{path}/" if path else ""
-    skipped = apart.get(path, frozenset())
-    caches: list[tuple[str, bool]] = []
-    below: list[str] = []
-    fd = open_folder(root_fd, path)
-    try:
-        with os.scandir(fd) as entries:
-            for entry in entries:
-                is_dir = entry.is_dir(follow_symlinks=False)
-                if entry.name in skipped:
-                    continue
-                if is_cache(entry, is_dir):
-                    caches.append((entry.name, is_dir))
-                elif is_dir and not (ignored is not None and ignored(entry.name, True)):
-                    below.append(prefix + entry.name)
-        for name, is_dir in caches:
-            (remove_tree if is_dir else unlink_if_there)(fd, name)
-    finally:
-        os.close(fd)
-    return len(caches), below
+def _remove_cache(fd: int, name: str) -> None:
+    if name in CACHE_FOLDERS:
+        remove_tree(fd, name)
+    else:
+        os.unlink(name, dir_fd=fd)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from signoff.domain.globs import matches_any
-from signoff.domain.snapshot import Change, ChangeKind, FileState, Manifest, Snapshot
+from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
 from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.objects import ObjectStore
@@ -24,7 +25,13 @@ from signoff.workspace.statcache import load_stat_cache, save_stat_cache, stat_c
 from signoff.workspace.store import SnapshotStore, StoredFile, stored_by_folder
 from signoff.workspace.textdiff import render_diff
 from signoff.workspace.walk import Scan, Territory, remove_caches, scan
-from signoff.workspace.writing import checked_content, remove_entries, write_entries
+from signoff.workspace.writing import (
+    checked_content,
+    not_put_back,
+    remove_entries,
+    replace_entries,
+    write_entries,
+)
 
 _KEPT_MANIFESTS = 4
 
@@ -54,6 +61,7 @@ class Workspace:
         self._cache_file = stat_cache_file(self.store, self.root)
         self._known: Folders | None = None
         self._byproducts: tuple[str, ...] = ()
+        self._caches: tuple[str, ...] = ()
         self._unsaved = 0
         self._last = Snapshot("", "", 0)
         self._saved: set[str] = set()
@@ -149,21 +157,24 @@ class Workspace:
     def revert(self, digest: str, only: Collection[str] | None = None) -> tuple[Change, ...]:
         """Make the source files (or `only` these) equal to the snapshot; returns what was undone.
 
-        By-products stay, and so does a folder that holds some.
+        What stands in their place goes, whatever it is; other by-products stay, and so does a
+        folder that holds some. One path that cannot be put back does not keep the others from it:
+        the error comes at the end and names them all.
         """
         target = self._entries(digest)
+        self._take(None, quiet=True)
         # Left behind, they would keep folders of the agent's alive.
         self.remove_caches()
-        self._take(None, quiet=True)
         assert self._known is not None
         current = dict(source_states(self._known.values()))
-        wanted = {path: f.state for path, f in target.items()}
-        changes = changes_between(wanted, current)
+        changes = changes_between({path: f.state for path, f in target.items()}, current)
         if only is not None:
             changes = tuple(c for c in changes if c.path in only)
-        remove_entries([c.path for c in changes if c.kind is not ChangeKind.REMOVED], self.root)
-        put_back = {c.path: target[c.path] for c in changes if c.kind is not ChangeKind.ADDED}
-        write_entries(self._store.objects, put_back, self.root)
+        refused = remove_entries([c.path for c in changes if c.kind is ChangeKind.ADDED], self.root)
+        wanted = {c.path: target[c.path] for c in changes if c.kind is not ChangeKind.ADDED}
+        refused |= replace_entries(self._store.objects, wanted, self.root)
+        if refused:
+            raise not_put_back(refused)
         return changes
 
     def diff(self, old: str, new: str) -> tuple[Change, ...]:
@@ -172,7 +183,7 @@ class Workspace:
             return ()
         before, after = self._store.folder_records(old), self._store.folder_records(new)
         moved = [p for p in before.keys() | after.keys() if before.get(p) != after.get(p)]
-        return changes_between(self._states(before, moved), self._states(after, moved))
+        return changes_between(self._rows(before, moved), self._rows(after, moved))
 
     def text_diff(self, old: str, new: str, *, max_bytes: int = 200_000) -> str:
         """Unified diff; binary and large files are named only, and the whole is capped."""
@@ -184,8 +195,11 @@ class Workspace:
         return render_diff(changes, self._entries(old), self._entries(new), content, max_bytes)
 
     def remove_caches(self) -> int:
-        """Remove compiled caches outside by-products, so that no verdict rests on one."""
-        return remove_caches(self.territory)
+        """Remove the compiled caches that the latest walk met, so that no verdict rests on one."""
+        if self._known is None:
+            self.digest_now()
+        met, self._caches = self._caches, ()
+        return remove_caches(self.root, met) if met else 0
 
     def seal(self) -> None:
         """Make every snapshot taken so far visible to git (`git --git-dir=<store>`)."""
@@ -200,6 +214,7 @@ class Workspace:
         self._last = self._summary(found)
         self._known = found.folders
         self._byproducts = found.byproducts
+        self._caches = found.caches
         self._unsaved += found.fresh
         return self._last
 
@@ -231,17 +246,17 @@ class Workspace:
             self._loaded.popitem(last=False)
         return entries
 
-    def _states(self, records: dict[str, bytes], folders: Iterable[str]) -> dict[str, FileState]:
+    def _rows(self, records: dict[str, bytes], folders: Iterable[str]) -> dict[str, list[Any]]:
         return {
-            path: stored.state
+            path: row
             for folder in folders
             if folder in records
-            for path, stored in self._store.folder_entries(folder, records[folder])
+            for path, row in self._store.folder_rows(folder, records[folder])
         }
 
 
-def changes_between(old: Manifest, new: Manifest) -> tuple[Change, ...]:
-    """The paths that differ, sorted."""
+def changes_between(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[Change, ...]:
+    """The paths that differ, sorted, given anything that tells one state of a path from another."""
     changes = [Change(path, ChangeKind.REMOVED) for path in old.keys() - new.keys()]
     changes += [Change(path, ChangeKind.ADDED) for path in new.keys() - old.keys()]
     changes += [

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from signoff.domain.snapshot import FileKind
 from signoff.errors import StorageFailed
+from signoff.workspace.clearing import Mounts, clear_the_way, open_the_way
 from signoff.workspace.content import FIFO_SHA256
 from signoff.workspace.folders import open_folder_strictly, opened_root
 from signoff.workspace.objects import ObjectStore
@@ -29,17 +30,44 @@ def write_entries(objects: ObjectStore, entries: Mapping[str, StoredFile], into:
             try:
                 _write_entry(objects, folder, path, stored)
             except OSError as error:
-                raise _blocked(path, error) from error
+                raise not_put_back({path: error}) from error
 
 
-def remove_entries(paths: Iterable[str], root: Path) -> None:
-    """Unlink the entries, and the folders that are left with nothing in them."""
-    with opened_root(root) as root_fd, LastFolder(root_fd) as folder:
+def replace_entries(
+    objects: ObjectStore, entries: Mapping[str, StoredFile], root: Path
+) -> dict[str, OSError]:
+    """Put every entry in the place of whatever is there now; those that cannot be, and why."""
+    refused: dict[str, OSError] = {}
+    mounts = Mounts(root)
+    with opened_root(root) as root_fd:
+        for path, stored in sorted(entries.items()):
+            try:
+                mounts.refuse(path)
+                clear_the_way(root_fd, path)
+                with LastFolder(root_fd) as folder:
+                    _write_entry(objects, folder, path, stored)
+            except OSError as error:
+                refused[path] = error
+    return refused
+
+
+def remove_entries(paths: Iterable[str], root: Path) -> dict[str, OSError]:
+    """Unlink the entries, and the folders that are left with nothing in them.
+
+    Returns those that cannot be removed, and why.
+    """
+    refused: dict[str, OSError] = {}
+    mounts = Mounts(root)
+    with opened_root(root) as root_fd:
         for path in sorted(paths, reverse=True):
             try:
-                _remove_entry(folder, path)
+                mounts.refuse(path)
+                open_the_way(root_fd, path)
+                with LastFolder(root_fd) as folder:
+                    _remove_entry(folder, path)
             except OSError as error:
-                raise _blocked(path, error) from error
+                refused[path] = error
+    return refused
 
 
 class LastFolder:
@@ -162,9 +190,12 @@ def wrong_content(path: str) -> StorageFailed:
     )
 
 
-def _blocked(path: str, error: OSError) -> StorageFailed:
+def not_put_back(refused: Mapping[str, OSError]) -> StorageFailed:
+    """The error for paths that something keeps from coming back; the first one says what."""
+    path, error = next(iter(refused.items()))
+    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
     return StorageFailed(
-        f"`{path}` cannot be put back: {error.strerror or error}",
+        f"`{path}` cannot be put back: {error.strerror or error}{more}",
         hint="move away what stands in its place, then run the same command again",
-        facts={"path": path, "errno": error.errno},
+        facts={"path": path, "errno": error.errno, "paths": sorted(refused)},
     )
