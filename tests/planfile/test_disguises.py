@@ -60,6 +60,8 @@ def test_a_field_that_is_not_written_as_one_is_not_dropped_silently(line: str) -
         "<!-- ### 2. Hidden -->",
         "<!--\n### 2. Hidden\n-->",
         "<div>\n### 2. Hidden",
+        "[a]: b\n<a>\n### 2. Hidden",
+        "[a]: b 'c\n\n### 2. Hidden\n\nd'",
         "```\n### 2. Hidden\n```",
         "> ### 2. Hidden",
         "- ### 2. Hidden",
@@ -102,6 +104,18 @@ def test_a_comment_opened_in_a_task_cannot_swallow_the_next_steps_unseen() -> No
     text = plan(step("1").replace("Do it.", "Do it.\n<!--"), step("2"))
     assert "unclosed-comment" in errors(text)
     assert "disguised-heading" in codes(text)
+
+
+def test_a_step_that_a_reader_sees_as_html_below_a_link_definition_is_not_run() -> None:
+    text = plan(step("1", contract=f"{CONTRACT}\n[a]: b\n<a>\n### 2. Hidden\n"))
+    assert [s.id for s in parse(text).plan.steps] == ["1"]
+    assert "disguised-heading" in codes(text)
+
+
+def test_dashes_below_a_link_definition_are_a_line_and_no_heading() -> None:
+    text = plan(step("1").replace("Do it.", "Do it.\n\n[a]: b\n---"), step("2"))
+    assert [s.id for s in parse(text).plan.steps] == ["1", "2"]
+    assert errors(text) == []
 
 
 def test_a_second_steps_section_hides_nothing_and_is_an_error() -> None:

@@ -120,8 +120,17 @@ def test_a_status_that_is_none_of_the_six_is_an_error_and_reads_as_draft(status:
     assert parse(text).plan.status is PlanStatus.DRAFT
 
 
+@pytest.mark.parametrize(
+    "block", ["status: [draft]\n", "type: [plan]\n", "status: {a: b}\n", "type: {a: b}\n"]
+)
+def test_a_list_where_one_word_belongs_is_told_once_and_in_plain_words(block: str) -> None:
+    assert codes(_with(block)) == ["bad-frontmatter"]
+    assert the_finding(_with(block), "bad-frontmatter").message.endswith("must be one plain value")
+
+
 def test_another_type_than_plan_is_pointed_out() -> None:
     assert codes(_with("type: note\n")) == ["bad-value"]
+    assert the_finding(_with("type:\n"), "bad-value").message == "the type is empty"
 
 
 def test_line_numbers_hold_in_crlf_files_and_after_characters_that_yaml_takes_for_line_ends() -> (

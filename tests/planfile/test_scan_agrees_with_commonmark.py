@@ -89,6 +89,38 @@ _FLAT = [
     "\x85",
     "exit_code == 0",
     "**a** b",
+    "--",
+    "==",
+]
+_DEFINITIONS = [
+    "[a]: b",
+    "[a]:",
+    "[b]: <c d>",
+    "[b]: <c",
+    "[c]: /u 'title'",
+    "[d]: /u 'ti",
+    "tle'",
+    "'t'",
+    "'t' x",
+    '"u',
+    'v"',
+    "(w",
+    "x)",
+    "[e",
+    "f]: g",
+    "[a]: b c",
+    '[a]: b "t"x',
+    "[\\]]: u",
+    "[a\\",
+    "[a]: u(",
+    "[a]: u(c\\)d)",
+    "[a]: b)",
+    "[^1]: note",
+    "[ ]: u",
+    "[a]:\tb\t't'",
+    "[a] : b",
+    "[x] done",
+    "[a](b)",
 ]
 _NESTED = [
     "- item",
@@ -114,6 +146,10 @@ _NESTED = [
     "- a\n  ```\n  b\n\n   c\n  ```",
     "1. p\n   ~~~\n     x\n   ~~~",
     "> ~~~\n> y",
+    "- [a]: b",
+    "> [a]: b",
+    "1. [a]: b 't",
+    "- [ ] open",
 ]
 
 
@@ -126,6 +162,11 @@ def _lines(indents: list[str], pieces: list[str]) -> st.SearchStrategy[str]:
 # where a line of a quote or list is indented by four columns or more (see the cases below).
 _flat_documents = _lines(["", "", " ", "  ", "   ", "    ", "\t", " \t", "     "], _FLAT)
 _nested_documents = _lines(["", "", " ", "  ", "   "], _FLAT + _NESTED)
+# What a definition is mistaken for shows in what follows it: underlines, tags, headings.
+_TELLING = ["---", "===", "<a>", "<div>", "<!-- c", "###", "### 2. x", "```"] * 4
+_defining_documents = _lines(
+    ["", "", "", " ", "   "], _FLAT + _NESTED + 4 * _DEFINITIONS + _TELLING
+)
 
 
 @settings(max_examples=400, deadline=None)
@@ -150,8 +191,24 @@ def test_headings_and_fences_in_lists_and_quotes_are_those_of_commonmark(text: s
     assert _by_us(text) == _by_markdown_it(text)
 
 
+@settings(max_examples=400, deadline=None)
+@given(_defining_documents)
+@example("[a]: b\n<a>\n### hidden\n\n# yes\n")
+@example("[a]: b\n---\n# yes\n")
+@example("[a]: b\n'ti\ntle'\n<a>\n# hidden\n")
+@example("[a]: b\n'ti\ntle' x\n===\n")
+@example("[a\n===\n]: b\n===\n")
+@example("[a\n===\n# yes\n")
+@example("[a]:\n-\n")
+@example("> [a]: b\n<a>\n# hidden\n")
+@example("- [a]: b\n<a>\n# hidden\n")
+@example("text\n[a]: b\n<a>\n# yes\n")
+def test_headings_and_fences_around_link_definitions_are_those_of_commonmark(text: str) -> None:
+    assert _by_us(text) == _by_markdown_it(text)
+
+
 @settings(max_examples=150, deadline=None)
-@given(_flat_documents | _nested_documents)
+@given(_flat_documents | _nested_documents | _defining_documents)
 def test_line_ends_and_byte_order_mark_change_nothing(text: str) -> None:
     plain = _by_us(text)
     assert _by_us(text.replace("\n", "\r\n")) == plain
@@ -165,6 +222,12 @@ def test_line_ends_and_byte_order_mark_change_nothing(text: str) -> None:
         ("> q\n    > # h\n", []),
         # Lazy text of the item, so the tag cannot start a block that would hide the heading.
         ("   - item\n    # a\n<foo>\n# a\n", [(3, 1, 4)]),
+        # Any destination defines a link, also one that a renderer would refuse to follow.
+        ("[a]: javascript:x\n---\n", []),
+        # A backslash before a line end escapes nothing, so the title may follow.
+        ("[a]: \\\n'title'\ntext\n===\n", [(2, 1, 4)]),
+        # Without the title, which has text behind it, the first line is a definition.
+        ("[a]: b\n'' x\n===\n", [(1, 1, 3)]),
     ],
 )
 def test_where_the_oracle_leaves_the_specification_we_follow_the_specification(

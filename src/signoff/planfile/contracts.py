@@ -16,7 +16,7 @@ from signoff.planfile.expectations import (
 )
 from signoff.planfile.fields import Block, FieldReader, FieldSet
 from signoff.planfile.findinglog import did_you_mean
-from signoff.planfile.values import duration_s, yes_no
+from signoff.planfile.values import duration_s, plain_path, yes_no
 
 _SHELLS = frozenset({"", "shell", "bash", "sh", "console", "shellscript", "zsh"})
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -182,12 +182,17 @@ def _env(fields: FieldReader, block: Block, step: str | None) -> dict[str, Any]:
     return {"env": tuple(names)}
 
 
+def read_paths(fields: FieldReader, block: Block, step: str | None) -> tuple[str, ...]:
+    """Files and globs, each spelled as the workspace spells it."""
+    found = tuple(plain_path(item) or item for _, item in fields.items(block))
+    if not found:
+        bad_value(fields, block, "", "name files or globs, or delete the field", step)
+    return found
+
+
 def _globs(name: str) -> _Option:
     def read(fields: FieldReader, block: Block, step: str | None) -> dict[str, Any]:
-        found = tuple(item for _, item in fields.items(block))
-        if not found:
-            bad_value(fields, block, "", "name files or globs, or delete the field", step)
-        return {name: found}
+        return {name: read_paths(fields, block, step)}
 
     return read
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from signoff.domain.digests import digest_bytes
 from signoff.planfile.outline import Outline, canonical_text, read_outline
 
@@ -11,8 +13,12 @@ def file_digest(text: str) -> str:
     return digest_bytes(text.encode("utf-8", "surrogatepass"))
 
 
+@lru_cache(maxsize=2)
 def plan_digest(text: str) -> str:
-    """Of the meaning, without marks, status and hints: for pins and evidence."""
+    """Of the meaning, without marks, status and hints: for pins and evidence.
+
+    Whoever watches a file and writes marks into it asks about the same two texts again and again.
+    """
     return digest_outline(read_outline(text))
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from signoff.domain.plan import UnknownField
 from signoff.planfile.blocks import Fence, LineKind
 from signoff.planfile.findinglog import FindingLog, did_you_mean
+from signoff.planfile.invisible import is_invisible
 from signoff.planfile.values import unquoted
 
 HEADER_FIELDS = frozenset({"context", "budget", "priority"})
@@ -283,11 +284,17 @@ class _Problem(Enum):
     UNKNOWN = auto()
 
 
+def _is_unseen(char: str) -> bool:
+    return is_invisible(char) and not char.isspace()
+
+
 @lru_cache(maxsize=4096)
 def skeleton(name: str) -> str:
     """What a name looks like to a reader, in the letters that we use."""
     folded = unicodedata.normalize("NFKD", name).casefold().translate(_LOOKALIKE_LETTERS)
-    seen = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Mn", "Cc", "Co"))
+    seen = "".join(
+        c for c in folded if unicodedata.category(c) not in ("Mn", "Co") and not _is_unseen(c)
+    )
     return re.sub(r"[\s-]+", "_", seen.strip())
 
 

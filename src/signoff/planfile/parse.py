@@ -16,7 +16,7 @@ from signoff.planfile.outline import Outline, RegionKind, read_outline
 from signoff.planfile.postconditions import read_postconditions
 from signoff.planfile.steps import read_steps, warn_hidden_text, with_hint
 from signoff.planfile.structure import check_structure
-from signoff.planfile.values import amounts
+from signoff.planfile.values import amounts, plain_path
 
 __all__ = ["Limits", "Parsed", "decode", "parse"]
 
@@ -67,7 +67,7 @@ def _plan(findings: FindingLog, text: str) -> Plan:
         status=_status(outline),
         owner=owner.value if owner and isinstance(owner.value, str) else "",
         depends_on=block.values("depends_on") if block else (),
-        touches=block.values("touches") if block else (),
+        touches=tuple(plain_path(t) or t for t in block.values("touches")) if block else (),
         file_digest=file_digest(text),
         plan_digest=digest_outline(outline),
     )

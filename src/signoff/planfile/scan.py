@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
 
 from signoff.planfile.blocks import Fence, Heading, HtmlBlock, LineKind, ListItem, Scan
+from signoff.planfile.definitions import definition_lines
 from signoff.planfile.htmlblocks import HtmlKind, html_kind
 from signoff.planfile.lines import BOM, without_closing_hashes, without_columns
+from signoff.planfile.openblocks import Container, Leaf, OpenFence, fence_cut
 
 # Deeper nesting is treated as text: it bounds the work per line, and no plan needs it.
 MAX_DEPTH = 20
 
 # A line that, without any list or quote around it, can only be paragraph text.
-_TEXT_START = r"(?:[^ \t#`~>\-+*0-9<=_]|\*\*[^*\s])"
+_NO_DEFINITION = r"\[[^\[\]\\]*(?:\[|\](?!:))"
+_TEXT_START = rf"(?:[^ \t#`~>\-+*0-9<=_\[]|\*\*[^*\s]|{_NO_DEFINITION})"
 _PLAIN = re.compile(_TEXT_START)
 _PLAIN_BULLET = re.compile(rf"[-+*] {_TEXT_START}")
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
@@ -23,32 +24,6 @@ _FENCE = re.compile(r"(`{3,})([^`]*)$|(~{3,})(.*)$", re.DOTALL)
 _SETEXT = re.compile(r"(?:=+|-+) *$")
 _BREAK = re.compile(r"(?:(?:\* *){3,}|(?:_ *){3,}|(?:- *){3,})$")
 _MARKER = re.compile(r"(?:[*+-]|([0-9]{1,9})[.)])(?= |$)")
-
-
-class _Leaf:
-    """The open leaf block; the first two let any line start something new."""
-
-    NONE: Final = 0
-    PARAGRAPH: Final = 1
-    FENCE: Final = 2
-    HTML: Final = 3
-    CODE: Final = 4
-
-
-@dataclass
-class _Container:
-    # 0 for a quote, else the columns that a line must be indented to stay in the list item.
-    width: int
-    empty: bool = True
-
-
-@dataclass
-class _OpenFence:
-    start: int
-    marker: str
-    indent: int
-    info: str
-    content: list[str]
 
 
 def scan(lines: Sequence[str], first: int = 0) -> Scan:
@@ -66,11 +41,11 @@ class _Scanner:
         self.first = first
         self.kinds = bytearray(len(self.lines))
         self.kinds[:first] = bytes([LineKind.BLANK]) * first
-        self.stack: list[_Container] = []
-        self.leaf: int = _Leaf.NONE
+        self.stack: list[Container] = []
+        self.leaf: int = Leaf.NONE
         self.i = first
         self.paragraph_start = first
-        self.fence = _OpenFence(0, "", 0, "", [])
+        self.fence = OpenFence(0, "", 0, "", [])
         self.html_kind: HtmlKind | None = None
         self.html_start = 0
         self.headings: list[Heading] = []
@@ -113,21 +88,21 @@ class _Scanner:
             if plain(line):
                 if not leaf:
                     stack.clear()
-                    leaf, self.paragraph_start = _Leaf.PARAGRAPH, i
+                    leaf, self.paragraph_start = Leaf.PARAGRAPH, i
             elif not line:
                 if stack and not self._outlasts_blank():
                     break
-                leaf = _Leaf.NONE
+                leaf = Leaf.NONE
                 kinds[i] = LineKind.BLANK
             elif bullet(line):
-                stack[:] = [_Container(2, empty=False)]
+                stack[:] = [Container(2, empty=False)]
                 self.items.append(ListItem(i, None, line[2:].strip(" \t")))
-                leaf, self.paragraph_start = _Leaf.PARAGRAPH, i
+                leaf, self.paragraph_start = Leaf.PARAGRAPH, i
             elif line[0] in "#`~":
                 end = self._top_block(i, count)
                 if end == i:
                     break
-                leaf = _Leaf.NONE
+                leaf = Leaf.NONE
                 i = end
                 continue
             else:
@@ -173,7 +148,7 @@ class _Scanner:
         all_matched = matched == len(self.stack)
         if all_matched and self._continue_leaf(raw, text, column):
             return
-        in_paragraph = all_matched and self.leaf == _Leaf.PARAGRAPH
+        in_paragraph = all_matched and self.leaf == Leaf.PARAGRAPH
         self._open_blocks(text, column, matched, in_paragraph)
 
     def _match_containers(self, text: str) -> tuple[int, int]:
@@ -200,24 +175,24 @@ class _Scanner:
         """Whether the open leaf block takes the line; closes the leaf when it ends before it."""
         body = text[column:].lstrip(" ")
         indent = len(text) - column - len(body)
-        if self.leaf == _Leaf.FENCE:
+        if self.leaf == Leaf.FENCE:
             self._continue_fence(raw, text, column)
             return True
-        if self.leaf == _Leaf.HTML:
+        if self.leaf == Leaf.HTML:
             if not body and self.html_kind is not None and self.html_kind.end is None:
                 self._close_leaf(closed=True)
                 return False
             self.kinds[self.i] = LineKind.HTML
             self._end_html_here(body)
             return True
-        if self.leaf == _Leaf.CODE:
+        if self.leaf == Leaf.CODE:
             if indent >= 4 and body:
                 self.kinds[self.i] = LineKind.CODE
                 return True
             if body:
-                self.leaf = _Leaf.NONE
+                self.leaf = Leaf.NONE
         elif not body:
-            self.leaf = _Leaf.NONE
+            self.leaf = Leaf.NONE
         return False
 
     def _continue_fence(self, raw: str, text: str, column: int) -> None:
@@ -231,11 +206,11 @@ class _Scanner:
             self._close_leaf(closed=True)
             self.i -= 1
         else:
-            fence.content.append(without_columns(raw, _fence_cut(text, column, fence)))
+            fence.content.append(without_columns(raw, fence_cut(text, column, fence)))
 
     def _open_blocks(self, text: str, column: int, matched: int, in_paragraph: bool) -> None:
         """Open what the line starts, one container after the other, then place the rest of it."""
-        lazy = matched < len(self.stack) and self.leaf == _Leaf.PARAGRAPH
+        lazy = matched < len(self.stack) and self.leaf == Leaf.PARAGRAPH
         while True:
             body = text[column:].lstrip(" ")
             indent = len(text) - column - len(body)
@@ -244,7 +219,7 @@ class _Scanner:
                 return
             if indent >= 4:
                 if not (in_paragraph or lazy):
-                    self._start_leaf(_Leaf.CODE, matched, LineKind.CODE)
+                    self._start_leaf(Leaf.CODE, matched, LineKind.CODE)
                     return
                 break
             if self._start_block(body, indent, matched, in_paragraph, lazy):
@@ -262,8 +237,41 @@ class _Scanner:
             self.stack.append(container)
             matched, in_paragraph, lazy = len(self.stack), False, False
         if not in_paragraph and not lazy:
-            self._start_leaf(_Leaf.PARAGRAPH, matched, LineKind.TEXT)
+            self._start_leaf(Leaf.PARAGRAPH, matched, LineKind.TEXT)
             self.paragraph_start = self.i
+            if body[0] == "[":
+                self._pass_definition(body)
+
+    def _pass_definition(self, body: str) -> None:
+        """Go to the last line of the definition that starts here; the next line starts anew."""
+        at = self.i
+
+        def next_line() -> str | None:
+            nonlocal at
+            at += 1
+            return self._continuation(self.lines[at]) if at < len(self.lines) else None
+
+        taken = definition_lines(body, next_line)
+        if taken:
+            self.leaf = Leaf.NONE
+            self.i += taken - 1
+
+    def _continuation(self, raw: str) -> str | None:
+        """What a line adds to an unfinished definition; None when it starts something else."""
+        text = raw.expandtabs(4) if "\t" in raw else raw
+        column, _ = self._match_containers(text)
+        body = text[column:].lstrip(" ")
+        indent = len(text) - column - len(body)
+        if not body or indent >= 4:
+            return body or None
+        ends = (
+            _ATX.match(body)
+            or _FENCE.match(body)
+            or _BREAK.match(body)
+            or html_kind(body, in_paragraph=True)
+            or self._container(body, indent, in_paragraph=False)
+        )
+        return None if ends else body
 
     def _add_blank(self, matched: int) -> None:
         self._close_unmatched(matched)
@@ -275,15 +283,15 @@ class _Scanner:
         """Open the leaf block that the line starts, if it starts one."""
         first = body[0]
         if first == "#" and (atx := _ATX.match(body)):
-            self._start_leaf(_Leaf.NONE, matched, LineKind.HEADING)
+            self._start_leaf(Leaf.NONE, matched, LineKind.HEADING)
             self._add_heading(self.i, len(atx[1]), without_closing_hashes(body[atx.end() :]))
         elif first in "`~" and (opener := _FENCE.match(body)):
-            self._start_leaf(_Leaf.FENCE, matched, LineKind.FENCE)
+            self._start_leaf(Leaf.FENCE, matched, LineKind.FENCE)
             marker = opener[1] or opener[3]
             info = (opener[2] or opener[4] or "").strip(" ")
-            self.fence = _OpenFence(self.i, marker, indent, info, [])
+            self.fence = OpenFence(self.i, marker, indent, info, [])
         elif first == "<" and (kind := html_kind(body, in_paragraph or lazy)):
-            self._start_leaf(_Leaf.HTML, matched, LineKind.HTML)
+            self._start_leaf(Leaf.HTML, matched, LineKind.HTML)
             self.html_kind, self.html_start = kind, self.i
             self._end_html_here(body)
         elif in_paragraph and _SETEXT.match(body):
@@ -291,18 +299,18 @@ class _Scanner:
             self.kinds[self.paragraph_start : self.i + 1] = bytes([LineKind.HEADING]) * (
                 len(lines) + 1
             )
-            self.leaf = _Leaf.NONE
+            self.leaf = Leaf.NONE
             title = " ".join(line.strip(" \t") for line in lines)
             self._add_heading(self.paragraph_start, 1 if first == "=" else 2, title)
         elif first in "*_-" and _BREAK.match(body):
-            self._start_leaf(_Leaf.NONE, matched, LineKind.BREAK)
+            self._start_leaf(Leaf.NONE, matched, LineKind.BREAK)
         else:
             return False
         return True
 
     def _container(
         self, body: str, indent: int, in_paragraph: bool
-    ) -> tuple[_Container, int, int | None] | None:
+    ) -> tuple[Container, int, int | None] | None:
         """The quote or list item that the line opens: it, its columns on this line, its number."""
         marker = None if body[0] == ">" else _MARKER.match(body)
         if body[0] != ">" and marker is None:
@@ -311,7 +319,7 @@ class _Scanner:
             self.too_deep = self.i if self.too_deep is None else self.too_deep
             return None
         if marker is None:
-            return _Container(0), indent + 1 + (body[1:2] == " "), None
+            return Container(0), indent + 1 + (body[1:2] == " "), None
         number = int(marker[1]) if marker[1] else None
         rest = body[marker.end() :]
         spaces = len(rest) - len(rest.lstrip(" "))
@@ -320,7 +328,7 @@ class _Scanner:
             return None
         padding = 1 if is_blank or spaces >= 5 else spaces
         used = min(padding, len(rest))
-        return _Container(indent + marker.end() + padding), indent + marker.end() + used, number
+        return Container(indent + marker.end() + padding), indent + marker.end() + used, number
 
     def _start_leaf(self, leaf: int, matched: int, kind: int) -> None:
         self._close_unmatched(matched)
@@ -350,7 +358,7 @@ class _Scanner:
 
     def _close_leaf(self, closed: bool = False, at_end: bool = False) -> None:
         """Record a fence or HTML block that ends before line `i`."""
-        if self.leaf == _Leaf.FENCE:
+        if self.leaf == Leaf.FENCE:
             fence = self.fence
             if at_end and not self.lines[-1] and fence.content:
                 fence.content.pop()
@@ -364,15 +372,7 @@ class _Scanner:
                     closed,
                 )
             )
-        elif self.leaf == _Leaf.HTML:
+        elif self.leaf == Leaf.HTML:
             ends_at_blank = self.html_kind is not None and self.html_kind.end is None
             self.html.append(HtmlBlock(self.html_start, self.i, closed or ends_at_blank))
-        self.leaf = _Leaf.NONE
-
-
-def _fence_cut(text: str, column: int, fence: _OpenFence) -> int:
-    """How many columns of a content line are indentation of the fence and what it lies in."""
-    if not fence.indent:
-        return column
-    rest = text[column:].expandtabs(4) if not column else text[column:]
-    return column + min(fence.indent, len(rest) - len(rest.lstrip(" ")))
+        self.leaf = Leaf.NONE

@@ -14,10 +14,16 @@ from signoff.domain.plan import (
     Subscription,
     SubscriptionKind,
 )
-from signoff.planfile.contracts import bad_value, read_contract, read_duration, single_fence
+from signoff.planfile.contracts import (
+    bad_value,
+    read_contract,
+    read_duration,
+    read_paths,
+    single_fence,
+)
 from signoff.planfile.fields import STEP_FIELDS, Block, FieldReader, FieldSet
 from signoff.planfile.outline import StepRegion
-from signoff.planfile.values import amounts, on_fail
+from signoff.planfile.values import amounts, on_fail, plain_path
 
 _NEED_SPLIT = re.compile(r"[,;\s]+")
 _FILLER = frozenset({"and", "step", "steps", "&"})
@@ -161,10 +167,7 @@ def _task(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
 
 
 def _paths(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
-    found = tuple(item for _, item in fields.items(block))
-    if not found:
-        bad_value(fields, block, "", "name files or globs, or delete the field", step)
-    return {block.name: found}
+    return {block.name: read_paths(fields, block, step)}
 
 
 def _subscriptions(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
@@ -181,7 +184,10 @@ def _subscriptions(fields: FieldReader, block: Block, step: str) -> dict[str, An
             )
             continue
         kind = _KINDS[seen[1].lower()]
-        found.append(Subscription(kind, seen[2].strip(), fields.findings.number(i)))
+        target = seen[2].strip()
+        if kind is SubscriptionKind.FILE:
+            target = plain_path(target) or target
+        found.append(Subscription(kind, target, fields.findings.number(i)))
     return {"subscriptions": tuple(found)}
 
 

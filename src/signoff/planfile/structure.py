@@ -65,22 +65,20 @@ def _check_frontmatter(findings: FindingLog, block: Frontmatter) -> None:
                 "bad-frontmatter", key.line, f"`{key.name}` must be {shape}", "rewrite it"
             )
     kind = block.key("type")
-    if kind is not None and kind.value != "plan":
-        findings.warning(
-            "bad-value", kind.line, f"the type is `{kind.value}`, not `plan`", "write `type: plan`"
-        )
+    one_word = kind is not None and not kind.nested and not isinstance(kind.value, tuple)
+    if kind is not None and one_word and kind.value != "plan":
+        said = f"is `{kind.value}`, not `plan`" if kind.value else "is empty"
+        findings.warning("bad-value", kind.line, f"the type {said}", "write `type: plan`")
     _check_status(findings, block)
 
 
 def _check_status(findings: FindingLog, block: Frontmatter) -> None:
     status = block.key("status")
-    if status is None:
+    if status is None or status.nested or isinstance(status.value, tuple):
         return
     words = [word.value for word in PlanStatus]
     if status.value is not None and status.value not in words:
-        hint = did_you_mean(
-            str(status.value), words, "write " + ", ".join(words[:-1]) + " or failed"
-        )
+        hint = did_you_mean(status.value, words, "write " + ", ".join(words[:-1]) + " or failed")
         findings.error("unknown-status", status.line, f"`{status.value}` is not a status", hint)
     elif block.status is None:
         findings.error(

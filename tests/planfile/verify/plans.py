@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signoff.domain.findings import Finding, Severity
+from signoff.domain.findings import Finding, Severity, Trouble
 from signoff.domain.globs import matches
 from signoff.domain.plan import (
     Contract,
@@ -29,6 +30,7 @@ class World:
     role_names: frozenset[str] = frozenset({"coder", "reviewer"})
     heldout_names: frozenset[str] = frozenset()
     waivers_forbidden: bool = False
+    troubles: Mapping[str, tuple[Trouble, ...]] = field(default_factory=dict)
 
     def file_exists(self, path: str) -> bool:
         return any(
@@ -43,6 +45,9 @@ class World:
 
     def tool_exists(self, name: str) -> bool:
         return name not in self.missing_tools
+
+    def role_troubles(self, name: str) -> tuple[Trouble, ...]:
+        return self.troubles.get(name, ())
 
 
 @dataclass(frozen=True)

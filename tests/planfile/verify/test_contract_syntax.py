@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from signoff.domain.findings import Severity
 from signoff.planfile.verify import analyse
+from signoff.planfile.verify.grammar import is_plain
 
 from .plans import codes, of_command
 
@@ -339,3 +340,37 @@ def test_no_character_after_a_brace_ends_the_process(char: str) -> None:
 
 def test_names_beyond_ascii_are_kept_as_written() -> None:
     assert analyse("test -f größe/日本.md && cat 'ü b'").names == ("größe/日本.md", "ü b")
+
+
+_PIECES = st.sampled_from(
+    [
+        *("a", "if", "fi", "then", "do", "done", "in", "time", "!", "{", "}", "[", "]", "[[", "]]"),
+        *("'x y'", '"x y"', "'", '"', "a=b", "a.b/c-d", "-n", "#", "$x", "(", ")", "<", ">", "\\"),
+        *(" ", " ", " ", "\t", "\n", ";", "&&", "||", "|", "&", "é"),
+    ]
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(_PIECES, max_size=10).map("".join))
+def test_text_that_is_taken_for_plain_is_never_refused_by_bash(text: str) -> None:
+    if is_plain(text):
+        shell = ["bash", "--noprofile", "--norc", "-n"]
+        ran = subprocess.run(shell, input=text.encode(), capture_output=True, check=False)
+        assert ran.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("test -f a && grep -q 'x y' b.txt\npytest -q | tail -1", True),
+        ("[ -f a ] && [ -s b ]; iffy", True),
+        ("if a", False),
+        ("a &&", False),
+        ("a 'b", False),
+        ("(a", False),
+        ("done", False),
+    ],
+)
+def test_what_is_plain_is_known_without_a_closer_look(text: str, plain: bool) -> None:
+    assert is_plain(text) is plain

@@ -17,9 +17,18 @@ from signoff.domain.plan import (
     RedFirst,
     Step,
 )
+from signoff.planfile import parse
 from signoff.planfile.verify import CODES, RULES, verify
 
 from .plans import HandParsed, World, check, codes, contract, of_command, reads, says, step
+
+
+def plan_text(expectation: str, title: str = "Work", task: str = "Do it.") -> str:
+    """A plan of one step, as its author would write it."""
+    return (
+        f"# Plan\n\n## Steps\n\n### 1. {title}\n\n**target:** coder\n**task:** {task}\n"
+        f"**contract:**\n```shell\nmake\n```\n{expectation}\n"
+    )
 
 
 def test_an_unknown_role_is_an_error_with_the_nearest_name() -> None:
@@ -236,6 +245,16 @@ def test_an_unknown_heldout_check_is_an_error() -> None:
         ("\ud800", "U+D800"),
         ("\r", "U+000D"),
         ("\x85", "U+0085"),
+        ("\ufe0f", "U+FE0F"),
+        ("\u180b", "U+180B"),
+        ("\u180f", "U+180F"),
+        ("\u2065", "U+2065"),
+        ("\ufff0", "U+FFF0"),
+        ("\U000e0000", "U+E0000"),
+        ("\U000e0fff", "U+E0FFF"),
+        ("\U00016fe4", "U+16FE4"),
+        ("\U00013440", "U+13440"),
+        ("\U0001d159", "U+1D159"),
     ],
 )
 def test_a_character_that_nobody_sees_is_an_error_with_its_column(char: str, name: str) -> None:
@@ -254,6 +273,47 @@ def test_visible_text_of_any_language_is_fine(command: str) -> None:
 
 def test_a_contract_full_of_hidden_characters_is_reported_briefly() -> None:
     assert codes(of_command("test -f x" + "\u200b" * 1000)) == ["hidden-characters"] * 5
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("produces", ("a\u200bb",)),
+        ("protects", ("x", "src/\ufe0fa.py")),
+        ("subscriptions", reads("src/\u2065a.py")),
+        ("contract", contract("make", writes=("out\u180e/**",))),
+        ("contract", contract("make", may_change=("\u3164x",))),
+        (
+            "contract",
+            contract("make", expectations=says(ExpectationKind.STDOUT_CONTAINS, "o\u200bk")),
+        ),
+    ],
+)
+def test_a_file_or_an_expectation_with_a_character_that_nobody_sees_is_an_error(
+    field: str, value: Any
+) -> None:
+    findings = check(step("1", "make", **{field: value}), world=World(files=frozenset({"x"})))
+    assert "hidden-characters" in codes(findings, Severity.ERROR)
+
+
+def test_a_plan_may_not_touch_files_whose_names_hide_a_character() -> None:
+    found = check(step("1", "test -f x"), touches=("src/\u200b**",))
+    assert codes(found) == ["hidden-characters"]
+
+
+def test_an_escape_in_an_expectation_is_seen_and_fine() -> None:
+    parsed = parse(plan_text(r'stdout contains "a\u200bb"'))
+    assert "hidden-characters" not in codes(verify(parsed, World()))
+    hidden = parse(plan_text('stdout contains "a\u200bb"'))
+    found = next(f for f in verify(hidden, World()) if f.code == "hidden-characters")
+    assert found.text == 'stdout contains "a\u200bb"'
+
+
+def test_emoji_in_titles_and_tasks_are_fine() -> None:
+    text = plan_text(
+        "exit_code == 0", title="Ship it ⚠\ufe0f ❤\ufe0f", task="Say ☎\ufe0f 1\ufe0f\u20e3"
+    )
+    assert "hidden-characters" not in codes(verify(parse(text), World()))
 
 
 def test_a_list_command_is_looked_at_too() -> None:

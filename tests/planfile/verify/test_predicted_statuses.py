@@ -31,6 +31,7 @@ LEAVES = st.sampled_from(
         *("set -o pipefail", "bash -c 'exit $A'", "eval 'exit 2'", "trap 'exit 0' EXIT", "((0))"),
         *("cd /", "let 1", "seq 1", "/bin/true", "/usr/bin/env false", "cat /dev/null"),
         *("! :", "true < /no/such/file", "command false", "g() { return 1; }", "g", "[[ a ]]"),
+        *("[ -f q ] || [ ! -f q ]", "[ -f q ] && ! [ -f q ]", "break", "exit $?"),
     ]
 )
 

@@ -143,6 +143,13 @@ NUMBERED = [
     "$T{a} x{b}.txt > y{a}.txt",
     "curl http://127.0.0.{a}/x{b}",
     "echo {{{a}..{b}}}.txt",
+    "test -s f{a}.txt && grep -q 'x{b}' f{a}.txt && pytest t{b}.py | tail -{a}",
+    "head -n {a} f{b}.txt | grep x; tail -{b} x{a}.txt",
+    'test "$(wc -l < f)" -gt {a} && [ $(cat f) -eq {b} ]',
+    "[ {a} -gt {b} ] && [ a -eq {a} ]",
+    "grep -q . f | head -{a} other{b}.txt",
+    "head -{a}c f{b}; tail -n {a}.5 f",
+    "tail -{a} > out{b}.txt; test -s out{a}.txt",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from signoff.domain.findings import Finding
 from signoff.planfile.bulk import without_collection
+from signoff.planfile.verify.demanded import demanded_files
 from signoff.planfile.verify.facts import ShellFacts
 from signoff.planfile.verify.shell import analyse, is_readable
 from signoff.planfile.verify.surroundings import Anywhere, ParsedPlan, Surroundings
@@ -18,6 +19,7 @@ __all__ = [
     "ShellFacts",
     "Surroundings",
     "analyse",
+    "demanded_files",
     "is_readable",
     "verify",
 ]

@@ -12,9 +12,15 @@ from dataclasses import dataclass
 from signoff.planfile.verify.grammar import SyntaxProblem
 from signoff.planfile.verify.statuses import Statuses
 from signoff.planfile.verify.uses import Call, FileUse, FileWrite, Unseen
+from signoff.planfile.verify.weaknesses import Weakness
 
 _NUMBERED = re.compile(r"(?<![\w./$@{-])[A-Za-z_./][A-Za-z_./-]*[0-9][\w./-]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+")
+# How many lines to show, and what a command's output is compared with: any number means the same.
+_AMOUNT = re.compile(
+    r"(\b(?:head|tail) (?:-n ?|-)|\)\"? -(?:eq|ne|lt|le|gt|ge) )([1-9][0-9]{0,8})(?![\w.])"
+)
+_WORD_PLACE, _AMOUNT_PLACE = "zq", "90170"
 _KNOWN_BY_NUMBER = frozenset(("python3", "md5sum", "sha1sum", "sha256sum"))
 
 
@@ -37,6 +43,9 @@ class ShellFacts:
     skips_line: int | None
     prints: tuple[str, ...]
     empty: bool
+    weaknesses: tuple[Weakness, ...]
+    # Whether it certainly prints nothing on standard output.
+    silent: bool
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,38 +55,47 @@ class ShellFacts:
         return tuple(dict.fromkeys(found))
 
 
-def shape_of(text: str) -> tuple[str, list[str]]:
-    """The text with the numbers inside its names replaced by places, and those numbers."""
+def shape_of(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """The text with numbers that do not matter replaced by places, and those places' numbers."""
     places: dict[str, str] = {}
-    if "zq" in text or "://" in text or "/dev" in text:
+    amounts: list[str] = []
+    if _WORD_PLACE in text or _AMOUNT_PLACE in text or "://" in text or "/dev" in text:
         return text, []
 
     def place(digits: re.Match[str]) -> str:
-        return places.setdefault(digits[0], f"zq{len(places)}qz")
+        return places.setdefault(digits[0], f"{_WORD_PLACE}{len(places)}qz")
 
     def without_numbers(path: re.Match[str]) -> str:
         known = path[0].rpartition("/")[2] in _KNOWN_BY_NUMBER
         return path[0] if known else _DIGITS.sub(place, path[0])
 
-    return _NUMBERED.sub(without_numbers, text), list(places)
+    def without_amount(found: re.Match[str]) -> str:
+        amounts.append(found[2])
+        return f"{found[1]}{_amount_place(len(amounts) - 1)}"
+
+    shape = _NUMBERED.sub(without_numbers, text)
+    if "|" in shape or ") -" in shape or ')" -' in shape:
+        shape = _AMOUNT.sub(without_amount, shape)
+    pairs = [(place, number) for number, place in places.items()]
+    return shape, pairs + [(_amount_place(i), number) for i, number in enumerate(amounts)]
 
 
-def with_numbers(facts: ShellFacts, numbers: list[str]) -> ShellFacts:
+def _amount_place(number: int) -> str:
+    return f"{_AMOUNT_PLACE}{number:04}"
+
+
+def with_numbers(facts: ShellFacts, pairs: list[tuple[str, str]]) -> ShellFacts:
     """The facts of a shape as the facts of one text of that shape."""
-    pairs = [(f"zq{i}qz", number) for i, number in enumerate(numbers)]
 
     def fill(text: str) -> str:
-        if "zq" in text:
-            for place, number in pairs:
-                text = text.replace(place, number)
+        for place, number in pairs:
+            text = text.replace(place, number)
         return text
 
     def used(use: FileUse) -> FileUse:
-        return FileUse(fill(use.path), use.line, use.order) if "zq" in use.path else use
+        return FileUse(fill(use.path), use.line, use.order)
 
     def called(call: Call) -> Call:
-        if "zq" not in call.name and not any("zq" in arg for arg in call.args):
-            return call
         return Call(fill(call.name), tuple(map(fill, call.args)), call.line)
 
     def written(write: FileWrite) -> FileWrite:
@@ -88,15 +106,18 @@ def with_numbers(facts: ShellFacts, numbers: list[str]) -> ShellFacts:
         facts.unseen,
         tuple(map(called, facts.calls)),
         tuple(map(used, facts.reads)),
-        tuple(map(written, facts.writes)),
-        tuple(map(used, facts.scripts)),
-        frozenset(map(fill, facts.functions)),
+        facts.writes and tuple(map(written, facts.writes)),
+        facts.scripts and tuple(map(used, facts.scripts)),
+        facts.functions and frozenset(map(fill, facts.functions)),
         facts.statuses,
         facts.certain,
-        fill(facts.reason),
+        facts.reason and fill(facts.reason),
         facts.last_line,
         facts.ignored_lines,
         facts.skips_line,
-        tuple(map(fill, facts.prints)),
+        facts.prints and tuple(map(fill, facts.prints)),
         facts.empty,
+        facts.weaknesses
+        and tuple(Weakness(w.kind, w.line, fill(w.what)) for w in facts.weaknesses),
+        facts.silent,
     )

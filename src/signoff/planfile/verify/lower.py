@@ -154,7 +154,8 @@ class _Lowering:
     def test(self, node: tree_sitter.Node) -> Node:
         regular = bool(node.children) and node.children[0].type in ("[", "[[")
         if regular or not node.children or node.children[0].type != "((":
-            return Condition(tuple(self._operands(node)), _row(node), regular)
+            opener = node.children[0].type if regular else "["
+            return Condition(tuple(self._operands(node)), _row(node), regular, opener)
         return Arithmetic(self._text(node), _row(node))
 
     def _operands(self, node: tree_sitter.Node) -> Iterator[Word]:

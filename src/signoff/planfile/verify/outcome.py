@@ -43,6 +43,13 @@ from signoff.planfile.verify.statuses import (
     reads_lines,
     stated_status,
 )
+from signoff.planfile.verify.weaknesses import (
+    Weakness,
+    WeaknessKind,
+    contradicts,
+    forgets_rounds,
+    only_prints_failure,
+)
 from signoff.planfile.verify.wrappers import MAX_NESTING, Hidden, Nested, see_through
 
 MAX_CALLS = 50
@@ -59,6 +66,8 @@ class Evaluator:
         # Shared with subshells, so that nested calls cannot multiply.
         self._calls = [0]
         self._trap: Outcome | None = None
+        # Places where a failure gets lost, in the order in which they are met.
+        self.weaknesses: dict[Weakness, None] = {}
         # How many branches deep we are that may not be taken, and whether one changed the shell.
         self._branches = 0
         self._unsure = False
@@ -128,8 +137,11 @@ class Evaluator:
         plain = isinstance(node, Command | Condition | Arithmetic)
         return True if plain or (isinstance(node, Block) and node.subshell) else None
 
-    def _copy(self) -> Evaluator:
+    def _copy(self, status_counts: bool = True) -> Evaluator:
+        """A shell of its own; what it does not notice matters only where its status counts."""
         copy = Evaluator(self.errexit, self.pipefail, self._depth)
+        if status_counts:
+            copy.weaknesses = self.weaknesses
         copy._functions = dict(self._functions)
         copy._calls = self._calls
         return copy
@@ -141,10 +153,15 @@ class Evaluator:
         self._branches -= 1
         return outcome
 
+    def _note(self, kind: WeaknessKind, line: int, what: str) -> None:
+        self.weaknesses[Weakness(kind, line, what)] = None
+
     def _change(self) -> None:
         self._unsure = self._unsure or self._branches > 0
 
     def _chain(self, chain: Chain, last: Statuses, guarded: bool) -> Outcome:
+        if contradicts(chain):
+            return Outcome(ZERO if chain.rest[0][0] is Link.OR else frozenset((1,)))
         outcome = self.run(chain.first, last, guarded=True)
         for i, (link, node) in enumerate(chain.rest):
             falls = outcome.falls
@@ -152,6 +169,8 @@ class Evaluator:
             if not goes_on:
                 continue
             is_last = i == len(chain.rest) - 1
+            if only_prints_failure(link, node):
+                self._note(WeaknessKind.PRINTED_FAILURE, chain.line, "||")
             run = self.run if goes_on == falls and not outcome.exits else self._maybe
             right = run(node, goes_on, guarded if is_last else True)
             outcome = Outcome(
@@ -162,7 +181,11 @@ class Evaluator:
         return outcome
 
     def _pipeline(self, pipeline: Pipeline, last: Statuses, guarded: bool) -> Outcome:
-        results = [self._copy().final(stage, last, guarded) for stage in pipeline.stages]
+        ends = len(pipeline.stages) - 1
+        results = [
+            self._copy(status_counts=i == ends).final(stage, last, guarded)
+            for i, stage in enumerate(pipeline.stages)
+        ]
         if len(results) > 1 and is_filter(pipeline.stages[-1]):
             results[-1] = ZERO
         if not self.pipefail:
@@ -203,6 +226,8 @@ class Evaluator:
             if not goes_on:
                 return replace(asked, falls=ZERO if asked.falls else NONE)
         body = self._maybe(loop.body, ANY, guarded)
+        if forgets_rounds(loop, body, self.errexit and not guarded):
+            self._note(WeaknessKind.ROUNDS, loop.line, loop.kind)
         if loop.kind is LoopKind.FOR:
             runs = loop.words and all(w.literal for w in loop.words)
             return replace(body, falls=body.falls | (NONE if runs else ZERO))
@@ -254,7 +279,10 @@ class Evaluator:
             self._depth -= 1
             return outcome
         inner = Evaluator(nested.errexit, nested.pipefail, self._depth + 1)
-        return Outcome(inner.final(nested.block))
+        statuses = inner.final(nested.block)
+        for weakness in inner.weaknesses:
+            self._note(weakness.kind, nested.line + weakness.line, weakness.what)
+        return Outcome(statuses)
 
     def _assignment(self, command: Command) -> Statuses:
         inner = [block for word in command.assigned for block in word.inner]
@@ -262,7 +290,7 @@ class Evaluator:
         return status if is_safe(command.redirects) else status | {FAILS}
 
     def _substituted(self, block: Block) -> Statuses:
-        copy = self._copy()
+        copy = self._copy(status_counts=False)
         copy.errexit = False  # bash switches it off inside `$( )`
         return copy.final(replace(block, subshell=False))
 
@@ -277,6 +305,7 @@ class Evaluator:
             return self._call(self._functions[name], last, guarded)
         if name in ("break", "continue"):
             self._unsure = True
+            return Outcome(ZERO)
         if name == "set":
             self._set_options([w.text for w in args])
         if name == "trap":

@@ -24,8 +24,10 @@ _MIN_SECONDS_PER_STEP = 1.0
 
 def needs_make_sense(view: View) -> Iterator[Finding]:
     """No step waits for itself, directly or around a circle."""
+    seen: set[str] = set()
     for step in view.plan.steps:
-        if step.id in step.needs:
+        # A second step of the same number is a finding of the parser, and means the first one here.
+        if step.id in step.needs and step.id not in seen:
             yield view.finding(
                 "needs-itself",
                 Severity.ERROR,
@@ -34,6 +36,7 @@ def needs_make_sense(view: View) -> Iterator[Finding]:
                 "name the steps that must be done before",
                 step=step.id,
             )
+        seen.add(step.id)
     cycle = view.order.cycle
     if cycle:
         step = view.plan.step(cycle[0])
@@ -130,6 +133,24 @@ def roles_exist(view: View) -> Iterator[Finding]:
                 view.line_of(step, "target"),
                 f"step {step.id} goes to `{step.target}`, and no such role is configured",
                 did_you_mean(step.target, known, advice),
+                step=step.id,
+            )
+
+
+def roles_can_work(view: View) -> Iterator[Finding]:
+    """Who is to do a step can be started, and gets what it asks for; told once per role."""
+    seen: set[str] = set()
+    for step in view.plan.steps:
+        if step.target in seen or step.target not in view.surroundings.role_names - {HUMAN}:
+            continue
+        seen.add(step.target)
+        for trouble in view.surroundings.role_troubles(step.target):
+            yield view.finding(
+                trouble.code,
+                trouble.severity,
+                view.line_of(step, "target"),
+                trouble.message,
+                trouble.hint,
                 step=step.id,
             )
 

@@ -10,6 +10,7 @@ from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.planfile.verify.builtins import BUILTINS
 from signoff.planfile.verify.statuses import FAILS
 from signoff.planfile.verify.view import Subject, SubjectKind, View
+from signoff.planfile.verify.weaknesses import WeaknessKind
 
 _SHOWN_STEPS = 5
 
@@ -74,9 +75,10 @@ def scripts_exist(view: View) -> Iterator[Finding]:
         for script in subject.facts.scripts:
             if view.exists(script.path) or "{item}" in script.path:
                 continue
-            makers = [p for p in view.producers_of(script.path) if p.place != subject.place]
-            own = subject.step is not None and script.path in subject.step.produces
-            if own or any(_is_made_before(view, p.place, subject) for p in makers):
+            makers = view.makers_of(script.path, besides=subject.place)
+            if subject.may_write(script.path):
+                continue
+            if any(_is_made_before(view, p.place, subject) for p in makers):
                 continue
             late = [p for p in makers if p.declared]
             who = f"only step {view.plan.steps[late[0].place].id} makes it" if late else ""
@@ -85,7 +87,8 @@ def scripts_exist(view: View) -> Iterator[Finding]:
                 Severity.ERROR if late else Severity.WARNING,
                 subject.line + script.line,
                 f"`{script.path}` does not exist and {who or 'no earlier step makes it'}",
-                "write the script before the plan runs, or let an earlier step produce it",
+                "write the script before the plan runs, let an earlier step produce it, or say "
+                f"`**may_change:** {script.path}` if this step writes its own check",
                 step=subject.owner,
             )
 
@@ -105,7 +108,7 @@ def cannot_fail(view: View) -> Iterator[Finding]:
         statuses = subject.facts.statuses
         severity = Severity.ERROR if subject.facts.certain else Severity.WARNING
         line = subject.line + subject.facts.last_line
-        if statuses == {wanted} and not _looks_at_output(subject):
+        if statuses == {wanted} and not looks_at_output(subject):
             yield view.finding(
                 "cannot-fail",
                 severity,
@@ -131,7 +134,7 @@ def _expected_code(contract: Contract) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _looks_at_output(subject: Subject) -> bool:
+def looks_at_output(subject: Subject) -> bool:
     """Whether an expectation about the output could still fail."""
     assert subject.contract is not None
     others = [e for e in subject.contract.expectations if e.kind is not ExpectationKind.EXIT_CODE]
@@ -156,10 +159,14 @@ def only_last_counts(view: View) -> Iterator[Finding]:
         facts = subject.facts
         if subject.contract is None or not facts.ignored_lines or len(facts.statuses) == 1:
             continue
+        rounds = {w.line for w in facts.weaknesses if w.kind is WeaknessKind.ROUNDS}
+        line = next((line for line in facts.ignored_lines if line not in rounds), None)
+        if line is None:
+            continue
         yield view.finding(
             "only-last-counts",
             Severity.WARNING,
-            subject.line + facts.ignored_lines[0],
+            subject.line + line,
             "only the last command's status counts; a failure here goes unnoticed",
             "begin the contract with `set -e`, or join the commands with `&&`",
             step=subject.owner,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
-from itertools import islice
+from typing import NamedTuple
 
 from signoff.domain.findings import Finding, Severity
+from signoff.domain.plan import Step
+from signoff.planfile.invisible import called, hidden_places
 from signoff.planfile.verify.shell import quotes_item
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
-_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _MOST_SHOWN = 5
 _LOOKALIKES = {
     "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "‚": "'",
@@ -30,36 +30,70 @@ def hidden_characters(view: View) -> Iterator[Finding]:
 
 
 def _hidden_in(view: View, subject: Subject) -> Iterator[Finding]:
-    text = subject.command
-    hidden = (i for i, c in enumerate(text) if is_hidden(c, text[i + 1 : i + 2]))
-    for offset in islice(hidden, _MOST_SHOWN):
-        char = text[offset]
+    for offset in hidden_places(subject.command)[:_MOST_SHOWN]:
         line, column = _place(view, subject, offset)
-        name = unicodedata.name(char, "control character")
+        char = called(subject.command[offset])
         yield view.finding(
             "hidden-characters",
             Severity.ERROR,
             line,
-            f"the {subject.kind} holds U+{ord(char):04X} ({name.lower()}) in column {column}",
+            f"the {subject.kind} holds {char} in column {column}",
             "delete the character and type the text again",
             step=subject.owner,
         )
 
 
-def is_hidden(char: str, following: str = "") -> bool:
-    """Whether a reader of the plan would not see this character for what it is."""
-    if char == "\r":
-        return following not in ("", "\n")
-    if char in "\t\n":
-        return False
-    if (
-        char in _BLANK_LETTERS
-        or "\ufe00" <= char <= "\ufe0e"
-        or "\U000e0100" <= char <= "\U000e01ef"
-    ):
-        return True
-    category = unicodedata.category(char)
-    return category in ("Cc", "Cf", "Cs", "Zl", "Zp") or (category == "Zs" and char != " ")
+class _Text(NamedTuple):
+    """A text that decides something without being run."""
+
+    field: str
+    text: str
+    owner: str | None
+    line: int
+    # Where to look for the line when it is not known.
+    step: Step | None = None
+
+
+def hidden_in_fields(view: View) -> Iterator[Finding]:
+    """The same in what output is compared with, and in the names of files."""
+    for found in _deciding_texts(view):
+        text = found.text
+        places = [] if text.isascii() and text.isprintable() else hidden_places(text)
+        if places:
+            yield view.finding(
+                "hidden-characters",
+                Severity.ERROR,
+                view.line_of(found.step, text) if found.step else found.line,
+                f"{found.field} holds {called(text[places[0]])}",
+                "delete the character and type the text again",
+                step=found.owner,
+            )
+
+
+def _deciding_texts(view: View) -> Iterator[_Text]:
+    for subject in view.subjects:
+        contract = subject.contract
+        if contract is None:
+            continue
+        for expectation in contract.expectations:
+            if not isinstance(expectation.value, str):
+                continue
+            # The line, not the value: what is written as an escape is seen.
+            written = view.text_at(expectation.line) or expectation.value
+            line = expectation.line or subject.line
+            yield _Text(f"the {subject.kind}'s expectation", written, subject.owner, line)
+        for name, patterns in (("writes", contract.writes), ("may_change", contract.may_change)):
+            for pattern in patterns:
+                yield _Text(f"`{name}`", pattern, subject.owner, subject.line, subject.step)
+    for step in view.plan.steps:
+        for name, patterns in (("produces", step.produces), ("protects", step.protects)):
+            for pattern in patterns:
+                yield _Text(f"`{name}`", pattern, step.id, step.line, step)
+        for subscription in step.subscriptions:
+            line = subscription.line or step.line
+            yield _Text("the subscription", subscription.target, step.id, line)
+    for pattern in view.plan.touches:
+        yield _Text("`touches`", pattern, None, 1)
 
 
 def _place(view: View, subject: Subject, offset: int) -> tuple[int, int]:

@@ -53,6 +53,7 @@ class Condition:
     words: tuple[Word, ...]
     line: int
     regular: bool = True
+    opener: str = "["
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from signoff.planfile.verify.facts import ShellFacts, shape_of, with_numbers
 from signoff.planfile.verify.grammar import SyntaxProblem, find_problem
 from signoff.planfile.verify.lower import lower
+from signoff.planfile.verify.naming import named
 from signoff.planfile.verify.outcome import Evaluator
 from signoff.planfile.verify.script import (
     Background,
@@ -21,11 +22,18 @@ from signoff.planfile.verify.script import (
     Pipeline,
 )
 from signoff.planfile.verify.statuses import ANY, ZERO, Statuses, is_filter, nonzero
-from signoff.planfile.verify.uses import Collector, Unseen
+from signoff.planfile.verify.uses import Collector, Unseen, prints_nothing
+from signoff.planfile.verify.weaknesses import asks_for_status, keeps_count, printed_answers
 
 MAX_ANALYSED_CHARS = 20_000
 _MOST_UNSEEN = 5
-_SETUP = frozenset(["rm", "mkdir", "export", "set", "sleep", "echo", "printf", "trap", "umask"])
+_SETUP = frozenset(
+    (
+        *("rm", "mkdir", "export", "set", "sleep", "echo", "printf", "trap", "umask"),
+        *("kill", "read", "mapfile", "readarray"),
+    )
+)
+_PRINTERS = frozenset(("echo", "printf"))
 _QUOTED_ITEM = re.compile(r"'[^']*\{item\}[^']*'|\"(?:[^\"\\]|\\.)*\{item\}(?:[^\"\\]|\\.)*\"")
 
 
@@ -68,9 +76,21 @@ def _analyse(text: str) -> ShellFacts:
         last_line=block.items[-1].line if block.items else 0,
         ignored_lines=_ignored(block),
         skips_line=_skips(block),
-        prints=_prints(block, evaluator.errexit),
+        prints=_prints(block, evaluator.errexit) if _may_echo(collector) else (),
         empty=not block.items,
+        weaknesses=(*evaluator.weaknesses, *printed_answers(block)) if clear else (),
+        silent=not unseen and _is_silent(collector),
     )
+
+
+def _may_echo(collector: Collector) -> bool:
+    return any(call.name in _PRINTERS for call in collector.calls)
+
+
+def _is_silent(collector: Collector) -> bool:
+    """Functions and declarations may print, whatever their names are."""
+    plain = not collector.functions and not collector.declares
+    return plain and all(map(prints_nothing, collector.calls))
 
 
 def is_readable(text: str) -> bool:
@@ -86,7 +106,23 @@ def quotes_item(text: str) -> bool:
 def _unread(problem: SyntaxProblem | None, what: str) -> ShellFacts:
     unseen = (Unseen(0, what),) if what else ()
     return ShellFacts(
-        problem, unseen, (), (), (), (), frozenset(), ANY, False, "", 0, (), None, (), False
+        problem,
+        unseen,
+        (),
+        (),
+        (),
+        (),
+        frozenset(),
+        ANY,
+        False,
+        "",
+        0,
+        (),
+        None,
+        (),
+        False,
+        (),
+        False,
     )
 
 
@@ -95,28 +131,18 @@ def _reason(block: Block) -> str:
     if not block.items:
         return "there is no command, only blank lines or comments"
     last = block.items[-1]
-    what = f"`{_name(last)}` always ends the same way"
+    what = f"`{named(last)}` always ends the same way"
     if isinstance(last, Background):
         what = "the last command runs in the background, so its status is never seen"
     elif isinstance(last, Pipeline) and is_filter(last.stages[-1]):
-        what = f"the pipeline ends in `{_name(last.stages[-1])}`, which succeeds on any input"
+        what = f"the pipeline ends in `{named(last.stages[-1])}`, which succeeds on any input"
     elif isinstance(last, Chain) and last.rest[-1][0] is Link.OR:
-        what = f"`|| {_name(last.rest[-1][1])}` turns every failure into a success"
+        what = f"`|| {named(last.rest[-1][1])}` turns every failure into a success"
     elif isinstance(last, If):
         what = "every branch of the last `if` ends in success"
     elif len(block.items) > 1:
-        what = f"the last command is `{_name(last)}`, and only the last one counts"
+        what = f"the last command is `{named(last)}`, and only the last one counts"
     return what
-
-
-def _name(node: Node) -> str:
-    if isinstance(node, Command) and node.words:
-        return " ".join(w.text for w in node.words[:2])
-    if isinstance(node, Pipeline):
-        return _name(node.stages[-1])
-    if isinstance(node, Block) and node.items:
-        return _name(node.items[-1])
-    return "…"
 
 
 def _ignored(block: Block) -> tuple[int, ...]:
@@ -124,11 +150,12 @@ def _ignored(block: Block) -> tuple[int, ...]:
     evaluator = Evaluator()
     lines: list[int] = []
     last: Statuses = ZERO
-    for item in block.items[:-1]:
+    for i, item in enumerate(block.items[:-1]):
         outcome = evaluator.run(item, last)
         last = outcome.falls
         stops = evaluator.errexit and evaluator.stops(item) is not False
-        if nonzero(outcome.falls) and not stops and not _is_setup(item):
+        lost = nonzero(outcome.falls) and not stops and not _is_setup(item)
+        if lost and not asks_for_status(block.items[i + 1 :]):
             lines.append(item.line)
         if not last:
             return ()
@@ -138,13 +165,17 @@ def _ignored(block: Block) -> tuple[int, ...]:
 def _is_setup(node: Node) -> bool:
     if isinstance(node, Command):
         return not node.words or node.words[0].text in _SETUP
-    return isinstance(node, Background | Opaque)
+    return isinstance(node, Background | Opaque) or keeps_count(node)
 
 
 def _skips(block: Block) -> int | None:
     """The line of a last `if` without `else`: a false condition counts as success."""
     last = block.items[-1] if block.items else None
-    return last.line if isinstance(last, If) and last.otherwise is None else None
+    if not isinstance(last, If) or last.otherwise is not None:
+        return None
+    # `if grep -q FORBIDDEN f; then exit 1; fi` means just that.
+    can_hold = any(0 in Evaluator().run(body).all for _, body in last.branches)
+    return last.line if can_hold else None
 
 
 def _prints(block: Block, errexit: bool) -> tuple[str, ...]:
@@ -156,7 +187,7 @@ def _prints(block: Block, errexit: bool) -> tuple[str, ...]:
     for item in block.items:
         if isinstance(item, Command) and not item.redirects and all(w.literal for w in item.words):
             words = [w.text for w in item.words]
-            if words[:1] == ["echo"] or words[:1] == ["printf"]:
+            if words and words[0] in _PRINTERS:
                 found.append(" ".join(words[1:]))
         outcome = evaluator.run(item)
         if outcome.exits or outcome.returns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from signoff.domain.findings import Finding
+from signoff.domain.findings import Finding, Trouble
 from signoff.domain.plan import Plan
 
 
@@ -41,6 +41,10 @@ class Surroundings(Protocol):
 
     def tool_exists(self, name: str) -> bool:
         """Whether a contract would find this command."""
+        ...
+
+    def role_troubles(self, name: str) -> tuple[Trouble, ...]:
+        """What would keep a configured role from working here."""
         ...
 
 
@@ -86,3 +90,7 @@ class Anywhere:
     def tool_exists(self, name: str) -> bool:
         """As far as anybody knows."""
         return bool(name)
+
+    def role_troubles(self, name: str) -> tuple[Trouble, ...]:  # noqa: ARG002 - of nobody
+        """As far as anybody knows."""
+        return ()

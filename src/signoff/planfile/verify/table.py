@@ -6,13 +6,21 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from signoff.domain.findings import Finding
-from signoff.planfile.verify import rules_options, rules_plan, rules_shell, rules_text
+from signoff.planfile.verify import (
+    rules_hiding,
+    rules_options,
+    rules_plan,
+    rules_shell,
+    rules_steering,
+    rules_text,
+)
 from signoff.planfile.verify.view import View
 
 Rule = Callable[[View], Iterator[Finding]]
 
 RULES: tuple[Rule, ...] = (
     rules_text.hidden_characters,
+    rules_text.hidden_in_fields,
     rules_text.typographic_characters,
     rules_text.item_use,
     rules_shell.contract_syntax,
@@ -22,6 +30,8 @@ RULES: tuple[Rule, ...] = (
     rules_shell.cannot_fail,
     rules_shell.only_last_counts,
     rules_shell.condition_skips_check,
+    rules_hiding.failures_are_passed_on,
+    rules_hiding.prints_what_is_expected,
     rules_shell.writes_what_it_checks,
     rules_shell.contract_writes,
     rules_options.expectation_always_holds,
@@ -33,28 +43,32 @@ RULES: tuple[Rule, ...] = (
     rules_plan.postconditions_decidable,
     rules_plan.subscriptions_exist,
     rules_plan.roles_exist,
+    rules_plan.roles_can_work,
     rules_plan.budget_is_possible,
     rules_plan.paths_stay_inside,
     rules_plan.protects_something,
     rules_plan.produced_once,
+    rules_steering.decides_its_own_check,
 )
 
 CODES: Mapping[str, str] = MappingProxyType(
     {
+        "answer-only-printed": "a command that prints its answer and succeeds whatever it is",
         "budget-below-estimates": "the steps' own estimates add up to more than the budget",
         "budget-below-timeout": "one step may take longer than the whole plan may",
         "budget-empty": "the budget is zero or negative",
         "budget-thin": "the budget leaves next to nothing for each step",
         "cannot-fail": "the contract holds whatever the workspace contains",
-        "cannot-hold": "the contract can never end with the expected exit code",
+        "cannot-hold": "the contract can never end or print as expected",
         "cannot-tell": "the analysis cannot see what this part of a contract does",
         "condition-skips-check": "a contract's last `if` lets it hold without checking",
         "contract-syntax": "bash would refuse the contract",
         "contract-writes": "the contract changes files that it did not declare",
         "exit-code-never-kept": "exit codes 126 and 127 are judged as unknown",
         "expectation-always-holds": "an expectation that nothing can break",
+        "failure-only-printed": "a failure after which the contract prints words and goes on",
         "heldout-unknown": "a held-out check that is not configured",
-        "hidden-characters": "a character that a reader cannot see, in text that will be run",
+        "hidden-characters": "a character that a reader cannot see, in text that is run or decides",
         "item-quoted": "`{item}` inside quotes, though it arrives quoted",
         "item-unused": "a `for_each` step whose contract does not name `{item}`",
         "item-without-list": "`{item}` in a step that has no `for_each`",
@@ -63,12 +77,18 @@ CODES: Mapping[str, str] = MappingProxyType(
         "needs-itself": "a step that waits for itself",
         "network-needed": "a networked tool in a contract that does not say `network: yes`",
         "only-last-counts": "a failure that the contract's later commands hide",
+        "only-last-round-counts": "a loop that goes on after a failure",
         "path-outside": "a path that is absolute or leaves the workspace",
         "postcondition-undecidable": "a postcondition only people could decide, and they may not",
         "produced-twice": "two steps that produce the same files",
+        "protected-by-check": "the task speaks of a file that decides its check and is protected",
         "protects-nothing": "a protected pattern that matches no file",
         "protects-own-product": "a step that may not change what it should produce",
         "red-first-external": "a contract to be judged once and yet judged before",
+        "role-command-unreadable": "a role's command is empty, or its quotes are not closed",
+        "role-program-missing": "a role's program is not found here",
+        "role-shell-syntax": "a role's command needs a shell, and none runs it",
+        "role-variable-unset": "a variable that a role asks for is not set here",
         "script-missing": "a contract runs a script of the workspace that does not exist",
         "script-order": "a contract runs a script that only a later step makes",
         "subscription-missing": "a subscribed file that does not exist",

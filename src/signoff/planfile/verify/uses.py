@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from signoff.planfile.values import plain_path
 from signoff.planfile.verify.operands import (
     FABRICATORS,
     INTERPRETERS,
@@ -39,7 +40,24 @@ from signoff.planfile.verify.wrappers import MAX_NESTING, Hidden, Nested, see_th
 
 FILE_TESTS = frozenset(f"-{c}" for c in "aefsdrwxLhbcpSgukOGN")
 FILE_COMPARISONS = frozenset(("-nt", "-ot", "-ef"))
-_CONSTANT_PRINTERS = frozenset(("echo", "printf", "true", ":"))
+# Their words are their own, or the machine's: nothing in them comes from the workspace.
+_CONSTANT_PRINTERS = frozenset(
+    (
+        *("echo", "printf", "true", ":", "date", "hostname", "whoami", "pwd", "id", "uname"),
+        *("seq", "yes", "uuidgen", "nproc", "arch", "sleep"),
+    )
+)
+_SILENT = frozenset(
+    (
+        *("true", "false", ":", "test", "[", "exit", "return", "sleep", "cd", "wait"),
+        *("break", "continue", "shift"),
+    )
+)
+_QUIET_GREP = re.compile(r"-[acEFGhHilLnoPrRsvwxz]*q[A-Za-z]*|--quiet|--silent")
+_QUIET = {
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg"), _QUIET_GREP),
+    "cmp": re.compile(r"-s|--quiet|--silent"),
+}
 _NO_FILE = re.compile(r"/(?:dev|tmp|proc|var/tmp)(?:/.*)?|\d+|-|&\d+")
 
 
@@ -83,6 +101,14 @@ class Unseen:
     what: str
 
 
+def prints_nothing(call: Call) -> bool:
+    """Whether a call leaves standard output empty, whatever the workspace holds."""
+    quiet = _QUIET.get(call.name)
+    if quiet is not None:
+        return any(map(quiet.fullmatch, call.args))
+    return call.name in _SILENT and "-" not in call.args
+
+
 class Collector:
     """One walk in textual order."""
 
@@ -93,6 +119,7 @@ class Collector:
         self.scripts: list[FileUse] = []
         self.unseen: list[Unseen] = []
         self.functions: set[str] = set()
+        self.declares = False
         self._order = 0
         self._base = 0
         self._depth = 0
@@ -119,6 +146,7 @@ class Collector:
         self._tested(test.words)
 
     def _declare(self, declare: Declare) -> None:
+        self.declares = True
         self._words(declare.words)
 
     def _define(self, define: Define) -> None:
@@ -288,14 +316,7 @@ def _join(folder: str, path: str) -> str:
     """A path as the workspace sees it."""
     if path.startswith(("/", "~")):
         return path
-    parts: list[str] = []
-    for part in (*folder.split("/"), *path.split("/")):
-        if part == ".." and parts and parts[-1] != "..":
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    slash = "/" if path.endswith("/") and parts else ""
-    return "/".join(parts) + slash
+    return plain_path(f"{folder}/{path}" if folder else path)
 
 
 def _prints_constant(node: Node) -> bool:
@@ -309,7 +330,12 @@ def _prints_constant(node: Node) -> bool:
     )
     if node.words[0].text == "cat":
         return here_document and len(node.words) == 1
-    return node.words[0].text in _CONSTANT_PRINTERS and all(w.literal for w in node.words)
+    if node.words[0].text not in _CONSTANT_PRINTERS:
+        return False
+    inner = [item for word in node.words for block in word.inner for item in block.items]
+    # As many expansions as commands in them: no variable beside.
+    stated = all(w.literal or w.text.count("$") == len(w.inner) > 0 for w in node.words)
+    return stated and all(map(_prints_constant, inner))
 
 
 _VISITS: dict[type, Callable[[Collector, Any], None]] = {

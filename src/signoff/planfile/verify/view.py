@@ -8,8 +8,9 @@ from enum import StrEnum
 from functools import cached_property
 
 from signoff.domain.findings import Finding, Severity
-from signoff.domain.globs import has_wildcard, matches
+from signoff.domain.globs import has_wildcard, matches, matches_any
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
+from signoff.planfile.verify.demanded import demanded_files
 from signoff.planfile.verify.facts import ShellFacts
 from signoff.planfile.verify.order import StepOrder
 from signoff.planfile.verify.shell import analyse
@@ -38,6 +39,12 @@ class Subject:
     step: Step | None
     place: int
     facts: ShellFacts
+
+    def may_write(self, path: str) -> bool:
+        """Whether the plan allows the step to make or change a file that decides its own check."""
+        produces = self.step.produces if self.step is not None else ()
+        may_change = self.contract.may_change if self.contract is not None else ()
+        return matches_any((*produces, *may_change), path)
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,21 @@ class View:
         above = ("/".join(parts[:i]) for i in range(len(parts), 0, -1))
         found = [p for name in above for p in self._exact_producers.get(name, ())]
         return found + [p for p in self._wildcards if matches(p.pattern, path)]
+
+    def makers_of(self, path: str, besides: int) -> list[Producer]:
+        """Other steps that make a file which decides a check, going by what judging will accept.
+
+        A folder, or a file that a contract merely speaks of, is no proof of who makes it.
+        """
+        return [
+            p
+            for p in self.producers_of(path)
+            if p.place != besides and (p.declared or self._demands(self.plan.steps[p.place], path))
+        ]
+
+    def _demands(self, step: Step, path: str) -> bool:
+        demanded = demanded_files(step.contract) if step.contract is not None else ()
+        return any(matches(_open_item(name), path) for name in demanded)
 
     def exists(self, path: str) -> bool:
         """Whether the workspace has it now."""
