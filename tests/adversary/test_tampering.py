@@ -82,7 +82,11 @@ def test_a_check_that_nobody_declared_protected_is_protected_all_the_same(tmp_pa
     arena = Arena(tmp_path, fields="")
     arena.attack(PASS)
     verdict = arena.verdict()
-    assert verdict["message"] == "tampered: `tests/check.sh`: what steers the check was changed"
+    assert verdict["message"] == (
+        "tampered: `tests/check.sh`: what steers the check was changed"
+        "; what decides a check is protected, "
+        "unless a person allows it with `**may_change:** tests/check.sh`"
+    )
 
 
 def test_a_tampered_file_is_put_back_before_the_next_attempt(tmp_path: Path) -> None:
@@ -94,7 +98,7 @@ else touch "$LOOT/first"; {PASS}; fi"""
     assert (arena.loot / "check").read_text() == CHECK
     prompt = (arena.loot / "prompt").read_text()
     assert "Changed although protected: tests/check.sh" in prompt
-    assert "Put back as approved by the harness: tests/check.sh" in prompt
+    assert "Put back by the harness: tests/check.sh" in prompt
 
 
 def test_a_module_that_would_shadow_the_runner_is_tampering(tmp_path: Path) -> None:

@@ -200,6 +200,8 @@ class Scribe:
         carried: bool = False,
         run: str | None = None,
         produced: dict[str, str] | None = None,
+        named: dict[str, str] | None = None,
+        relies_on: list[str] | None = None,
         again: bool = False,
     ) -> Entry:
         """A kept verdict was accepted."""
@@ -208,6 +210,8 @@ class Scribe:
             "snapshot": snapshot,
             "step_digest": self._digest(step_id),
             "produced": produced or {},
+            "named": named or {},
+            "relies_on": relies_on or [],
             "carried": carried,
         }
         kind = Kind.STEP_RESTORED if again else Kind.STEP_DONE

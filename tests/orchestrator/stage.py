@@ -20,9 +20,10 @@ from signoff.settings import settings_from_pin
 from signoff.storage import Fence, Holder
 from signoff.testing.agent import Act, ScriptedAgent
 from signoff.usecases.approve import approve, propose
-from signoff.usecases.inbox import answer, open_items
-from signoff.usecases.site import PlanPlace, Site, find_plan
-from signoff.usecases.workbench import open_judge, open_pinned_workspace, pin_watch
+from signoff.usecases.ground.questions import open_items
+from signoff.usecases.ground.site import PlanPlace, Site, find_plan
+from signoff.usecases.ground.workbench import open_judge, open_pinned_workspace, pin_watch
+from signoff.usecases.inbox import answer
 from signoff.verification import Bench, Guards, Pins
 from signoff.wiring import open_site
 from tests.unconfined import user_file

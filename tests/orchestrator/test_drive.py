@@ -9,7 +9,7 @@ import pytest
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.errors import AlreadyAccepted, Fenced, Interrupted
-from signoff.orchestrator import Appended, Doing, Drive, Event, Output
+from signoff.orchestrator import Appended, Doing, Drive, Driving, Event, Output
 from tests.orchestrator.stage import Recorder, Stage, step, write
 
 TWO = [step(1, "test -s one.txt"), step(2, "test -s two.txt")]
@@ -39,7 +39,8 @@ def test_a_plan_is_driven_to_its_sign_off(tmp_path: Path) -> None:
 def test_everything_is_told_as_data_in_order(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [step(1, "test -s one.txt")])
     stage.drive({("1", 1): write("one.txt")})
-    told = [e for e in stage.reporter.events if not isinstance(e, Appended)]
+    first, *told = [e for e in stage.reporter.events if not isinstance(e, Appended)]
+    assert isinstance(first, Driving) and first.state.record("1").done, "it goes on with the run"
     assert told == [Doing("1", "judging"), Doing("1", "coder works"), Doing("1", "judging")]
     entries = [e.entry for e in stage.reporter.events if isinstance(e, Appended)]
     recorded = [e for e in stage.entries() if e.run is not None]

@@ -8,7 +8,7 @@ from signoff.agents import Answer, AnswerKind, Assignment, Report, printed
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.testing.agent import Act
-from signoff.usecases.inbox import open_items
+from signoff.usecases.ground.questions import open_items
 from tests.orchestrator.stage import Stage, step, write
 
 ONE = [step(1, "test -s one.txt")]

@@ -191,6 +191,17 @@ def test_the_watch_notices_whatever_happened_to_the_configuration(tmp_path: Path
     assert "-[policy]" in edited[1] or how == "changed"
 
 
+def test_a_plan_file_that_is_gone_is_not_called_edited(tmp_path: Path) -> None:
+    watch = _watch(tmp_path, PLAN)
+    (tmp_path / "PLAN.md").write_text(PLAN + "more\n")
+    assert watch.question().startswith("the plan file or signoff.toml was edited during the run")
+    (tmp_path / "PLAN.md").unlink()
+    edited, path = watch.edited(), tmp_path / "PLAN.md"
+    assert edited is not None and edited[1].startswith(f"`{path}` is gone; it was approved as:\n")
+    assert watch.question().startswith(f"the plan file `{path}` is gone since the run began; ")
+    assert f"signoff show {path} --approved > {path}" in watch.question()
+
+
 def test_a_huge_edit_is_shown_in_part(tmp_path: Path) -> None:
     watch = _watch(tmp_path, PLAN)
     (tmp_path / "PLAN.md").write_text(PLAN + "more\n" * 100_000)

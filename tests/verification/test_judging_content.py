@@ -34,7 +34,10 @@ def test_content_that_moves_while_it_is_judged_is_unknown_and_named(
     court.write("file.txt")
     verdict = court.judge(command)
     assert (verdict.result, verdict.reason) == (Result.UNKNOWN, Reason.MOVED)
-    assert verdict.message == (f"content moved while it was judged: {named}; declare `**writes:**`")
+    assert verdict.message == (
+        f"content moved while it was judged: {named}; if the contract wrote it, declare "
+        "`**writes:**`; if not, stop whatever else writes to the workspace"
+    )
 
 
 def test_many_moved_files_are_counted_rather_than_listed(court: Courtroom) -> None:

@@ -269,7 +269,11 @@ def test_the_check_of_a_list_item_is_guarded_though_its_name_was_not_known(
     assert court.judge(contract, guard=guards.of_step(item, contract, {})).kept
     court.write("check.sh", "exit 0\n")
     verdict = court.judge(contract, guard=guards.of_step(item, contract, {}))
-    assert verdict.message == "tampered: `check.sh`: what steers the check was changed"
+    assert verdict.message == (
+        "tampered: `check.sh`: what steers the check was changed"
+        "; what decides a check is protected, "
+        "unless a person allows it with `**may_change:** check.sh`"
+    )
 
 
 def test_a_check_script_that_a_step_may_change_is_its_answer_from_then_on(

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         readiness,
         startable,
     )
-    from signoff.gate.record import Judged, Record
+    from signoff.gate.record import Judged, Record, Worked
     from signoff.gate.schedule import Schedule
     from signoff.gate.session import (
         Content,
@@ -119,6 +119,7 @@ __all__ = [
     "Territory",
     "Turn",
     "Wait",
+    "Worked",
     "accepts_self_set",
     "ask_gate",
     "evaluate",
@@ -169,6 +170,7 @@ _MODULE_OF = {
     "startable": "ready",
     "Judged": "record",
     "Record": "record",
+    "Worked": "record",
     "Schedule": "schedule",
     "Content": "session",
     "Proof": "session",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from signoff.domain.counts import TestCounts
+from signoff.domain.observation import Ending
 from signoff.domain.verdict import Failure, Phase, Reason, Result, failure_of
 
 
@@ -51,6 +52,44 @@ class Vouched:
     snapshot: str
 
 
+@dataclass(frozen=True)
+class Worked:
+    """How the latest attempt's agent ended: told to people, it decides nothing."""
+
+    ending: str
+    exit_code: int | None
+    output_tail: str
+
+    @property
+    def in_trouble(self) -> bool:
+        """Whether the agent itself failed, whatever became of the work."""
+        return self.exit_code != 0 if self.ending == Ending.EXITED else self.ending in _TROUBLE
+
+    def __str__(self) -> str:
+        said = f"exit code {self.exit_code}" if self.exit_code is not None else ""
+        if self.ending == Ending.EXITED:
+            return said
+        return _TROUBLE.get(self.ending, self.ending) + (f" ({said})" if said else "")
+
+
+_TROUBLE: dict[str, str] = {
+    Ending.SIGNALLED: "killed by a signal",
+    Ending.TIMED_OUT: "out of time",
+    Ending.NOT_EXECUTABLE: "a program could not be executed",
+    Ending.NOT_FOUND: "a program was not found",
+    Ending.NOT_STARTED: "could not be started",
+    Ending.OUTPUT_LIMIT: "printed too much",
+}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a person said when the step was given back: for the agent that tries again."""
+
+    question: str
+    note: str
+
+
 @dataclass
 class Record:
     """What the ledger says about one step or postcondition in this run."""
@@ -66,6 +105,9 @@ class Record:
     repeated: bool = False
     answer: str | None = None
     answer_reason: str = ""
+    worked: Worked | None = None
+    advice: tuple[Advice, ...] = ()
+    restored: tuple[str, ...] = ()  # tampered files that the harness put back, or removed again
     handoff: tuple[str, ...] = ()
     held_before: bool | None = None
     before: Judged | None = None

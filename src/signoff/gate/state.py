@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Cost, Plan
+from signoff.domain.product import Product
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation, Phase, Reason, Result
-from signoff.gate.record import Judged, Record, Vouched
+from signoff.gate.products import remember_products
+from signoff.gate.record import Advice, Judged, Record, Vouched, Worked
 from signoff.gate.schedule import Schedule
 
 
@@ -37,6 +39,7 @@ class RunState:
         self.verdicts: dict[str, Entry] = {}
         self.snapshot: str | None = None
         self.produced: dict[str, dict[str, str]] = {}
+        self.products: dict[str, Product] = {}  # those, and what contracts of accepted steps name
         self.moments: list[tuple[int, str, str]] = []
         self.unlisted = [step.id for step in plan.steps if step.for_each is not None]
         self.counted: frozenset[str] = frozenset()
@@ -151,6 +154,7 @@ def _attempt_started(state: RunState, entry: Entry) -> None:
     record.attempts = entry.attempt or record.attempts + 1
     record.in_flight = record.attempts
     record.unjudged = None
+    record.restored = tuple(sorted({*record.restored, *entry.data.get("restored", ())}))
     _step_back(state, entry.step)
 
 
@@ -160,6 +164,7 @@ def _attempt_finished(state: RunState, entry: Entry) -> None:
     record.unjudged = None if entry.data.get("lost") else entry.attempt
     answer = entry.data.get("answer") or {}
     record.answer, record.answer_reason = answer.get("kind"), answer.get("reason", "")
+    record.worked = _worked(entry.data)
     _remember_handoff(state, record, entry)
     state.attempts_ended += 1
     usage = entry.data.get("usage") or {}
@@ -171,6 +176,13 @@ def _attempt_finished(state: RunState, entry: Entry) -> None:
         state.snapshot = entry.data["snapshot"]
         label = f"step {entry.step}, attempt {entry.attempt}"
         state.moments.append((entry.seq, label, entry.data["snapshot"]))
+
+
+def _worked(data: Mapping[str, Any]) -> Worked | None:
+    """None of a lost attempt, and of work that was done in a session."""
+    if data.get("lost") or "exit_code" not in data:
+        return None
+    return Worked(data["ending"], data["exit_code"], data.get("output_tail", ""))
 
 
 def _remember_handoff(state: RunState, record: Record, entry: Entry) -> None:
@@ -268,6 +280,7 @@ def _remember_produced(state: RunState, entry: Entry) -> None:
             owned.pop(path, None)
     if produced:
         state.produced[entry.step or ""] = dict(produced)
+    remember_products(state.products, entry)
 
 
 def _step_failed(state: RunState, entry: Entry) -> None:
@@ -321,7 +334,7 @@ def _escalation_answered(state: RunState, entry: Entry) -> None:
         vouched = Vouched(str(entry.data.get("by", "")), str(opened.data.get("snapshot", "")))
         state.record(opened.step or "").vouched = vouched
     elif choice is Choice.RETRY:
-        _answered_retry(state, opened)
+        _answered_retry(state, opened, str(entry.data.get("note", "")).strip())
 
 
 def _is_for_a_person(state: RunState, subject: str | None) -> bool:
@@ -330,13 +343,16 @@ def _is_for_a_person(state: RunState, subject: str | None) -> bool:
     return any(post.id == subject and post.contract is None for post in posts)
 
 
-def _answered_retry(state: RunState, opened: Entry) -> None:
+def _answered_retry(state: RunState, opened: Entry, note: str) -> None:
     cause = Cause(opened.data["cause"])
     if cause is Cause.BUDGET:
         state.budget_grants += 1
     if opened.step is None:
         return
     record = state.record(opened.step)
+    if note:
+        asked = record.answer_reason if cause is Cause.AGENT_ANSWER else ""
+        record.advice = (*record.advice, Advice(asked, note))
     record.forgive()
     if cause in _LOOK_AGAIN and record.attempts:
         # The person may have repaired it: judge before an agent could overwrite that.

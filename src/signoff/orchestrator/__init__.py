@@ -12,7 +12,7 @@ from signoff.lazy import door
 if TYPE_CHECKING:
     from signoff.orchestrator.attempts import lost_attempts
     from signoff.orchestrator.drive import Drive
-    from signoff.orchestrator.events import Appended, Doing, Event, Output, Reporter
+    from signoff.orchestrator.events import Appended, Doing, Driving, Event, Output, Reporter
     from signoff.orchestrator.mission import Mission
     from signoff.orchestrator.progress import ProgressProjection
     from signoff.orchestrator.projection import PlanFileProjection, standing_note
@@ -22,6 +22,7 @@ __all__ = [
     "Appended",
     "Doing",
     "Drive",
+    "Driving",
     "Event",
     "Mission",
     "Output",
@@ -37,6 +38,7 @@ _MODULE_OF = {
     "Appended": "events",
     "Doing": "events",
     "Drive": "drive",
+    "Driving": "events",
     "Event": "events",
     "Mission": "mission",
     "Output": "events",

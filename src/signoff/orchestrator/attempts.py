@@ -23,13 +23,13 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
 from signoff.domain.sessionwork import SessionWork
-from signoff.domain.verdict import Reason
-from signoff.errors import Interrupted
+from signoff.errors import Interrupted, StorageFailed, WorkspaceMissing
 from signoff.gate import Abandon, Dispatch, Record, RunState, shortfall, wall_left_s
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Output
+from signoff.orchestrator.restoring import Restored, restore_tampered
 from signoff.process import kill_marked
-from signoff.settings import HUMAN_ROLE
+from signoff.settings import HUMAN_ROLE, RoleKind
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification import changed_handoffs, handoff_files, output_tail
 
@@ -71,7 +71,7 @@ class Attempts:
 
     def _ask_person(self, step: Step, attempt: int) -> None:
         drive = self._drive
-        question, context = escalations.about_human(step)
+        question, context = escalations.about_human(step, drive.state.record(step.id))
         started = drive.draft(Kind.ATTEMPT_STARTED, {"role": HUMAN_ROLE}, step.id, attempt)
         drive.append(started, drive.question(Cause.HUMAN, question, step.id, context))
         drive.project(now=True)
@@ -80,17 +80,24 @@ class Attempts:
         drive, mission = self._drive, self._drive.mission
         role = mission.settings.roles[step.target]
         record = drive.state.record(step.id)
-        restored = self._restore_protected(record)
+        restored = self._restore_protected(step)
+        if restored is None:
+            return
         prompt = build_prompt(
             mission.plan.title,
             mission.plan.context,
             step,
             gather(step.subscriptions, mission.root, mission.read_topic),
             _setback(record, restored),
+            tuple((advice.question, advice.note) for advice in record.advice),
+            reviews=role.kind is RoleKind.REVIEW,
+            deciding=mission.guards.deciding(step),
         )
         timeout_s = self._timeout_s(step, role.timeout_s)
         reach(CrashPoint.BEFORE_ATTEMPT)
-        drive.append(self._started(step, attempt, prompt, timeout_s, restored), durable=False)
+        stored = mission.redactor.text(prompt).encode("utf-8", "replace")
+        started = self._started(step, attempt, digest_bytes(stored), timeout_s, restored)
+        drive.append(started, durable=False, blobs=(stored,))
         drive.project()
         reach(CrashPoint.ATTEMPT_STARTED)
         mission.reporter.tell(Doing(step.id, f"{role.name} works"))
@@ -109,9 +116,11 @@ class Attempts:
                 },
                 cancelled=mission.cancelled,
                 on_output=lambda chunk: mission.reporter.tell(Output(chunk)),
+                prompt_file=self._clean_report_file(step, attempt, "prompt"),
             )
         )
         if report.observation.ending is Ending.CANCELLED:
+            drive.append(self._interrupted(step, attempt, report))
             raise Interrupted(f"step {step.id} was interrupted")
         reach(CrashPoint.AGENT_ENDED)
         ended = self._finished(step, attempt, report)
@@ -120,12 +129,26 @@ class Attempts:
         drive.append(*ended, durable=costly or len(ended) > 1)
         reach(CrashPoint.ATTEMPT_FINISHED)
 
+    def _interrupted(self, step: Step, attempt: int, report: Report) -> Draft:
+        """An attempt that somebody stopped is repeated; what it cost is counted."""
+        seen = report.observation
+        data = {
+            "lost": True,
+            "ending": seen.ending,
+            "duration_s": round(seen.duration_s, 6),
+            "leftovers_killed": seen.leftovers_killed,
+            "usage": report.usage and report.usage.to_data(),
+        }
+        return self._drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, attempt)
+
     def _take_work(self, session: SessionWork, step: Step, attempt: int) -> None:
         """The step was worked on in a session that is over: nobody is asked, only judged."""
         drive = self._drive
-        restored = self._restore_protected(drive.state.record(step.id))
+        restored = self._restore_protected(step)
+        if restored is None:
+            return
         content = drive.mission.workspace.snapshot().digest
-        began = {"role": step.target, "session": session.id, "restored": list(restored)}
+        began = {"role": step.target, "session": session.id, "restored": list(restored.paths)}
         # A session counts what it used as a whole, so one attempt tells it and no other.
         told = session.id in drive.state.usage_told
         ended: dict[str, Any] = {
@@ -143,16 +166,14 @@ class Attempts:
         )
 
     def _started(
-        self, step: Step, attempt: int, prompt: str, timeout_s: float, restored: tuple[str, ...]
+        self, step: Step, attempt: int, prompt: str, timeout_s: float, restored: Restored
     ) -> Draft:
-        mission = self._drive.mission
-        stored = mission.redactor.text(prompt).encode("utf-8", "replace")
-        prompt_digest = mission.ledger.put_blob(stored, durable=False)
         data = {
             "role": step.target,
-            "prompt": prompt_digest,
+            "role_kind": self._drive.mission.settings.roles[step.target].kind,
+            "prompt": prompt,
             "timeout_s": timeout_s,
-            "restored": list(restored),
+            "restored": list(restored.paths),
         }
         return self._drive.draft(Kind.ATTEMPT_STARTED, data, step.id, attempt)
 
@@ -169,6 +190,7 @@ class Attempts:
             "stdout_sha256": seen.stdout.sha256,
             "stderr_sha256": seen.stderr.sha256,
             "usage": report.usage and report.usage.to_data(),
+            "usage_unreadable": report.usage_unreadable,
             "answer": answer and {"kind": answer.kind, "reason": answer.reason},
             "isolation": drive.mission.agent_isolation,
             "handoff": self._handoff(step, content),
@@ -183,29 +205,24 @@ class Attempts:
         edited = drive.mission.watch.edited()
         if edited is None or edited[0] in drive.state.noticed:
             return []
+        if not drive.mission.root.is_dir():
+            raise WorkspaceMissing(f"the workspace `{drive.mission.root}` is gone")
         digest, difference = edited
-        question = (
-            "the plan file or signoff.toml was edited during the run; the run goes by what was "
-            "approved: retry goes on with that, revise takes the edited plan back to draft"
-        )
+        question = drive.mission.watch.question()
         return [
             drive.draft(Kind.PLAN_EDITED, {"digest": digest, "difference": difference}),
             drive.question(Cause.PLAN_EDITED, question, None, {"difference": difference}),
         ]
 
-    def _restore_protected(self, record: Record) -> tuple[str, ...]:
-        """Put tampered files back as approved, so that the next attempt starts from honest ground.
-
-        What the agent made of them stays in the attempt's snapshot.
-        """
-        latest = record.latest
-        if latest is None or latest.reason is not Reason.TAMPERED:
-            return ()
-        mission = self._drive.mission
-        produced = {p for files in self._drive.state.produced.values() for p in files}
-        paths = set(latest.tampered) - produced
-        undone = mission.workspace.revert(mission.pins.snapshot, only=paths)
-        return tuple(change.path for change in undone)
+    def _restore_protected(self, step: Step) -> Restored | None:
+        """Put tampered files back; None when something is in the way and a person was asked."""
+        drive, record = self._drive, self._drive.state.record(step.id)
+        try:
+            return restore_tampered(drive.mission, drive.state, record)
+        except StorageFailed as error:
+            question, context = escalations.about_blocked(step, record, error)
+            drive.ask(Cause.TAMPERED, question, step, context)
+            return None
 
     def _timeout_s(self, step: Step, role_s: float | None) -> float:
         left_s = wall_left_s(self._drive.state)
@@ -266,7 +283,7 @@ def _marker(run: str, step: str, attempt: int) -> str:
     return f"{run}:{step}:{attempt}"
 
 
-def _setback(record: Record, restored: tuple[str, ...]) -> Setback | None:
+def _setback(record: Record, restored: Restored) -> Setback | None:
     latest = record.latest
     if latest is None or latest.kept:
         return None
@@ -275,7 +292,8 @@ def _setback(record: Record, restored: tuple[str, ...]) -> Setback | None:
         exit_code=latest.exit_code,
         output_tail=latest.output_tail,
         tampered=latest.tampered,
-        restored=restored,
+        restored=restored.put_back,
+        removed=restored.removed,
         broke_later=record.reopened,
         suspects=record.suspects,
     )

@@ -34,7 +34,7 @@ from signoff.gate import (
 )
 from signoff.orchestrator import escalations
 from signoff.orchestrator.attempts import Attempts
-from signoff.orchestrator.events import Appended, Doing
+from signoff.orchestrator.events import Appended, Doing, Driving
 from signoff.orchestrator.mission import Mission
 from signoff.orchestrator.sweep import FinalSweep
 from signoff.storage import StorageCause
@@ -80,6 +80,7 @@ class Drive:
     def drive(self) -> Outcome | None:
         """Go on until the run is over; None when it waits for a person."""
         self.catch_up()
+        self.mission.reporter.tell(Driving(self.state))
         self._at_work = True
         edits = self._attempts.notice_edits() if self.state.outcome is None else []
         if edits:
@@ -130,7 +131,9 @@ class Drive:
         self.state.apply(entry)
         self._last_hash = entry.hash
 
-    def append(self, *drafts: Draft, durable: bool = True) -> tuple[Entry, ...]:
+    def append(
+        self, *drafts: Draft, durable: bool = True, blobs: tuple[bytes, ...] = ()
+    ) -> tuple[Entry, ...]:
         """One transaction: all of these entries, or none if a newer driver holds the fence.
 
         Not durable is enough where a power cut, which ends every process too, costs nothing but
@@ -138,12 +141,12 @@ class Drive:
         """
         drafts = tuple(map(self._without_secrets, drafts))
         try:
-            entries = self._write(drafts, durable)
+            entries = self._write(drafts, durable, blobs)
         except StorageFailed as error:
             # A full disk must not cost the verdict in hand: the reserve makes room for it.
             if error.facts.get("cause") != StorageCause.FULL or not self.mission.make_room():
                 raise
-            self._write(drafts, durable)
+            self._write(drafts, durable, blobs)
             raise
         if entries[0].seq != self.state.seq + 1:
             self.catch_up(frozenset(entry.hash for entry in entries))
@@ -157,9 +160,11 @@ class Drive:
     def _without_secrets(self, draft: Draft) -> Draft:
         return replace(draft, data=self.mission.redactor.data(draft.data))
 
-    def _write(self, drafts: tuple[Draft, ...], durable: bool) -> tuple[Entry, ...]:
+    def _write(
+        self, drafts: tuple[Draft, ...], durable: bool, blobs: tuple[bytes, ...]
+    ) -> tuple[Entry, ...]:
         return self.mission.ledger.append(
-            self.mission.plan_id, drafts, fence=self.mission.fence, durable=durable
+            self.mission.plan_id, drafts, fence=self.mission.fence, durable=durable, blobs=blobs
         )
 
     def draft(
@@ -178,8 +183,9 @@ class Drive:
         contract = subject.contract
         assert contract is not None, "a plan file's step without contract is never verified"
         self.mission.reporter.tell(Doing(subject.id, "judging"))
-        guard = self.mission.guards.of(subject, self.state.produced)
-        baseline = self.state.record(subject.id).baseline
+        state = self.state
+        guard = self.mission.guards.of(subject, state.produced, state.products)
+        baseline = state.record(subject.id).baseline
         return self.court.judge(
             Case(subject.id, contract, phase, guard, self.mission.run, baseline)
         )
@@ -190,12 +196,15 @@ class Drive:
 
     def acceptance(self, step: Step, key: str, snapshot: str, *, carried: bool = False) -> Draft:
         """The entry that accepts a kept verdict: `done` the first time, `restored` after that."""
-        again = self.state.record(step.id).accepted
+        state, guards = self.state, self.mission.guards
+        again = state.record(step.id).accepted
         data = {
             "key": key,
             "snapshot": snapshot,
             "step_digest": step.digest,
-            "produced": self.mission.guards.owned_by(step, snapshot, self.state.produced),
+            "produced": guards.owned_by(step, snapshot, state.produced, state.products),
+            "named": guards.named_by(step, snapshot, state.products),
+            "relies_on": guards.relied_on_by(step, snapshot, state.products),
             "carried": carried,
         }
         return self.draft(Kind.STEP_RESTORED if again else Kind.STEP_DONE, data, step.id)

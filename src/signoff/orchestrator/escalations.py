@@ -8,6 +8,7 @@ from typing import Any
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Postcondition, Step
+from signoff.errors import StorageFailed
 from signoff.gate import Record, RunState
 
 _EVERY = (Choice.RETRY, Choice.REVISE, Choice.ABORT, Choice.WAIVE)
@@ -65,7 +66,8 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
     why = _WHY.get(cause, "").format(answer=record.answer)
     if cause is Cause.TAMPERED and record.tamperings == 1:
         why = ""  # the step allows no retry, so nothing had been put back
-    return f"{said}{f'; {why}' if why else ''}", context
+    agent = f"; the agent ended: {record.worked}" if _is_in_trouble(record) else ""
+    return f"{said}{agent}{f'; {why}' if why else ''}", context
 
 
 _WHY = {
@@ -79,6 +81,16 @@ _WHY = {
 }
 
 
+def about_blocked(step: Step, record: Record, error: StorageFailed) -> tuple[str, dict[str, Any]]:
+    """The question when what an agent changed cannot be put back by us."""
+    question = (
+        f"step {step.id} ({step.title}) changed what is protected, and {error}; "
+        "move away what stands in its place, then answer retry"
+    )
+    context = {"cannot be put back": list(error.facts.get("paths", ()))}
+    return question, {**_evidence(step, record), **context}
+
+
 def _evidence(step: Step, record: Record) -> dict[str, Any]:
     """Everything a person needs to decide without opening the ledger."""
     latest = record.latest or record.before
@@ -90,11 +102,20 @@ def _evidence(step: Step, record: Record) -> dict[str, Any]:
             "tampered": list(latest.tampered),
         }
     context["suspects"] = list(record.suspects)
+    if record.restored:
+        context["put back or removed again"] = list(record.restored)
+    if record.worked is not None:
+        context["the agent ended"] = str(record.worked) if record.worked.in_trouble else ""
+        context["the agent's last output"] = record.worked.output_tail
     if record.answer is not None:
         context["the agent's reason"] = record.answer_reason
     if record.handoff:
         context["files that make other programs act"] = list(record.handoff)
     return context
+
+
+def _is_in_trouble(record: Record) -> bool:
+    return record.worked is not None and record.worked.in_trouble
 
 
 def _about_held_before(step: Step) -> str:
@@ -111,10 +132,14 @@ def _about_handoff(step: Step, record: Record) -> str:
     )
 
 
-def about_human(step: Step) -> tuple[str, dict[str, Any]]:
-    """The question when the step is a person's to do."""
-    question = f"step {step.id} ({step.title}) is yours to do; answer retry when it can be judged"
-    return question, {
-        "task": step.task,
-        "contract": step.contract.command if step.contract else "",
-    }
+def about_human(step: Step, record: Record) -> tuple[str, dict[str, Any]]:
+    """The question when the step is a person's to do, or to do again."""
+    whose = f"step {step.id} ({step.title}) is yours to do"
+    latest = record.latest
+    if latest is None or latest.kept:
+        return f"{whose}; answer retry when it can be judged", {
+            "task": step.task,
+            "contract": step.contract.command if step.contract else "",
+        }
+    question = f"{whose}; it was judged and is {latest.result}: {latest.message}; answer retry "
+    return f"{question}when it can be judged again", {"task": step.task, **_evidence(step, record)}

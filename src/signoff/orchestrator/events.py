@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from signoff.domain.ledger import Entry
+
+if TYPE_CHECKING:
+    from signoff.gate import RunState
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,17 @@ class Doing:
     what: str
 
 
-Event = Appended | Output | Doing
+@dataclass(frozen=True)
+class Driving:
+    """The run is driven from here on: where it stands, what earlier drivers did included.
+
+    The fold goes on with every entry before that is told; whoever watches only reads it.
+    """
+
+    state: RunState
+
+
+Event = Appended | Output | Doing | Driving
 
 
 class Reporter(Protocol):

@@ -30,6 +30,8 @@ class Agent(Protocol):
 class Projection(Protocol):
     """Writes marks and status back into the plan file."""
 
+    unwritten: str  # why the file does not show the latest; empty when it does
+
     def show(self, state: RunState, status: PlanStatus, *, now: bool) -> None:
         """Bring the file up to date; unless `now`, at most once in a while."""
 
@@ -39,6 +41,9 @@ class Watch(Protocol):
 
     def edited(self) -> tuple[str, str] | None:
         """The digest of what is there instead of what was pinned, and the difference; or None."""
+
+    def question(self) -> str:
+        """What a person is asked about it."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,17 +41,21 @@ class PlanFileProjection:
     ledger: Ledger | None = None
     plan_id: str = ""
     progress: ProgressProjection | None = None
+    unwritten: str = field(default="", init=False)
     _next: float = field(default=0.0, init=False)
 
     def show(self, state: RunState, status: PlanStatus, *, now: bool) -> None:
-        """Bring the file up to date; a file that cannot be written stops nothing."""
+        """Bring the file up to date; one that cannot be written stops nothing, and is told."""
         began = time.monotonic()
         if not now and began < self._next:
             return
         report = evaluate(state, state.snapshot)
-        with suppress(SignoffError):
+        self.unwritten = ""
+        try:
             pinned = state.schedule.plan.plan_digest
             write_marks(self.path, pinned, marks_of(state, report), status)
+        except SignoffError as error:
+            self.unwritten = error.message
         if self.ledger is not None:
             write_standing(self.ledger, self.plan_id, standing_note(report, status, state.seq))
         if self.progress is not None:

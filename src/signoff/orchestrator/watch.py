@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from signoff.domain.digests import digest_of
@@ -39,16 +40,37 @@ class PinWatch:
     def _compare(self) -> tuple[str, str] | None:
         plan = self._plan_now()
         config = read_config_text(self.config_path)
-        plan_same = plan is not None and _meaning(plan) == self.plan_digest
+        plan_same = plan is not None and plan_digest(plan) == self.plan_digest
         if plan_same and config == self.config_text:
             return None
         parts = []
+        if not os.path.lexists(self.plan_path):
+            parts.append(f"`{self.plan_path}` is gone; it was approved as:")
         if not plan_same:
             parts.append(unified(self.plan_text, plan or "", self.plan_path.name))
         if config != self.config_text:
             parts.append(unified(self.config_text, config, self.config_path.name))
-        seen = digest_of({"plan": _meaning(plan) if plan else None, "config": config})
+        seen = self.digest_of_edit(plan_digest(plan) if plan else None, config)
         return seen, "\n".join(parts)[:LONGEST_DIFFERENCE]
+
+    def question(self) -> str:
+        """What a person is asked about an edit; a file that is gone was not edited."""
+        goes_on = "the run goes by what was approved: retry goes on with that"
+        if os.path.lexists(self.plan_path):
+            return (
+                "the plan file or signoff.toml was edited during the run; "
+                f"{goes_on}, revise takes the edited plan back to draft"
+            )
+        path = shlex.quote(str(self.plan_path))
+        return (
+            f"the plan file `{self.plan_path}` is gone since the run began; {goes_on}, "
+            f"signoff show {path} --approved > {path} puts it back"
+        )
+
+    @staticmethod
+    def digest_of_edit(plan: str | None, config: str) -> str:
+        """How the ledger names what was noticed: by the plan's digest and the configuration."""
+        return digest_of({"plan": plan, "config": config})
 
     def _plan_now(self) -> str | None:
         try:
@@ -64,9 +86,3 @@ def _state(path: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
-
-
-@lru_cache(maxsize=2)
-def _meaning(text: str) -> str:
-    """The plan's digest; between two marks the file is the same, and is asked for at every step."""
-    return plan_digest(text)

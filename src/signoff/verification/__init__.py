@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         protected_files,
         written_by_contracts,
     )
-    from signoff.verification.protection import Guard, Tampering, find_tampering
+    from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
     from signoff.verification.rooms import Rooms, ScratchRooms
     from signoff.verification.steering import steering_of
     from signoff.verification.suspects import Moment, find_suspects
@@ -55,6 +55,7 @@ __all__ = [
     "changed_handoffs",
     "changed_tools",
     "differences",
+    "file_of",
     "find_suspects",
     "find_tampering",
     "fingerprint",
@@ -91,6 +92,7 @@ _MODULE_OF = {
     "Seat": "enclosure",
     "Tampering": "protection",
     "changed_handoffs": "handoff",
+    "file_of": "protection",
     "find_suspects": "suspects",
     "find_tampering": "protection",
     "fingerprint": "pins",

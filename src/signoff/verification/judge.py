@@ -21,9 +21,10 @@ from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
 from signoff.verification.ignored import Ignored
+from signoff.verification.inherited import expected_steering
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Guard, Tampering, find_tampering
+from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
 from signoff.verification.rooms import Rooms
 from signoff.verification.steering import steering_of
 from signoff.workspace import Workspace
@@ -32,6 +33,13 @@ OUTPUT_TAIL_CHARACTERS = 4_000
 NAMED_FILES = 20
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
 
+
+_BY_CONTRACT = "the contract wrote it: declare `**writes:**`"
+_BY_SOMEBODY = "the contract cannot have done it: stop whatever else writes to the workspace"
+_BY_EITHER = (
+    "if the contract wrote it, declare `**writes:**`; "
+    "if not, stop whatever else writes to the workspace"
+)
 
 # Refusals that the contract itself gave; being tampered with says nothing about its answer.
 _SAID_NO = frozenset({Reason.EXPECTATION, Reason.HELD_OUT})
@@ -68,7 +76,7 @@ class Case:
 class Judge:
     """Judges cases on one workspace under one set of pins.
 
-    judge() → caches removed → snapshot → tampering? → obstacles? → reuse? → contract run →
+    judge() → snapshot → caches removed → tampering? → obstacles? → reuse? → contract run →
     snapshot → verdict
     """
 
@@ -84,8 +92,8 @@ class Judge:
 
     def judge(self, case: Case) -> Verdict:
         """One verdict, bound to the content it was made on."""
-        self.workspace.remove_caches()
         before = self.workspace.snapshot()
+        self.workspace.remove_caches()
         key = self._key(case, before)
         verdict = self._unjudged(case, key, before)
         tampering = self._tampering(case, before)
@@ -131,11 +139,9 @@ class Judge:
         if answer.result is Result.KEPT:
             answer = judge_counts(case.contract, counts, case.baseline) or answer
         after = self.workspace.snapshot()
-        changes = self._changes(before, after, seat)
-        if changes:
-            answer = _moved(changes)
+        moved = self._moved(before, after, seat)
         return replace(
-            _judged(verdict, answer, seen.observation, after),
+            _judged(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
             counts=None if counts is None else counts.to_data(),
         )
@@ -147,8 +153,8 @@ class Judge:
         seat = self.rooms.again(seat, before.digest)
         observation = self.bench.run_heldout(hidden, seat, check.folder)
         answer = compare(hidden, observation)
-        changes = self._changes(before, self.workspace.snapshot(), seat)
-        result = Result.UNKNOWN if changes else answer.result
+        moved = self._moved(before, self.workspace.snapshot(), seat)
+        result = answer.result if moved is None else Result.UNKNOWN
         if result is Result.KEPT:
             return replace(judged, heldout=result)
         return replace(
@@ -196,13 +202,18 @@ class Judge:
         ignored = Ignored(self.root, self.workspace.byproducts)
         now: Mapping[str, str] = {}
         if guard.steering is not None:
+            search_path = self.pins.search_path
             now = steering_of(
                 case.contract,
                 manifest,
                 lambda p: self.workspace.read(content.digest, p),
                 ignored if guard.sees_ignored else None,
-                self.pins.search_path,
+                search_path,
             )
+            expected = expected_steering(
+                case.contract, guard, now, self.workspace, manifest, search_path
+            )
+            guard = replace(guard, steering=expected)
         return find_tampering(guard, manifest, now, ignored)
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
@@ -213,12 +224,16 @@ class Judge:
         found = self.evidence.find_verdict(key)
         return found if found is not None and found.run == case.run else None
 
-    def _changes(self, before: Snapshot, after: Snapshot, seat: Seat) -> tuple[Change, ...]:
-        """What the contract, or somebody else, changed while it was judged."""
-        changes = self.rooms.moved() if seat.judged_in is JudgeIn.CLEAN else ()
-        if not changes and after.digest != before.digest:
-            changes = self.workspace.diff(before.digest, after.digest)
-        return changes
+    def _moved(self, before: Snapshot, after: Snapshot, seat: Seat) -> Answer | None:
+        """The answer when content changed while it was judged, by who can have changed it."""
+        in_room = seat.judged_in is JudgeIn.CLEAN
+        by_contract = self.rooms.moved() if in_room else ()
+        if by_contract:
+            return _moved(by_contract, _BY_CONTRACT)
+        if after.digest == before.digest:
+            return None
+        changes = self.workspace.diff(before.digest, after.digest)
+        return _moved(changes, _BY_SOMEBODY if in_room else _BY_EITHER)
 
 
 def _can_stand(case: Case, earlier: Entry) -> bool:
@@ -241,15 +256,22 @@ def output_tail(observation: Observation, redactor: Redactor) -> str:
     return tail("\n".join(part.rstrip("\n") for part in parts if part), OUTPUT_TAIL_CHARACTERS)
 
 
-def _moved(changes: tuple[Change, ...]) -> Answer:
+def _moved(changes: tuple[Change, ...], advice: str) -> Answer:
     names = ", ".join(f"`{storable_path(c.path)}` {c.kind}" for c in changes[:NAMED_FILES])
     more = "" if len(changes) <= NAMED_FILES else f" and {len(changes) - NAMED_FILES} more"
-    message = f"content moved while it was judged: {names}{more}; declare `**writes:**`"
+    message = f"content moved while it was judged: {names}{more}; {advice}"
     return Answer(Result.UNKNOWN, Reason.MOVED, message)
 
 
 def _tampered(verdict: Verdict, tampering: tuple[Tampering, ...]) -> Verdict:
     named = "; ".join(f"`{storable_path(t.path)}`: {t.rule}" for t in tampering[:NAMED_FILES])
+    decides = [storable_path(file_of(t.path)) for t in tampering if t.unasked]
+    if decides:
+        files = ", ".join(list(dict.fromkeys(decides))[:NAMED_FILES])
+        named += (
+            "; what decides a check is protected, "
+            f"unless a person allows it with `**may_change:** {files}`"
+        )
     return replace(
         verdict,
         result=Result.BROKEN,

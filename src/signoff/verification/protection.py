@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from signoff.domain.globs import matches_any
+from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import Manifest
 from signoff.verification.ignored import Ignored
 from signoff.verification.pins import fingerprint, protected_by
@@ -23,6 +24,9 @@ class Guard:
     steering: Mapping[str, str] | None = None  # what steers the contract's runner, as approved
     sees_ignored: bool = True  # whether ignored files were looked at for `steering`
     writes: tuple[str, ...] = ()  # what contracts of the plan write themselves
+    subject: str = ""
+    # What accepted steps left, whether or not they declared it.
+    products: Products = field(default_factory=lambda: NO_PRODUCTS)
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class Tampering:
 
     path: str
     rule: str
+    unasked: bool = False  # protected because it decides the check, not because the plan says so
 
 
 def find_tampering(
@@ -55,8 +60,10 @@ def _protected_changes(
 ) -> list[Tampering]:
     if not guard.protects:
         return []
-    # An accepted step that was allowed to change a protected file left the version that counts.
-    approved = {**(guard.pinned or {}), **(guard.produced or {})}
+    # An accepted step that made a protected file, or was allowed to change it, left the version
+    # that counts.
+    left = {p: x.fingerprint for p, x in guard.products.items() if x.step != guard.subject}
+    approved = {**(guard.pinned or {}), **left, **(guard.produced or {})}
     expected = {p: f for p, f in approved.items() if matches_any(guard.protects, p)}
     actual = protected_by(guard.protects, manifest, ignored, guard.writes)
     return [
@@ -81,7 +88,11 @@ def _steering_changes(guard: Guard, now: Mapping[str, str]) -> list[Tampering]:
         return []
     produced = guard.produced or {}
     return [
-        Tampering(name, f"what steers the check {_difference(guard.steering, now, name)}")
+        Tampering(
+            name,
+            f"what steers the check {_difference(guard.steering, now, name)}",
+            unasked=not matches_any(guard.protects, file_of(name)),
+        )
         for name in sorted(guard.steering.keys() | now.keys())
         if guard.steering.get(name) != now.get(name)
         and file_of(name) not in produced

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from signoff.planfile.verify import analyse
 from signoff.verification.counting.runners import RUNNERS, Runner
@@ -74,6 +75,7 @@ class Sight:
         return tuple(r for r in RUNNERS if r.name in self.calls) if self.calls else RUNNERS
 
 
+@lru_cache(maxsize=64)
 def look_at(command: str) -> Sight:
     """Never raises, whatever the text."""
     facts = analyse(command)

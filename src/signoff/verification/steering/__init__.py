@@ -14,9 +14,15 @@ from signoff.verification.steering.rule_node import pin_in_front
 from signoff.verification.steering.rule_python import steer_python_path
 from signoff.verification.steering.rule_scripts import execute, steer_executed
 from signoff.verification.steering.rules import RULES, Pin
-from signoff.verification.steering.trail import INSTALLED, Invocation, ShellText, Trail
+from signoff.verification.steering.trail import (
+    INSTALLED,
+    PRESENT,
+    Invocation,
+    ShellText,
+    Trail,
+)
 
-__all__ = ["INSTALLED", "steering_of"]
+__all__ = ["INSTALLED", "PRESENT", "steering_of"]
 
 MOST_LOOKED_AT = 400
 _PINS_BY_TOOL: dict[str, list[Pin]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from signoff.verification.steering.content import inside
 from signoff.verification.steering.launchers import invocation_of, is_plain, peeled
@@ -24,6 +24,7 @@ class _Interpreter:
     loading: tuple[str, ...] = ()  # options that name a script to run first
     subcommands: tuple[str, ...] = ()
     suffixes: tuple[str, ...] = ("",)
+    syntax_only: tuple[str, ...] = ()  # options with which the script is read and not run
 
 
 _NODE = _Interpreter(
@@ -32,15 +33,18 @@ _NODE = _Interpreter(
     ("-r", "--require", "--import", "--loader", "--experimental-loader"),
     suffixes=("", ".js", ".mjs", ".cjs", "/index.js"),
 )
-_SHELL = _Interpreter(("-o", "+o", "-O", "+O"), "c", ("--rcfile", "--init-file"))
+_SHELL = _Interpreter(
+    ("-o", "+o", "-O", "+O"), "c", ("--rcfile", "--init-file"), syntax_only=("-n",)
+)
 _PROGRAM_FILE = _Interpreter(inline="*", loading=("-f", "--file", "--from-file"))
 INTERPRETERS: dict[str, _Interpreter] = {
     **dict.fromkeys(SHELLS, _SHELL),
-    **dict.fromkeys(("node", "tsx", "ts-node"), _NODE),
+    **dict.fromkeys(("tsx", "ts-node"), _NODE),
+    "node": replace(_NODE, syntax_only=("-c", "--check")),
     **dict.fromkeys(("awk", "gawk", "mawk", "sed", "jq"), _PROGRAM_FILE),
     "perl": _Interpreter(("-I",), "eE"),
     "ruby": _Interpreter(("-I", "-C"), "e", ("-r",), suffixes=("", ".rb")),
-    "php": _Interpreter(("-c", "-d"), "r", ("-f",)),
+    "php": _Interpreter(("-c", "-d"), "r", ("-f",), syntax_only=("-l",)),
     "Rscript": _Interpreter(inline="e"),
     "lua": _Interpreter(inline="e"),
     "deno": _Interpreter(("-c", "--config"), subcommands=("run", "test")),
@@ -51,6 +55,8 @@ def steer_interpreter(call: Invocation, trail: Trail) -> None:
     """`bash x`, `node x`, `awk -f x`: the script is pinned, and read when it is shell."""
     spec = INTERPRETERS[call.tool]
     words = list(call.args)
+    if len(words) == 2 and words[0] in spec.syntax_only:
+        return
     while words:
         word = words.pop(0)
         if word in spec.loading:

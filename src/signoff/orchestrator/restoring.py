@@ -1,0 +1,59 @@
+"""Tampered files put back before the next attempt, so that it starts from honest ground."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from signoff.domain.snapshot import Change, ChangeKind
+from signoff.domain.text import storable_path
+from signoff.domain.verdict import Reason
+from signoff.gate import Judged, Record, RunState
+from signoff.orchestrator.mission import Mission
+from signoff.verification import file_of
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What the harness undid: contents put back, and files removed that had been added."""
+
+    put_back: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All of it."""
+        return tuple(sorted((*self.put_back, *self.removed)))
+
+
+def restore_tampered(mission: Mission, state: RunState, record: Record) -> Restored:
+    """Make every file that the latest verdict calls tampered what it has to be.
+
+    As approved, or as the accepted step left it that made it. What the agent made of them stays in
+    the attempt's snapshot. Raises StorageFailed for what cannot be put back, after all the rest.
+    """
+    latest = record.latest
+    if latest is None or latest.reason is not Reason.TAMPERED:
+        return Restored()
+    wanted: dict[str, set[str]] = {}
+    for path in _files(mission, latest):
+        product = state.products.get(path)
+        snapshot = mission.pins.snapshot if product is None else product.snapshot
+        wanted.setdefault(snapshot, set()).add(path)
+    undone: list[Change] = []
+    for snapshot, paths in wanted.items():
+        undone += mission.workspace.revert(snapshot, only=paths)
+    added = [change for change in undone if change.kind is ChangeKind.ADDED]
+    return Restored(_names(c for c in undone if c not in added), _names(added))
+
+
+def _files(mission: Mission, latest: Judged) -> set[str]:
+    """The tampered files; of a part, such as `Makefile#target:test`, the file it belongs to."""
+    manifest = mission.workspace.manifest
+    known = {*manifest(mission.pins.snapshot), *manifest(latest.snapshot)}
+    names = {storable_path(path): path for path in known}
+    return {names.get(name, file_of(name)) for name in latest.tampered}
+
+
+def _names(changes: Iterable[Change]) -> tuple[str, ...]:
+    return tuple(sorted(storable_path(change.path) for change in changes))
