@@ -13,7 +13,9 @@ from signoff.agents.loop.limits import LoopLimits
 from signoff.agents.loop.setup import LoopSetup
 from signoff.agents.loop.transcript import Transcript
 from signoff.agents.tools import STANDARD_TOOLS, Files, Shell, Tool, ToolContext, ToolOutcome
+from signoff.domain.ledger import Kind
 from signoff.process import STANDARD_PATH
+from signoff.storage import Ledger, open_database, sqlite_url
 from signoff.testing import Call, Script, Turn, scripted_model, use
 
 # Waits between retries are real; nobody has to sit through them.
@@ -93,6 +95,15 @@ class Stage:
         """Another sitting."""
         past = self.transcript.read()
         return self.play(script, past.task, past=past, **parts)
+
+
+def entries(work: Path, session: str) -> list[tuple[Kind, dict[str, Any]]]:
+    """What is on record about a session of the home beside the workspace."""
+    database = open_database(sqlite_url(work.parent / "home" / "ledger.sqlite3"))
+    try:
+        return [(e.kind, e.data) for e in Ledger(database).entries(session)]
+    finally:
+        database.close()
 
 
 def bash(command: str, **more: Any) -> Turn:

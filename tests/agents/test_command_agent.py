@@ -89,15 +89,17 @@ def test_a_prompt_too_long_for_an_argument_says_what_to_do(tmp_path: Path) -> No
         ("./agent.sh", "role `coder`: command `./agent.sh` was not found"),
     ],
 )
-def test_a_command_that_cannot_start_is_refused_before_any_work(command: str, message: str) -> None:
+def test_a_command_that_cannot_start_is_refused_before_any_work(
+    tmp_path: Path, command: str, message: str
+) -> None:
     with pytest.raises(ConfigInvalid) as caught:
-        check_role(Role("coder", command), PATH)
+        check_role(Role("coder", command), PATH, tmp_path)
     assert caught.value.message == message
 
 
-def test_a_command_that_can_start_passes() -> None:
-    check_role(Role("coder", f"'{sys.executable}' -c pass"), PATH)
-    check_role(Role("coder", "sh -c 'exit 1' {prompt}"), PATH)
+def test_a_command_that_can_start_passes(tmp_path: Path) -> None:
+    check_role(Role("coder", f"'{sys.executable}' -c pass"), PATH, tmp_path)
+    check_role(Role("coder", "sh -c 'exit 1' {prompt}"), PATH, tmp_path)
 
 
 def test_an_agent_works_in_the_workspace_with_a_clean_environment(tmp_path: Path) -> None:

@@ -14,11 +14,10 @@ from signoff.agents.loop.batching import Batching
 from signoff.agents.loop.ending import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
-from signoff.storage import Ledger, open_database, sqlite_url
 from signoff.testing import Call, Conversation, Script, Turn, say, scripted_model, use
 from signoff.toolbatch import BatchLimits
 from signoff.usecases.agent import AgentReport
-from tests.agents.loopkit import QUICK, Stage, bash, write
+from tests.agents.loopkit import QUICK, Stage, bash, entries, write
 from tests.unconfined import UNCONFINED
 
 PLAIN = Batching(steering=False)
@@ -44,14 +43,6 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def run(work: Path, turns: Script | list[Turn], task: str, **options: Any) -> AgentReport:
     script = turns if isinstance(turns, Script) else Script(turns)
     return signoff.run_agent(task, model=scripted_model(script), workspace=work, **options)
-
-
-def entries(work: Path, session: str) -> list[tuple[Kind, dict[str, Any]]]:
-    database = open_database(sqlite_url(work.parent / "home" / "ledger.sqlite3"))
-    try:
-        return [(e.kind, e.data) for e in Ledger(database).entries(session)]
-    finally:
-        database.close()
 
 
 def read(path: str) -> Call:

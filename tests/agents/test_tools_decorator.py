@@ -173,3 +173,14 @@ def test_a_function_that_no_model_could_call_is_refused_when_it_is_made() -> Non
             tool(effects=[])(function)
     with pytest.raises(UsageError, match="no effect"):
         tool(effects={"magic"})
+
+
+def test_one_effect_may_be_written_as_a_plain_word() -> None:
+    @tool(effects="read")
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    assert look.effects == {Effect.READ}
+    with pytest.raises(UsageError, match="`raed` is no effect"):
+        tool(effects="raed")

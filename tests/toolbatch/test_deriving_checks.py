@@ -13,6 +13,7 @@ import pytest
 from signoff.domain.definition import MOST_COMMANDS, Artifact, Check, CheckSource, Definition
 from signoff.toolbatch.deriving import (
     LONGEST_COMMAND,
+    MOST_TOLD_APART,
     Derived,
     checker_commands,
     derive,
@@ -278,3 +279,10 @@ def test_odd_names_stay_single_words(tmp_path: Path) -> None:
 
 def test_a_derivation_without_checks_is_never_empty_of_words() -> None:
     assert Derived(()).unverifiable
+
+
+def test_a_flood_of_other_files_hides_no_check(tmp_path: Path) -> None:
+    flood = tuple(f"0/{n}.txt" for n in range(MOST_TOLD_APART))
+    tests = {"tests__test_a_dot_py": "def test_a(): pass"}
+    assert project(tmp_path, *flood[1:], **tests) == []
+    assert project(tmp_path, *flood, **tests) == [PYTEST]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from signoff.agents.command import CommandAgent, check_role
     from signoff.agents.materials import gather
     from signoff.agents.plantools import PLAN_TOOLS, PlanTool, call_plan_tool
+    from signoff.agents.program import program_trouble, troubles_of
     from signoff.agents.prompt import Material, Setback, build_prompt
     from signoff.agents.session import (
         Delegation,
@@ -51,10 +52,12 @@ __all__ = [
     "check_role",
     "gather",
     "printed",
+    "program_trouble",
     "read_answer",
     "read_usage",
     "sign_session",
     "told_of_unfinished",
+    "troubles_of",
 ]
 
 _MODULE_OF = {
@@ -62,6 +65,7 @@ _MODULE_OF = {
     **dict.fromkeys(("ATTEMPT_VARIABLE", "Assignment", "Report", "printed"), "assignment"),
     **dict.fromkeys(("CommandAgent", "check_role"), "command"),
     "gather": "materials",
+    **dict.fromkeys(("program_trouble", "troubles_of"), "program"),
     **dict.fromkeys(("Material", "Setback", "build_prompt"), "prompt"),
     **dict.fromkeys(("USAGE_VARIABLE", "Usage", "read_usage"), "usage"),
     "Delegation": "session",

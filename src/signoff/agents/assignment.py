@@ -29,6 +29,7 @@ class Assignment:
     variables: Mapping[str, str]
     cancelled: Callable[[], bool] | None = None
     on_output: Callable[[bytes], None] | None = None
+    prompt_file: Path | None = None  # for a prompt that is too long to be an argument
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Report:
     observation: Observation
     usage: Usage | None
     answer: Answer | None = None
+    usage_unreadable: bool = False  # it reported something that is no report
 
 
 def printed(text: bytes) -> Report:

@@ -12,7 +12,9 @@ from pathlib import Path
 from signoff.agents.answer import ANSWER_VARIABLE, read_answer
 from signoff.agents.assignment import Assignment, Report
 from signoff.agents.clients import paths_of_client
+from signoff.agents.program import program_path, program_trouble
 from signoff.agents.usage import USAGE_VARIABLE, read_usage
+from signoff.domain.verdict import Isolation
 from signoff.errors import ConfigInvalid
 from signoff.process import (
     WORKSPACE_VARIABLE,
@@ -20,7 +22,6 @@ from signoff.process import (
     Confinement,
     Limits,
     clean_environment,
-    find_tool,
     run,
 )
 from signoff.settings import Role
@@ -42,7 +43,8 @@ class CommandAgent:
 
     def work(self, assignment: Assignment) -> Report:
         """Run the role's command to its end and read its usage report."""
-        argv, stdin = _command_line(assignment.role, assignment.prompt)
+        argv, stdin = _command_line(assignment.role, assignment.prompt, assignment.prompt_file)
+        argv = (program_path(argv[0], assignment.workspace), *argv[1:])
         environment = clean_environment(
             self.environ,
             path=self.search_path,
@@ -69,12 +71,14 @@ class CommandAgent:
             cancelled=assignment.cancelled,
             on_output=None if show is None else (lambda _stream, chunk: show(chunk)),
         )
-        return Report(
-            observation, read_usage(assignment.usage_file), read_answer(assignment.answer_file)
-        )
+        usage = read_usage(assignment.usage_file)
+        unreadable = usage is None and os.path.lexists(assignment.usage_file)
+        return Report(observation, usage, read_answer(assignment.answer_file), unreadable)
 
     def _confinement(self, assignment: Assignment, argv: tuple[str, ...]) -> Confinement | None:
         """What the role's own command names may be read: whoever approved it named it."""
+        if self.enclosure.of_agents is Isolation.NONE:
+            return None
         named = [path for word in argv if (path := _named(word, assignment.workspace))]
         if argv[0].startswith("/"):
             named.append(tool_folder(Path(argv[0]).parent))
@@ -91,18 +95,20 @@ class CommandAgent:
         )
 
 
-def check_role(role: Role, search_path: str) -> None:
+def check_role(role: Role, search_path: str, workspace: Path) -> None:
     """Raise when the role's command cannot be started at all."""
-    argv, _ = _command_line(role, "")
-    if find_tool(argv[0], search_path) is None:
-        raise ConfigInvalid(
-            f"role `{role.name}`: command `{argv[0]}` was not found",
-            f"install it, or change the role's command: --role {role.name}='COMMAND'",
-        )
+    trouble = program_trouble(role, search_path, workspace)
+    if trouble is not None:
+        raise ConfigInvalid(trouble.message, trouble.hint)
 
 
-def _command_line(role: Role, prompt: str) -> tuple[tuple[str, ...], bytes]:
-    """The role's words; the prompt takes the place of `{prompt}`, else it goes to stdin."""
+def _command_line(
+    role: Role, prompt: str, file: Path | None = None
+) -> tuple[tuple[str, ...], bytes]:
+    """The role's words; the prompt takes the place of `{prompt}`, else it goes to stdin.
+
+    One that is too long for an argument is written to the file, and the argument says so.
+    """
     try:
         words = shlex.split(role.command)
     except ValueError as error:
@@ -112,12 +118,23 @@ def _command_line(role: Role, prompt: str) -> tuple[tuple[str, ...], bytes]:
     if not any(PROMPT_PLACE in word for word in words):
         return tuple(words), prompt.encode("utf-8", "replace")
     if len(prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT_BYTES:
-        raise ConfigInvalid(
-            f"role `{role.name}`: the prompt is too long for an argument",
-            "leave out {prompt}: the command then gets the prompt on standard input",
-        )
+        if file is None:
+            raise ConfigInvalid(
+                f"role `{role.name}`: the prompt is too long for an argument",
+                "leave out {prompt}: the command then gets the prompt on standard input",
+            )
+        prompt = _in_file(prompt, file)
     safe = prompt.replace("\0", "�")
     return tuple(word.replace(PROMPT_PLACE, safe) for word in words), b""
+
+
+def _in_file(prompt: str, file: Path) -> str:
+    """The agent may write next to the file, so nothing that lies there is written through."""
+    with open(
+        os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb"
+    ) as f:
+        f.write(prompt.encode("utf-8", "replace"))
+    return f"Your task is written in the file {file}. Read all of it first, then do what it says."
 
 
 def _packages() -> tuple[Path, ...]:

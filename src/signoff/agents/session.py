@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from signoff.agents.sessions.adjudicating import Adjudicator
-from signoff.agents.sessions.budgets import budget_left, offered_share
 from signoff.agents.sessions.checking import SessionChecks
 from signoff.agents.sessions.claiming import (
     NO_PLAN,
@@ -17,25 +15,23 @@ from signoff.agents.sessions.claiming import (
     update_step,
     verify_postcondition,
 )
-from signoff.agents.sessions.delegating import refuse_family, unfinished_of
 from signoff.agents.sessions.desk import Desk, SessionJudge
+from signoff.agents.sessions.family import Asked, Delegation, Family
 from signoff.agents.sessions.finishing import Finalization, finish, sign
 from signoff.agents.sessions.mutating import note_strays
-from signoff.agents.sessions.opening import citable_id, first_facts, open_desk, refuse_other_plan
+from signoff.agents.sessions.opening import first_facts, open_desk, refuse_other_plan
 from signoff.agents.sessions.planning import create_plan, derive_plan
+from signoff.agents.sessions.recording import record_call, record_note, record_usage
 from signoff.agents.sessions.reporting import SessionReport, make_report
 from signoff.agents.sessions.showing import show_plan
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Budget, Cost, Plan
 from signoff.domain.session import (
-    SESSION_PREFIX,
     ClaimStatus,
     SessionStanding,
     ToolCall,
-    normal,
     session_id_of,
 )
-from signoff.domain.text import escape_line
 from signoff.errors import UsageError
 from signoff.gate import SessionGate, SessionMissing, standing_of
 from signoff.settings import SessionPolicy
@@ -51,17 +47,6 @@ __all__ = [
     "sign_session",
 ]
 
-LONGEST_NOTE = 4_000
-
-
-@dataclass(frozen=True)
-class Delegation:
-    """A child session, or why there is none; `text` is for the model either way."""
-
-    text: str
-    session: PlanSession | None = None
-    resumed: bool = False  # it was begun before, and goes on with what it knew
-
 
 class PlanSession:
     """One agent's plan, claims and proofs, on a chain of the ledger of its own.
@@ -73,8 +58,8 @@ class PlanSession:
 
     def __init__(self, desk: Desk):
         self._desk = desk
-        self._children: dict[str, PlanSession] = {}
-        desk.shut_children = self._shut_children
+        self._family = Family(desk, PlanSession)
+        desk.shut_children = self._family.shut
 
     @classmethod
     def start(
@@ -208,49 +193,13 @@ class PlanSession:
 
         A step whose child was stopped is handed to that child again: only it can open its gate.
         """
-        state = self._desk.look()
-        steps = state.plan.steps if state.plan is not None else ()
-        if type(step_number) is not int or not 1 <= step_number <= len(steps):
-            return Delegation(f"error: step_number must be a number from 1 to {len(steps)}")
-        if not isinstance(objective, str) or not objective.strip():
-            return Delegation("error: say in `objective` what the child session is for")
-        step = steps[step_number - 1].id
-        unfinished = unfinished_of(self, step)
-        if unfinished is not None:
-            return self._take_up(unfinished, step, objective, author)
-        refused = refuse_family(state, objective)
-        share = offered_share(self.left(), tokens, usd)
-        if refused or isinstance(share, str):
-            return Delegation(refused or str(share))
-        child_id = f"{SESSION_PREFIX}{secrets.token_hex(8)}"
-        given = {
-            "child": child_id,
-            "objective": normal(objective),
-            "tokens": share.tokens,
-            "usd": share.usd,
-        }
-        # The parent knows of the child before there is one: a crash leaves the step shut, not open.
-        self._desk.append(Draft(Kind.SESSION_DELEGATED, given, step=step))
-        child = self._begin_child(child_id, step, objective, share, author)
-        return Delegation(f"step {step_number} is delegated to `{child_id}`", child)
+        return self._family.delegate(Asked(step_number, objective, tokens, usd, author))
 
     # What the loop, the MCP server and hooks record.
 
     def record_call(self, call: ToolCall) -> str:
         """Record one tool call; returns the id by which evidence can cite it."""
-        state = self._desk.look()
-        name = self._desk.files.name
-        call_id = citable_id(call.id, state)
-        named = replace(
-            call,
-            id=call_id,
-            reads={name(p): digest for p, digest in call.reads.items()},
-            writes={name(p): digest for p, digest in call.writes.items()},
-            touched=tuple(name(p) for p in call.touched),
-        )
-        # A call that a power cut takes cannot be cited: a proof less, never one too many.
-        self._desk.append(Draft(Kind.TOOL_CALLED, named.to_data()), durable=False)
-        return call_id
+        return record_call(self._desk, call)
 
     def note_mutation(self, paths: Iterable[str], call_id: str = "") -> str:
         """Compare changed files with what the step in progress declares; text, or nothing."""
@@ -258,39 +207,27 @@ class PlanSession:
 
     def note_scratchpad(self, key: str, text: str) -> None:
         """Remember a note, so that evidence can cite it as `scratchpad:<key>`."""
-        data = {"key": key, "text": text[:LONGEST_NOTE]}
-        self._desk.append(Draft(Kind.NOTE_KEPT, data))
+        record_note(self._desk, key, text)
 
     def record_usage(self, tokens: int = 0, usd: float = 0.0, model: str = "") -> None:
         """Count what a turn used."""
-        data = {"tokens": tokens, "usd": usd, "model": model}
-        self._desk.append(Draft(Kind.SESSION_USAGE, data), durable=False)
+        record_usage(self._desk, tokens, usd, model)
 
     def spent(self) -> Cost:
         """What this session and all below it used."""
-        used = self._desk.look().spent
-        for child in self.children():
-            used += child.spent()
-        return used
+        return self._family.spent()
 
     def left(self) -> Budget:
         """What is left of the budget once every child has its share; None where no limit is."""
-        self._desk.look()
-        below = {c.id: c.spent() for c in self.children()}
-        over = frozenset(c.id for c in self.children() if c.is_over)
-        return budget_left(self._desk.state, below, over)
+        return self._family.left()
 
     def children(self) -> tuple[PlanSession, ...]:
         """The sessions that steps of this one were handed to."""
-        for child_id in self._desk.look().shares:
-            if child_id not in self._children:
-                self._children[child_id] = PlanSession(self._open_child(child_id))
-        return tuple(self._children.values())
+        return self._family.members()
 
     def unfinished_children(self) -> tuple[tuple[PlanSession, str], ...]:
         """Children that were begun and did not finish, each with the step it was given."""
-        shut, shares = self._shut_children(), self._desk.state.shares
-        return tuple((c, shares[c.id].step) for c in self.children() if c.id in shut)
+        return self._family.unfinished()
 
     @property
     def is_over(self) -> bool:
@@ -308,6 +245,10 @@ class PlanSession:
     def judge_pending(self, limit_s: float | None = None) -> None:
         """Judge, provisionally, every contract without an answer for the content as it is now."""
         self._desk.judge_pending(limit_s)
+
+    def content(self) -> str:
+        """The digest of the workspace as it is now."""
+        return self._desk.content()
 
     def gate(self) -> SessionGate:
         """May the agent call its work finished, and if not, exactly what is missing."""
@@ -340,53 +281,6 @@ class PlanSession:
             child._sign(by)
         if self._desk.look().plan is not None and not self._desk.state.aborted:
             sign(self._desk, by)
-
-    def _shut_children(self) -> frozenset[str]:
-        """A child counts when its answer was accepted and its own gate is still open."""
-        return frozenset(
-            c.id
-            for c in self.children()
-            if not (c._desk.look().accepted or c._desk.state.signed) or not c.gate().open
-        )
-
-    def _take_up(self, child: PlanSession, step: str, objective: str, author: str) -> Delegation:
-        state = child._desk.look()
-        if state.ended or state.aborted:
-            return Delegation(f"refused: `{child.id}` waits for a person first (signoff inbox)")
-        if not state.started:
-            # The crash came between our entry and its first one.
-            share = self._desk.state.shares[child.id].budget
-            child = self._begin_child(child.id, step, objective, share, author)
-        else:
-            resumed = {**state.started, "resumed": True}
-            child._desk.append(Draft(Kind.SESSION_STARTED, resumed))
-        return Delegation(f"`{child.id}` is taken up again", child, resumed=True)
-
-    def _open_child(self, child_id: str) -> Desk:
-        desk = self._desk
-        opened = open_desk(desk.ledger, child_id, desk.workspace, desk.policy, desk.judge, None)
-        opened.adjudicator = desk.adjudicator
-        return opened
-
-    def _begin_child(
-        self, child_id: str, step: str, objective: str, share: Budget, author: str
-    ) -> PlanSession:
-        desk, state = self._desk, self._desk.state
-        opened = self._open_child(child_id)
-        title = state.plan.title if state.plan is not None else ""
-        facts = first_facts(desk.workspace, None, share, state.started.get("pins", ""))
-        facts |= {
-            "author": author or state.started.get("author", ""),
-            "resumed": False,
-            "parent": self.id,
-            "parent_step": step,
-            "depth": state.started.get("depth", 0) + 1,
-            "aims": [*state.started.get("aims", ()), normal(title), normal(objective)],
-            "objective": escape_line(objective),
-        }
-        opened.append(Draft(Kind.SESSION_STARTED, facts))
-        self._children[child_id] = PlanSession(opened)
-        return self._children[child_id]
 
 
 def sign_session(session: PlanSession, *, by: str) -> SessionReport:

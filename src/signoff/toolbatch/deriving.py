@@ -36,6 +36,10 @@ from signoff.toolbatch.offers import Offered
 HasChecker = Callable[[str], bool]
 
 CHECKER = "signoff check-artifact"
+_MOST_PATHS = 4_096  # whose kind is kept in mind: a task is about the same ones turn after turn
+# Files touched, from which on the task is about every kind: nobody names all that a command
+# changed, and a flood of files must not hide the one that counts.
+MOST_TOLD_APART = 500
 LONGEST_COMMAND = 3_500  # so that it fits into the contract of a plan
 UNVERIFIABLE = (
     "unverifiable: no contract was declared, the project documents no check for these files, no"
@@ -100,7 +104,9 @@ def derive(
     declared = [c for c in definition.checks if c.source == CheckSource.CONTRACT]
     declared += [Check(command, CheckSource.CONTRACT) for command in contracts]
     about = dict.fromkeys((*definition.touched, *(a.path for a in definition.artifacts)))
-    project = _of_project(definition, root, {_suffix(path) for path in about})
+    kinds = {_suffix(path) for path in about}
+    many = len(definition.touched) >= MOST_TOLD_APART
+    project = _of_project(definition, root, None if many else kinds)
     good, refused = [], list(project.refused)
     for check in united(declared, project.checks):
         why = worthless(check.command)
@@ -122,9 +128,11 @@ def derive(
     return Derived((*good, *looks[:room]), tuple(refused), project.shaken, project.additional)
 
 
-def _of_project(definition: Definition, root: Path, kinds: Collection[str]) -> Derived:
-    """What the project documents now, and what it did before."""
+def _of_project(definition: Definition, root: Path, kinds: Collection[str] | None) -> Derived:
+    """What the project documents now, and what it did before; `kinds` None: whatever it is for."""
     now, began = offers(root), definition.began_with or ()
+    if kinds is None:
+        kinds = frozenset({""}).union(*(o.kinds for o in now), *(check.kinds for check in began))
     offered = documented(now, kinds)
     before = documented([Offered((check.command,), kinds=check.kinds) for check in began], kinds)
     kept = [c.command for c in definition.checks if c.source == CheckSource.PROJECT]
@@ -168,6 +176,7 @@ def _digest(path: Path) -> str:
         return "unreadable"
 
 
+@lru_cache(maxsize=_MOST_PATHS)
 def checker_known(path: str) -> bool:
     """Whether a checker that comes with signoff knows this kind of file."""
     name = PurePosixPath(path.lower())
@@ -232,6 +241,7 @@ def _runs_of_ticks(text: str) -> list[str]:
     return [run for run in "".join(c if c == "`" else " " for c in text).split() if run]
 
 
+@lru_cache(maxsize=_MOST_PATHS)
 def _suffix(path: str) -> str:
     name = PurePosixPath(path)
     return name.suffix.lower() or name.name

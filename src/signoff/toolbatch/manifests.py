@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
-from signoff.toolbatch.makefile import Unread, read_makefile
+from signoff.toolbatch.makefile import Makefile, Unread, read_makefile
 from signoff.toolbatch.offers import Offered
 from signoff.toolbatch.project_files import files_named, text_of, toml_of
 from signoff.toolbatch.pytest_project import by_pytest
@@ -108,8 +109,17 @@ class _Project:
         self._root = root
         self._under_way: list[tuple[str, str]] = []
         self._read: dict[str, None] = {}
-        self.scripts = _npm_scripts(root)
-        self.makefile = read_makefile(next(filter(None, map(text_of, self._makefiles())), ""))
+
+    @cached_property
+    def scripts(self) -> Mapping[str, str]:
+        """Those of npm."""
+        return _npm_scripts(self._root)
+
+    @cached_property
+    def makefile(self) -> Makefile:
+        """The one that make would take."""
+        texts = (text_of(self._root / name) for name in _MAKEFILES)
+        return read_makefile(next(filter(None, texts), ""))
 
     @property
     def rests_on(self) -> tuple[str, ...]:
@@ -125,9 +135,6 @@ class _Project:
             return {"npm": self._script, "make": self._target}.get(kind, self._file)(name)
         finally:
             self._under_way.pop()
-
-    def _makefiles(self) -> list[Path]:
-        return [self._root / name for name in _MAKEFILES]
 
     def _script(self, name: str) -> Proof:
         self._read |= dict.fromkeys(("package.json", ".npmrc", *_NODE_SETTINGS))

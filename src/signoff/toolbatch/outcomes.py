@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from signoff.domain.definition import Definition
-from signoff.toolbatch.calls import Call, Outcome, OutcomeKind, Result
+from signoff.toolbatch.calls import Call, Nature, Outcome, OutcomeKind, Result
 from signoff.toolbatch.executing import NOT_FINISHED
 from signoff.toolbatch.recovery import Category, Episode, Failure, failure_of
 
@@ -13,6 +16,15 @@ def outcome_of(call: Call, result: Result) -> Outcome:
     if result.declined:
         return Outcome(call, OutcomeKind.DECLINED, result.text, False, guidance=True, result=result)
     return Outcome(call, OutcomeKind.EXECUTED, result.text, result.ok, result=result)
+
+
+def with_unnamed(call: Call, result: Result, changed: Sequence[str]) -> Result:
+    """The result with what a tool that we do not know changed and did not tell of."""
+    if call.shape.nature is not Nature.OTHER:
+        return result
+    named = {*result.writes, *result.touched}
+    unnamed = tuple(path for path in changed if path not in named)
+    return replace(result, touched=(*result.touched, *unnamed)) if unnamed else result
 
 
 def failure_in(outcome: Outcome) -> Failure | None:

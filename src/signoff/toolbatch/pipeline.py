@@ -12,7 +12,7 @@ BatchRunner.run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -45,7 +45,14 @@ from signoff.toolbatch.executing import Execute, execute_beside, groups_of
 from signoff.toolbatch.handing import handed_over
 from signoff.toolbatch.judging import Books, Court
 from signoff.toolbatch.looking import Looker
-from signoff.toolbatch.outcomes import failure_in, honest, hopeless, not_made, outcome_of
+from signoff.toolbatch.outcomes import (
+    failure_in,
+    honest,
+    hopeless,
+    not_made,
+    outcome_of,
+    with_unnamed,
+)
 from signoff.toolbatch.preflight import decide
 from signoff.toolbatch.recovery import Category, Episodes, Failed, Failure, advise
 from signoff.toolbatch.rollback import Held, Keep
@@ -97,21 +104,24 @@ class BatchRunner:
     def run(self, calls: Sequence[Call], outcomes: list[Outcome] | None = None) -> BatchResult:
         """Make every call that may be made; `outcomes` is right even when this is interrupted."""
         outcomes = [] if outcomes is None else outcomes
-        self._stopped, handed = "", ""
+        self._stopped, handed, views = "", "", list[View]()
         self._announce(calls)
         try:
             for group in groups_of(calls):
-                outcomes += self._through(group)
-                handed = handed or next(
-                    filter(None, map(self._handed, outcomes[-len(group) :])), ""
-                )
+                settled = self._through(group)
+                outcomes += settled
+                views = self._around(settled)
+                self._stopped = self._stopped or _first(map(self._stop, views))
+                handed = handed or _first(map(handed_over, views))
                 if self._stopped or handed:
                     break
         finally:
             self.announced.clear()
             why = self._stopped or handed
             outcomes += [not_made(call, why) for call in calls[len(outcomes) :]]
-        return self._end(outcomes, handed)
+        # What the last group saw is how it stands; calls before it are looked at once more.
+        seen = views if len(views) == len(outcomes) else self._around(outcomes)
+        return self._end(outcomes, seen, handed)
 
     def answer(self, text: str) -> BatchResult:
         """The model made no call: an empty answer is a failure, any other is to be judged."""
@@ -120,14 +130,16 @@ class BatchRunner:
         self.looker.begin(())
         if text.strip():
             self._episodes.answered()
-            return self._end([Outcome(call, OutcomeKind.EXECUTED, text, ok=True)], "")
+            answered = [Outcome(call, OutcomeKind.EXECUTED, text, ok=True)]
+            return self._end(answered, self._around(answered))
         failure = Failure(Category.EMPTY, "")
         view = self.looker.around(call)
         outcome = Outcome(call, OutcomeKind.EXECUTED, "", ok=False)
         outcome = self._recovered(view, outcome, failure)
         self.looker.after(view, outcome)
-        self._stopped = self._stopped or self._stop(outcome)
-        return self._end([outcome], "")
+        views = self._around([outcome])
+        self._stopped = self._stopped or _first(map(self._stop, views))
+        return self._end([outcome], views)
 
     def judge(self, because: str) -> Round | None:
         """Hold a round now; None without a court, or when only a person can go on."""
@@ -160,8 +172,11 @@ class BatchRunner:
             settled = outcome if outcome is not None else outcome_of(view.call, next(results))
             outcomes.append(self._settle(view, settled))
         self.looker.count_together(errors, outcomes)
-        self._stopped = self._stopped or next(filter(None, map(self._stop, outcomes)), "")
         return outcomes
+
+    def _around(self, outcomes: Sequence[Outcome]) -> list[View]:
+        """How it stands after these calls; nobody asks where nothing is said or stopped."""
+        return [self.looker.around(o.call, o) for o in outcomes] if self.steering else []
 
     def _early(self, view: View) -> Outcome | None:
         """What speaks against a call before it is made; None: it is made."""
@@ -194,20 +209,24 @@ class BatchRunner:
             execute_beside(self.execute, calls, results)
         finally:
             for place, call in enumerate(calls):
-                self._keep_before(call, held[place], results.get(place))
+                changed = self._keep_before(call, held[place], results.get(place))
+                if place in results:
+                    results[place] = with_unnamed(call, results[place], changed)
         return (self._recorded(call, results[place]) for place, call in enumerate(calls))
 
     def _recorded(self, call: Call, result: Result) -> Result:
         return result if self.record is None else self.record(call, result)
 
-    def _keep_before(self, call: Call, held: Held, result: Result | None) -> None:
+    def _keep_before(self, call: Call, held: Held, result: Result | None) -> tuple[str, ...]:
+        """What was there before it, kept for undoing; the paths at which something changed."""
         kept = self.keep.after(call, held, result) if self.keep is not None else None
+        paths = () if kept is None else tuple(file.path for file in kept.files)
         if kept is not None:
-            paths = tuple(file.path for file in kept.files)
             self.stream.emit(RollbackKept(kept.number, paths, call.id))
         if result is None and not call.shape.reads_only:
             # Interrupted: it may have changed anything, so nothing is proved any more.
             self.keeper.record(Touched((), call.id, call.tool))
+        return paths
 
     def _settle(self, view: View, outcome: Outcome) -> Outcome:
         outcome = self._booked(outcome)
@@ -259,20 +278,15 @@ class BatchRunner:
         text = f"{outcome.text}\n{advice.text}".strip()
         return replace(outcome, text=text, next_action=advice.next_action)
 
-    def _stop(self, outcome: Outcome) -> str:
+    def _stop(self, view: View) -> str:
         limits = self.looker.limits
-        if not self.steering:
-            return ""
         if self.looker.counts.errors >= limits.errors:
-            return f"{limits.errors} calls in a row failed; the last was `{outcome.call.label}`"
-        if must_stop(self.looker.around(outcome.call, outcome)):
-            return f"`{outcome.call.label}` was blocked again and again"
-        return ""
+            return f"{limits.errors} calls in a row failed; the last was `{view.call.label}`"
+        return f"`{view.call.label}` was blocked again and again" if must_stop(view) else ""
 
-    def _handed(self, outcome: Outcome) -> str:
-        return handed_over(self.looker.around(outcome.call, outcome)) if self.steering else ""
-
-    def _end(self, outcomes: Sequence[Outcome], handed: str) -> BatchResult:
+    def _end(
+        self, outcomes: Sequence[Outcome], views: Sequence[View], handed: str = ""
+    ) -> BatchResult:
         """One message at most, and what comes next."""
         made = tuple(outcomes)
         if self._stopped:
@@ -282,12 +296,16 @@ class BatchRunner:
             return BatchResult(made, Ending.HALT, None, text)
         if not self.steering:
             return BatchResult(made, Ending.CONTINUE)
-        handed = handed or next(filter(None, map(self._handed, made)), "")
+        handed = handed or _first(map(handed_over, views))
         if handed:
             self.stream.emit(TimelineNoted("handed over", handed))
             return BatchResult(made, Ending.VERIFY, None, handed)
-        said = most_specific(self.looker.around(o.call, o) for o in made)
+        said = most_specific(views)
         self.looker.said(said)
         if said is not None:
             self.stream.emit(said)
         return BatchResult(made, Ending.CONTINUE, said)
+
+
+def _first(texts: Iterable[str]) -> str:
+    return next(filter(None, texts), "")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import configparser
 import os
 import re
+import stat
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,19 @@ def files_named(
     """Files of this name, at the top or below a folder called one of `within`; with an end."""
     looked = found = 0
     for place, folders, files in os.walk(root):
-        inside = Path(place).relative_to(root)
         folders[:] = sorted(
             folder for folder in folders if folder not in _NOT_ENTERED and folder[0] != "."
         )
         looked += len(files) + len(folders)
         if looked > MOST_LOOKED_AT or found >= MOST_TESTS:
             return
+        named = sorted(filter(name.fullmatch, files))
+        if not named:
+            continue
+        inside = Path(place).relative_to(root)
         if within and inside.parts and not set(within) & set(inside.parts):
             continue
-        for file in sorted(filter(name.fullmatch, files)):
+        for file in named:
             path = inside / file
             if (root / path).is_file() and (saying is None or saying.search(text_of(root / path))):
                 found += 1
@@ -46,7 +50,8 @@ def files_named(
 def text_of(path: Path) -> str:
     """A manifest that lies in the project itself and has a reasonable size; else nothing."""
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_MANIFEST:
+        state = os.lstat(path)
+        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_MANIFEST:
             return ""
         return path.read_text("utf-8", "replace")
     except (OSError, ValueError):
@@ -61,11 +66,14 @@ def toml_of(path: Path) -> dict[str, Any]:
         return {}
 
 
-def ini_of(path: Path) -> configparser.ConfigParser:
+def ini_of(path: Path) -> Mapping[str, Mapping[str, str]]:
     """The sections of a settings file; none when it is none."""
+    text = text_of(path)
+    if not text:
+        return {}  # making a parser takes longer than all the looking
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(text_of(path))
+        parser.read_string(text)
     except configparser.Error:
-        return configparser.ConfigParser()
+        return {}
     return parser

@@ -22,6 +22,15 @@ class Ended(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+class End(Exception):
+    """Why there is no further turn."""
+
+    def __init__(self, ended: Ended, reason: str):
+        super().__init__(reason)
+        self.ended = ended
+        self.reason = reason
+
+
 @dataclass(frozen=True)
 class LoopReport:
     """What the loop did; whether the work is done is the gate's to say."""

@@ -46,6 +46,9 @@ class Judged(Protocol):
     def judge_pending(self, limit_s: float | None = None) -> None:
         """Judge every contract without an answer for the content as it is now."""
 
+    def content(self) -> str:
+        """The digest of the workspace as it is now."""
+
     def gate(self) -> SessionGate:
         """What is missing."""
 
@@ -68,14 +71,15 @@ def what_does_not_hold(
 ) -> tuple[SessionMissing, ...]:
     """Judge plan and definition; what the definition says is missing beside the plan's gate.
 
-    `idle`: nothing was done since the last judging, so what it found stands. A call may change more
-    than anybody saw, so after one even a kept round is judged anew.
+    `idle`: no call was made since the last judging and the content is the same, so what it found
+    stands. A call may change more than anybody saw, and a process that one left behind changes
+    files without any: then even a kept round is judged anew.
     """
     derive_plan(session, runner)
     session.judge_pending()
     definition = runner.keeper.definition
     done = definition.status is DefinitionStatus.DONE
-    if (done and idle) or not _is_to_be_judged(definition):
+    if (done and idle) or not is_to_be_judged(definition):
         return ()
     last = definition.round
     still_broken = idle and last is not None and last.status is RoundStatus.BROKEN
@@ -106,14 +110,14 @@ def dropped_of(definition: Definition) -> tuple[str, ...]:
 def derive_plan(session: Judged, runner: BatchRunner) -> None:
     """A task without a plan gets one from its definition of done, and so meets the same gate."""
     definition, court = runner.keeper.definition, runner.court
-    if session.has_own_plan or court is None or not _is_to_be_judged(definition):
+    if session.has_own_plan or court is None or not is_to_be_judged(definition):
         return
     plan = plan_of(definition, court.checks(definition))
     if plan is not None:
         session.derive_plan(plan.objective, plan.steps, plan.postconditions)
 
 
-def _is_to_be_judged(definition: Definition) -> bool:
+def is_to_be_judged(definition: Definition) -> bool:
     """A question that was only answered leaves nothing behind that could be judged."""
     return bool(definition.artifacts or definition.touched or definition.rounds)
 

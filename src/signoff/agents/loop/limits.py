@@ -62,6 +62,18 @@ class Meter:
     priced: bool = True  # whether every answer had a known price
     began: float = field(init=False)
 
+    @classmethod
+    def after(cls, past: Past, limits: LoopLimits) -> Meter:
+        """One that goes on counting."""
+        return cls(
+            limits,
+            turns=past.turns,
+            tokens_in=past.tokens_in,
+            tokens_out=past.tokens_out,
+            usd=past.usd,
+            priced=past.priced,
+        )
+
     def __post_init__(self) -> None:
         self.began = self.clock()
 

@@ -1,4 +1,4 @@
-"""Handing a step on: what no child may be for, how deep it goes, and which child goes on."""
+"""Handing a step on: what no child may be for, how deep it goes, and what a resumed agent hears."""
 
 from __future__ import annotations
 
@@ -25,12 +25,6 @@ def refuse_family(state: SessionState, objective: str) -> str:
     if state.started.get("depth", 0) >= DEEPEST_DELEGATION:
         return f"refused: sessions go {DEEPEST_DELEGATION} deep at most; do this step yourself"
     return ""
-
-
-def unfinished_of(session: PlanSession, step: str) -> PlanSession | None:
-    """The step's child that is not finished: it goes on, because no other could open its gate."""
-    known = session.unfinished_children()
-    return next((child for child, of_step in reversed(known) if of_step == step), None)
 
 
 def told_of_unfinished(children: Sequence[tuple[PlanSession, str]]) -> str:

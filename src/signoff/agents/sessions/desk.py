@@ -70,7 +70,10 @@ class Desk:
     def append(self, *drafts: Draft, durable: bool = True) -> tuple[Entry, ...]:
         """Record, and fold what was recorded; not durable is for what proves nothing by itself."""
         entries = self.ledger.append(self.id, drafts, durable=durable)
-        self.look()
+        if entries and entries[0].seq == self.state.seq + 1:
+            self.state.apply_all(entries)
+        else:
+            self.look()  # others wrote meanwhile, and their entries come first
         return entries
 
     def question(

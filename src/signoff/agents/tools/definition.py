@@ -74,15 +74,17 @@ class Tool:
 
 
 def tool(
-    *, effects: Iterable[str], name: str | None = None
+    *, effects: str | Iterable[str], name: str | None = None
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function.
 
     Its docstring tells the model when and how to use it; lines `argument: text` in it describe the
     arguments. A parameter annotated `ToolContext` is filled in by the harness. The function
-    returns text (or JSON data) and raises `ToolError` with what the model should know.
+    returns text (or JSON data) and raises `ToolError` with what the model should know. One effect
+    may be written without a set around it.
     """
-    declared = frozenset(_effect(effect) for effect in effects)
+    written = (effects,) if isinstance(effects, str) else effects
+    declared = frozenset(_effect(effect) for effect in written)
 
     def make(function: Callable[..., Any]) -> Tool:
         return _tool(function, name or function.__name__, declared)

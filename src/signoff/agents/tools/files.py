@@ -91,8 +91,7 @@ class Files:
         """Where a name leads, if it may be read."""
         path = self._resolved(named)
         self._refuse_hidden(path, named)
-        roots = (self.workspace, *(_real(root) for root in self.readable))
-        if not any(path.is_relative_to(root) for root in roots):
+        if not (_lies_in(path, self.workspace) or self._is_readable(path)):
             raise ToolError(
                 f"`{named}` leads outside the workspace; readable are `.` and "
                 + (", ".join(f"`{root}`" for root in self.readable) or "nothing else")
@@ -103,33 +102,36 @@ class Files:
         """Where a name leads, if it may be written."""
         path = self._resolved(named)
         self._refuse_hidden(path, named)
-        if not path.is_relative_to(self.workspace):
+        if not _lies_in(path, self.workspace):
             raise ToolError(f"`{named}` leads outside the workspace; write inside it")
-        for place in self.untouchable:
-            if path.is_relative_to(_real(place)):
-                raise ToolError(
-                    f"`{named}` belongs to the harness or the user; agents may not write it"
-                )
+        if any(_lies_in(path, os.path.realpath(place)) for place in self.untouchable):
+            raise ToolError(
+                f"`{named}` belongs to the harness or the user; agents may not write it"
+            )
         return path
 
     def shown(self, path: Path) -> str:
         """A path as reports and evidence name it."""
-        inside = path.is_relative_to(self.workspace)
-        return storable_path(str(path.relative_to(self.workspace) if inside else path))
+        whole, root = str(path), str(self.workspace)
+        inside = _lies_in(whole, root)
+        return storable_path((whole[len(root) :].lstrip("/") or ".") if inside else whole)
 
     def is_open(self, path: Path) -> bool:
         """Whether a path that a walk met may be shown; links are met, not followed."""
-        return not any(path.is_relative_to(_real(place)) for place in self.hidden)
+        return not any(_lies_in(path, os.path.realpath(place)) for place in self.hidden)
 
     def holds_hidden(self, folder: Path) -> bool:
         """Whether something hidden lies in a folder, for searches that cannot step around it."""
-        return any(_real(place).is_relative_to(folder) for place in self.hidden)
+        return any(_lies_in(os.path.realpath(place), folder) for place in self.hidden)
+
+    def _is_readable(self, path: Path) -> bool:
+        return any(_lies_in(path, os.path.realpath(root)) for root in self.readable)
 
     def _resolved(self, named: str) -> Path:
         if not named or "\0" in named:
             raise ToolError("the path is empty" if not named else "the path has a NUL in it")
         try:
-            return _real(self.workspace / named)
+            return Path(os.path.realpath(self.workspace / named))
         except OSError as error:
             raise _told(named, error) from None
         except ValueError:
@@ -158,8 +160,10 @@ class Files:
             os.close(fd)
 
 
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
+def _lies_in(path: Path | str, folder: Path | str) -> bool:
+    """Whether a path is this one or below it, both resolved; asked often, so without parsing."""
+    whole, above = str(path), str(folder)
+    return whole == above or whole.startswith(above if above.endswith("/") else f"{above}/")
 
 
 @contextmanager

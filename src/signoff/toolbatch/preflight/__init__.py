@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from signoff.toolbatch.calls import NextAction
 from signoff.toolbatch.preflight import late, repeating, scope, shape
-from signoff.toolbatch.preflight.wording import listed
+from signoff.toolbatch.quoting import listed
 from signoff.toolbatch.rules import Block, Decision, PreflightRule
 from signoff.toolbatch.view import View
 

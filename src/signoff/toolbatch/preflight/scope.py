@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from signoff.toolbatch.calls import Nature, NextAction
-from signoff.toolbatch.preflight.wording import listed, quoted
+from signoff.toolbatch.quoting import listed, quoted
 from signoff.toolbatch.rules import Block, PreflightRule
 from signoff.toolbatch.shellwork import command_of, rewritten
 from signoff.toolbatch.steering.drifting import beyond_the_set, is_summary, nearest, of_a_set

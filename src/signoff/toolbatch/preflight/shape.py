@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from signoff.toolbatch.calls import Nature, NextAction
 from signoff.toolbatch.duplicates import WHOLE
-from signoff.toolbatch.preflight.wording import quoted
+from signoff.toolbatch.quoting import quoted
 from signoff.toolbatch.rules import Block, PreflightRule, Rewrite
 from signoff.toolbatch.shellwork import command_of, rewritten
 from signoff.toolbatch.steering.shaping import lacking

@@ -6,6 +6,7 @@ import posixpath
 
 from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, OutcomeKind
 from signoff.toolbatch.events import Steered
+from signoff.toolbatch.quoting import brief, listed_briefly
 from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.shellwork import made_folders
 from signoff.toolbatch.steering.step import (
@@ -14,7 +15,7 @@ from signoff.toolbatch.steering.step import (
     next_step,
     open_work,
 )
-from signoff.toolbatch.steering.wording import lasts, listed, quoted, steered
+from signoff.toolbatch.steering.wording import lasts, steered
 from signoff.toolbatch.view import View
 
 
@@ -25,7 +26,7 @@ def empty_directory(view: View) -> Steered | None:
     folder = _bare_folder(view)
     if not folder or view.repair is not None or not _made_folder(view, folder):
         return None
-    why = f"{quoted(folder)} is there, and none of its planned files: a folder is no progress."
+    why = f"{brief(folder)} is there, and none of its planned files: a folder is no progress."
     return steered("empty_directory", view, why, artifact_step(view))
 
 
@@ -67,7 +68,7 @@ def next_item(view: View) -> Steered | None:
     if view.missing and not item_comes_first(view):
         return None
     done = view.completed_now
-    why = f"Done: {quoted(done.text)}." if done is not None else f"Not done: {_left(view)}."
+    why = f"Done: {brief(done.text)}." if done is not None else f"Not done: {_left(view)}."
     return steered("next_item", view, why, next_step(view))
 
 
@@ -78,7 +79,7 @@ def missing_artifact(view: View) -> Steered | None:
         return None
     if not (_ended(view) or (_wrote_a_file(view) and _went_well(view))):
         return None
-    why = f"{_left(view)}: {listed(tuple(str(a) for a in view.missing))}."
+    why = f"{_left(view)}: {listed_briefly(tuple(str(a) for a in view.missing))}."
     return steered("missing_artifact", view, why[0].upper() + why[1:], next_step(view))
 
 

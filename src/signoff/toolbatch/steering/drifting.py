@@ -8,6 +8,7 @@ import posixpath
 from signoff.domain.definition import Definition
 from signoff.toolbatch.calls import Nature, NextAction, OutcomeKind
 from signoff.toolbatch.events import Steered
+from signoff.toolbatch.quoting import brief
 from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.shellwork import command_of, only_looks
 from signoff.toolbatch.steering.step import (
@@ -17,7 +18,7 @@ from signoff.toolbatch.steering.step import (
     open_work,
     writer,
 )
-from signoff.toolbatch.steering.wording import quoted, steered
+from signoff.toolbatch.steering.wording import steered
 from signoff.toolbatch.view import View
 
 # They tell what else there is: written first or last, they are not the work itself.
@@ -36,11 +37,11 @@ def expanding(view: View) -> Steered | None:
     if view.repair is not None or declared(view, target):
         return None
     root = _root(view)
-    first = f"declare it in {quoted(root)} first" if root else "name it in the list first"
+    first = f"declare it in {brief(root)} first" if root else "name it in the list first"
     near = nearest(view, target)
     instead = ", or take the nearest declared file" if near else ""
     step = Step(NextAction(writer(view), near), whole=True) if near else next_step(view)
-    return steered("expanding", view, f"{quoted(target)} is not declared: {first}{instead}.", step)
+    return steered("expanding", view, f"{brief(target)} is not declared: {first}{instead}.", step)
 
 
 def late_question(view: View) -> Steered | None:
@@ -99,7 +100,7 @@ def reread_written(view: View) -> Steered | None:
     step = next_step(view)
     if step is None or step.action == NextAction(view.call.tool, target):
         return None
-    why = f"You wrote {quoted(target)} yourself just now and know what is in it."
+    why = f"You wrote {brief(target)} yourself just now and know what is in it."
     return steered("reread_written", view, why, step)
 
 

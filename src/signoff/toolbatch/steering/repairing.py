@@ -6,9 +6,10 @@ from signoff.domain.definition import ROUND_BUDGET, Round, RoundStatus
 from signoff.gate.rounds import is_over
 from signoff.toolbatch.calls import OutcomeKind
 from signoff.toolbatch.events import Steered
+from signoff.toolbatch.quoting import brief, listed_briefly, quoted
 from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.steering.step import next_step, open_work, repair_step
-from signoff.toolbatch.steering.wording import listed, quoted, steered
+from signoff.toolbatch.steering.wording import steered
 from signoff.toolbatch.view import View
 
 _AHEAD = frozenset({RoundStatus.PLANNED, RoundStatus.PENDING, RoundStatus.STALE})
@@ -24,8 +25,8 @@ def out_of_scope(view: View) -> Steered | None:
         return None
     outside = next((path for path in view.call.paths if not focus.allows(path)), "")
     why = (
-        f"{quoted(outside) or 'That'} is outside of the repair of round {focus.round}; "
-        f"allowed: {listed(focus.allowed)}. Only a person can widen it."
+        f"{brief(outside) or 'That'} is outside of the repair of round {focus.round}; "
+        f"allowed: {listed_briefly(focus.allowed)}. Only a person can widen it."
     )
     return steered("out_of_scope", view, why, repair_step(view))
 
@@ -35,7 +36,7 @@ def repair_updated(view: View) -> Steered | None:
     focus, outcome = view.repair, view.outcome
     if focus is None or outcome is None or not outcome.ok or not outcome.changed:
         return None
-    why = f"{quoted(outcome.changed[0])} is changed, so round {focus.round} is due again."
+    why = f"{brief(outcome.changed[0])} is changed, so round {focus.round} is due again."
     sure = [target for target in focus.targets if target.sure]
     if len(sure) > 1:
         done = sum(target.visited for target in sure)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from signoff.toolbatch.calls import Nature, NextAction, OutcomeKind
 from signoff.toolbatch.events import Steered
+from signoff.toolbatch.quoting import brief
 from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.steering.step import Step, answer, next_step, open_work, openly, writer
-from signoff.toolbatch.steering.wording import quoted, steered
+from signoff.toolbatch.steering.wording import steered
 from signoff.toolbatch.view import View
 
 _TWO_SIDES = 2  # of an edit: what is replaced, and by what
@@ -24,7 +25,7 @@ def blocked_again(view: View) -> Steered | None:
     times = view.counts.blocked_alike
     if not _blocked(view) or times < 1:
         return None
-    call = f"This very {quoted(view.call.tool)} call was blocked {times + 1} times"
+    call = f"This very {brief(view.call.tool)} call was blocked {times + 1} times"
     if must_stop(view):
         return steered("blocked_again", view, f"{call} and always will be.", openly())
     if times >= view.limits.repeats:
@@ -38,7 +39,7 @@ def duplicate_mutation(view: View) -> Steered | None:
     """A change that changes nothing is no progress, whatever the tool answered."""
     if view.call.shape.nature is not Nature.MUTATE or not _changes_nothing(view):
         return None
-    why = f"Nothing changed: {quoted(view.call.target)} already holds this."
+    why = f"Nothing changed: {brief(view.call.target)} already holds this."
     return steered("duplicate_mutation", view, why, _without(view, next_step(view)))
 
 
@@ -49,7 +50,7 @@ def duplicate_observation(view: View) -> Steered | None:
         return None
     if view.call.shape.nature not in (Nature.OBSERVE, Nature.SHELL):
         return None
-    seen = quoted(view.call.target) or "what it shows"
+    seen = brief(view.call.target) or "what it shows"
     why = f"You have seen {seen}, and nothing in it changed: use the earlier result."
     return steered("duplicate_observation", view, why, _not_looking(view, next_step(view)))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from signoff.toolbatch.calls import Call, Nature, NextAction, OutcomeKind
 from signoff.toolbatch.events import Steered
+from signoff.toolbatch.quoting import brief, listed_briefly
 from signoff.toolbatch.recovery.categories import Category
 from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.steering.drifting import beyond_the_set
 from signoff.toolbatch.steering.step import Step, next_step, repair_step, writer
-from signoff.toolbatch.steering.wording import listed, quoted, steered
+from signoff.toolbatch.steering.wording import steered
 from signoff.toolbatch.view import View
 
 # An empty text replaces a passage by nothing, or makes an empty file; nobody else can say it.
@@ -19,7 +20,7 @@ def unknown_tool(view: View) -> Steered | None:
     """A tool that is not there: what it was meant for is done by another."""
     if view.outcome is None or view.call.tool in view.actions:
         return None
-    why = f"There is no tool {quoted(view.call.tool)}."
+    why = f"There is no tool {brief(view.call.tool)}."
     return steered("unknown_tool", view, why, next_step(view))
 
 
@@ -31,9 +32,9 @@ def missing_payload(view: View) -> Steered | None:
     without = lacking(call)
     if not without and not call.malformed:
         return None
-    usage = quoted(call.shape.usage)
-    what = f"without {listed(without)}" if without else "in a form that cannot be read"
-    why = f"The {quoted(call.tool)} call came {what}. Send it whole, as {usage}."
+    usage = brief(call.shape.usage)
+    what = f"without {listed_briefly(without)}" if without else "in a form that cannot be read"
+    why = f"The {brief(call.tool)} call came {what}. Send it whole, as {usage}."
     return steered("missing_payload", view, why, _same_target(view))
 
 
@@ -46,9 +47,9 @@ def edit_mismatch(view: View) -> Steered | None:
         return None
     failed = max(view.counts.failed_edits, _failed_in_repair(view))
     if failed >= view.limits.failed_edits:
-        why = f"{failed} edits of {quoted(call.target)} failed: write the whole file instead."
+        why = f"{failed} edits of {brief(call.target)} failed: write the whole file instead."
         return steered("edit_mismatch", view, why, Step(NextAction(writer(view), call.target)))
-    target = quoted(call.target)
+    target = brief(call.target)
     why = f"The edit of {target} did not fit: mend the old text exactly as its result says."
     return steered("edit_mismatch", view, why, Step(NextAction(_same_tool(view), call.target)))
 
@@ -66,7 +67,7 @@ def shell_rewrite(view: View) -> Steered | None:
         return None
     if view.repair is not None and not view.repair.allows(instead.target):
         return None
-    why = f"Text files are not rewritten through {quoted(view.call.tool)}: use the file tool."
+    why = f"Text files are not rewritten through {brief(view.call.tool)}: use the file tool."
     # It did as it was told and is at it again: one file over and over leads nowhere else.
     told = "shell_rewrite" in view.heard and instead.target == view.last_written
     by_tool = view.shapes.get(view.changed_by)

@@ -6,12 +6,13 @@ import posixpath
 
 from signoff.domain.text import escape_line
 from signoff.toolbatch.events import Steered
+from signoff.toolbatch.quoting import brief, clipped
 from signoff.toolbatch.steering.step import Step, open_work
 from signoff.toolbatch.view import View
 
 MOST_CHARACTERS = 500  # of one message: a weak model reads the first lines
 _MOST_FACTS = 2
-_FACT, _QUOTE, _WHY = 70, 56, 190
+_FACT, _WHY = 70, 190
 # Results of some computation: a first version of them would be made up.
 _DATA = frozenset(
     (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", ".db", ".sqlite", ".png", ".jpg", ".pdf")
@@ -37,10 +38,10 @@ def lasts(view: View) -> bool:
 
 def step_text(view: View, step: Step) -> str:
     """The next step in words."""
-    item = f"item {quoted(step.item.text)}: " if step.item is not None else ""
+    item = f"item {brief(step.item.text)}: " if step.item is not None else ""
     if step.answers:
         return f"Next: {item}{step.reason}."
-    what = f"{quoted(step.action.tool)} {quoted(step.action.target)}".strip()
+    what = f"{brief(step.action.tool)} {brief(step.action.target)}".strip()
     data = step.whole and posixpath.splitext(step.action.target)[1].lower() in _DATA
     words = [f"Next: {item}{step.reason}{what}{', or run what makes it' if data else ''}."]
     if step.whole and view.substantive == 0 and not data:
@@ -48,26 +49,6 @@ def step_text(view: View, step: Step) -> str:
     if step.makes_parents:
         words.append("The same call makes its folders.")
     return " ".join(words)
-
-
-def quoted(text: str, most: int = _QUOTE) -> str:
-    """Words that are not ours in backticks, on one line and not endless: data, and no advice."""
-    plain = escape_line(text).replace("`", "'")
-    return f"`{clipped(plain, most)}`" if plain else ""
-
-
-def listed(names: tuple[str, ...], most: int = 2) -> str:
-    """The first few names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(quoted(name) for name in names[:most]) + more
-
-
-def clipped(text: str, most: int) -> str:
-    """At most so many characters; the middle goes, because names differ at their ends."""
-    if len(text) <= most:
-        return text
-    head = (most - 1) // 2
-    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
 
 
 def _facts(view: View) -> str:
