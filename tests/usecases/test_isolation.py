@@ -6,6 +6,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,41 @@ def test_nothing_a_contract_writes_reaches_the_workspace(tmp_path: Path) -> None
     assert arena.attack(HONEST).outcome is Outcome.DONE
     assert arena.verdict()["judged_in"] == "clean"
     assert not (arena.root / "build").exists()
+
+
+@BOXED
+def test_a_contract_that_writes_in_its_clean_room_is_told_to_declare_it(tmp_path: Path) -> None:
+    contract = "echo x > report && grep -q works product.txt"
+    arena = confined(Arena(tmp_path, contract, ""), Isolation.BUBBLEWRAP)
+    assert arena.attack(HONEST).outcome is None
+    said = "content moved while it was judged: `report` added; the contract wrote it: declare"
+    assert said in arena.verdict()["message"]
+
+
+@BOXED
+def test_what_somebody_else_writes_beside_a_clean_room_is_not_blamed_on_the_contract(
+    tmp_path: Path,
+) -> None:
+    contract = "grep -q works product.txt && sleep 1"
+    arena = confined(Arena(tmp_path, contract, ""), Isolation.BUBBLEWRAP)
+    stop = threading.Event()
+
+    def write() -> None:
+        for number in count():
+            (arena.root / "noise.txt").write_text(f"{number}\n")
+            if stop.wait(0.02):
+                return
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert arena.attack(HONEST).outcome is None
+    finally:
+        stop.set()
+        thread.join()
+    said = arena.verdict()["message"]
+    assert "`noise.txt` modified; the contract cannot have done it: stop whatever else" in said
+    assert "writes:" not in said
 
 
 @BOXED

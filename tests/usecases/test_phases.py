@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from signoff.usecases.phases import PHASES, Phase
+from signoff.usecases.clients.phases import PHASES, Phase
 
 
 @pytest.mark.parametrize("phase", PHASES, ids=lambda phase: str(phase.name))

@@ -52,17 +52,17 @@ from signoff.orchestrator import Event, Reporter
 from signoff.process import safe_search_path
 from signoff.settings import REPOSITORY_FILE, Role
 from signoff.storage import Holder
-from signoff.usecases.batching import batching_of
+from signoff.usecases.ground.person import require_person
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import enclosure_of, taken, workspace_lock
 from signoff.usecases.inbox import LOOP
-from signoff.usecases.person import require_person
 from signoff.usecases.run import Engine, RunOptions, RunReport
-from signoff.usecases.session import open_session, sign
+from signoff.usecases.sessions.batching import batching_of
+from signoff.usecases.sessions.opening import open_session, sign
+from signoff.usecases.sessions.watching import WorkspaceWatch, session_place, watch_of
+from signoff.usecases.sessions.workable import plan_of_past, require_workable
 from signoff.usecases.sign import sign_work
-from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.undo import UndoReport, restore_step
-from signoff.usecases.watching import WorkspaceWatch, session_place, watch_of
-from signoff.usecases.workable import plan_of_past, require_workable
-from signoff.usecases.workbench import enclosure_of, taken, workspace_lock
 
 AUTHOR = LOOP
 

@@ -11,25 +11,16 @@ from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.verdict import Isolation
 from signoff.errors import Held, PlanConflict
 from signoff.planfile import parse
-from signoff.process import safe_search_path
 from signoff.storage import remember_plan
-from signoff.usecases.history import read_history
-from signoff.usecases.inbox import ways_to_end
-from signoff.usecases.marks import write_status
-from signoff.usecases.person import refuse_in_attempt, require_person, user_name
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.person import refuse_in_attempt, require_person, user_name
+from signoff.usecases.ground.pinning import take_pins
+from signoff.usecases.ground.questions import ways_to_end
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import enclosure_of
+from signoff.usecases.running.marks import write_status
 from signoff.usecases.verify import require_valid
-from signoff.usecases.workbench import enclosure_of, held_out_checks, open_workspace
-from signoff.verification import (
-    Ignored,
-    Pins,
-    handoff_files,
-    is_counted,
-    protected_files,
-    steering_of,
-    tools_of,
-)
-from signoff.workspace import read_ignore_rules
+from signoff.verification import Pins
 
 
 @dataclass(frozen=True)
@@ -61,47 +52,6 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
     notable = tuple(f for f in findings if f.severity is not Severity.NOTE)
     isolation = enclosure_of(site, place, pins.search_path).isolation
     return Proposal(place, parsed.plan, pins, notable, isolation)
-
-
-def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
-    """Everything that a run of this plan obeys, as it is in the workspace now."""
-    site.home.keep_apart(place.workspace)
-    rules = read_ignore_rules(place.workspace)
-    workspace = open_workspace(site, place, rules, plan)
-    content = workspace.snapshot(durable=True)
-    manifest = workspace.manifest(content.digest)
-
-    def read(path: str) -> bytes:
-        return workspace.read(content.digest, path)
-
-    contracts = {s.id: s.contract for s in plan.subjects if s.contract is not None}
-    search_path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
-    ignored = Ignored(place.workspace, workspace.byproducts)
-    steering = {
-        i: steering_of(contract, manifest, read, ignored, search_path)
-        for i, contract in contracts.items()
-    }
-    checks = held_out_checks(site)
-    return Pins(
-        plan_digest=plan.plan_digest,
-        plan_text=text,
-        settings=site.settings.pinned(),
-        config_text=site.config_text(place.workspace),
-        search_path=search_path,
-        workspace=str(place.workspace),
-        ignore_rules=rules.to_data(),
-        snapshot=content.digest,
-        protected=protected_files(plan, manifest, ignored),
-        steering={subject: found for subject, found in steering.items() if found},
-        tools={
-            name: tool
-            for contract in contracts.values()
-            for name, tool in tools_of(contract, search_path, place.workspace).items()
-        },
-        counted=tuple(i for i, c in contracts.items() if is_counted(c) and not c.may_shrink),
-        handoff=handoff_files(place.workspace),
-        heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
-    )
 
 
 def approve(

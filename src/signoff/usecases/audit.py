@@ -8,25 +8,34 @@ from pathlib import Path
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
+from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Isolation, Result
 from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
 from signoff.gate import Gate, RunState, evaluate
 from signoff.settings import settings_from_pin
 from signoff.storage import ChainReport, Holder
-from signoff.usecases.history import PlanHistory, fold_run, pinned_plan, read_history, read_pins
-from signoff.usecases.rejudging import Finding, Line, judge_again
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.workbench import (
+from signoff.usecases.ground.history import (
+    PlanHistory,
+    fold_run,
+    pinned_plan,
+    read_history,
+    read_pins,
+)
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import (
     enclosure_of,
     open_judge,
     open_pinned_workspace,
-    pin_watch,
     redactor_of,
     taken,
     workspace_lock,
 )
+from signoff.usecases.proofs.edits import edits_since
+from signoff.usecases.proofs.rejudging import Finding, Line, judge_again
+from signoff.usecases.proofs.sign_offs import waivers_of
 from signoff.verification import Bench, Guards, Pins, written_by_contracts
+from signoff.workspace import Workspace, changes_between
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class AuditReport:
     isolation: Isolation
     receipts: int = 0
     anchors: int | None = None
+    notes: tuple[str, ...] = ()  # what changed since approval and does not count
+    waivers: tuple[WaiverProof, ...] = ()
 
     @property
     def result(self) -> Result:
@@ -108,6 +119,11 @@ def _audit(
 ) -> AuditReport:
     plan = pinned_plan(pins)
     workspace = open_pinned_workspace(site, place, pins, plan)
+    approved = workspace
+    if pins.workspace != str(place.workspace):
+        # What was approved and signed off is kept with the folder in which that happened.
+        there = replace(place, workspace=Path(pins.workspace))
+        approved = open_pinned_workspace(site, there, pins, plan)
     state = fold_run(history, plan)
     bench = Bench(
         pins.search_path,
@@ -117,22 +133,45 @@ def _audit(
     )
     redactor = redactor_of(site, plan, settings_from_pin(pins.settings))
     judge = open_judge(site, place, pins, workspace, bench, redactor)
-    guards = Guards(pins, workspace, written_by_contracts(plan))
+    guards = Guards(pins, approved, written_by_contracts(plan))
     lines = judge_again(state, judge, guards, state.produced, tell)
     content = workspace.snapshot().digest
     at, on = _sign_off(history, state)
-    edited = pin_watch(place, pins).edited()
+    edits = edits_since(place, pins, plan, history)
+    waived = tuple(line.subject for line in lines if line.finding is Finding.WAIVED)
+    waivers = waivers_of(history.entries, state.run, waived)
     return AuditReport(
         place=place,
         chain=chain,
         signed_off_at=at,
         signed_off_on=on,
         content=content,
-        drift=workspace.diff(on, content) if on and on != content else (),
-        edited=edited[1] if edited else "",
-        lines=lines,
+        drift=_drift(approved, on, workspace, content),
+        edited=edits.difference,
+        lines=_with_waivers(lines, waivers),
         isolation=bench.enclosure.isolation,
+        notes=edits.notes,
+        waivers=waivers,
     )
+
+
+def _drift(
+    approved: Workspace, signed_on: str | None, here: Workspace, content: str
+) -> tuple[Change, ...]:
+    """What is different here from what was signed off, be it in another folder."""
+    if signed_on is None or signed_on == content:
+        return ()
+    if approved is here:
+        return here.diff(signed_on, content)
+    return changes_between(approved.manifest(signed_on), here.manifest(content))
+
+
+def _with_waivers(lines: tuple[Line, ...], waivers: tuple[WaiverProof, ...]) -> tuple[Line, ...]:
+    """Whoever went on without something is named, with their reason."""
+    said = {
+        w.subject: f"{w.by} went on without it{f': {w.note}' if w.note else ''}" for w in waivers
+    }
+    return tuple(replace(line, message=said.get(line.subject, line.message)) for line in lines)
 
 
 def _sign_off(history: PlanHistory, state: RunState) -> tuple[str | None, str | None]:

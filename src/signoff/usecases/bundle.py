@@ -13,11 +13,11 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.snapshot import FileKind, FileState, Manifest
 from signoff.errors import NoSuchRun
 from signoff.storage import entry_line, pack, signing_key
-from signoff.usecases.history import pinned_plan
-from signoff.usecases.proof import SignOff, sign_offs
+from signoff.usecases.ground.history import pinned_plan
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import open_pinned_workspace
+from signoff.usecases.proofs.sign_offs import SignOff, sign_offs
 from signoff.usecases.receipt import Made, make_receipts, trusted_entries, write_once
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.workbench import open_pinned_workspace
 from signoff.verification import Pins
 
 FORMAT = "https://signoff.dev/bundle/v1"

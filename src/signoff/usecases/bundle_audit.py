@@ -45,7 +45,7 @@ from signoff.usecases.bundle import (
     pins_member,
     receipt_member,
 )
-from signoff.usecases.proof import SENSELESS, SignOff, receipt_of, sign_offs
+from signoff.usecases.proofs.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
 from signoff.usecases.receipt import check_anchors, read_given_file, trusted_keys
 from signoff.verification import Pins
 from signoff.workspace import manifest_digest

@@ -13,11 +13,11 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import Held, NoSuchRun
 from signoff.storage import Holder, hold
-from signoff.usecases.history import read_history
-from signoff.usecases.marks import show_run
-from signoff.usecases.person import refuse_in_attempt
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.workbench import plan_lock, taken
+from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.person import refuse_in_attempt
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import plan_lock, taken
+from signoff.usecases.running.marks import show_run
 
 
 @dataclass(frozen=True)

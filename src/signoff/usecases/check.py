@@ -15,9 +15,9 @@ from signoff.errors import NoVault, SignoffError
 from signoff.gate import Territory
 from signoff.storage import Vault, find_vault
 from signoff.usecases.conflicts import ConflictKind, find_conflicts
-from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
-from signoff.usecases.merged import signed_off
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.ground.site import PlanPlace, Site, find_plan
+from signoff.usecases.merging.merged import signed_off
 from signoff.usecases.verify import find
 
 # Where a file as a whole is meant.

@@ -10,7 +10,7 @@ from pathlib import Path
 from signoff.errors import PlanConflict
 from signoff.settings import REPOSITORY_FILE
 from signoff.storage import Vault, checked_new_slug, durable_replace
-from signoff.usecases.site import Site, vault_to_write
+from signoff.usecases.ground.site import Site, vault_to_write
 from signoff.usecases.staging import staged_vault
 
 PLAN_TEMPLATE = """\

@@ -9,10 +9,10 @@ from signoff.domain.ledger import Kind
 from signoff.domain.snapshot import Change
 from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile import plan_digest, unified
-from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import open_pinned_workspace
 from signoff.usecases.status import how_to_take_edit
-from signoff.usecases.workbench import open_pinned_workspace
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def diff_plan(
 ) -> DiffReport:
     """Since approval, or what one attempt at a step changed."""
     history = read_history(site.ledger, place.record.id)
-    newest = history.run or history.approval
+    newest = history.in_force
     if newest is None:
         raise NoSuchRun(
             f"plan `{place.name}` was never approved",
@@ -44,7 +44,8 @@ def diff_plan(
     if step is None:
         old, new = pins.snapshot, workspace.snapshot().digest
     else:
-        old, new = _around_attempt(place, history, pins.snapshot, step, attempt)
+        began = pins if history.run is None else read_pins(site.ledger, history.run)
+        old, new = _around_attempt(place, history, began.snapshot, step, attempt)
     text = place.read()
     same = plan_digest(text) == pins.plan_digest
     return DiffReport(

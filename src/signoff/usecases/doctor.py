@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from signoff.agents import troubles_of
 from signoff.domain.verdict import Isolation
 from signoff.errors import SignoffError
 from signoff.places import resolve_home
@@ -21,9 +22,8 @@ from signoff.process import (
 )
 from signoff.settings import Settings, load_settings
 from signoff.storage import Home, Ledger, open_database
-from signoff.usecases.health import Check, Health
-from signoff.usecases.vault_health import vault_checks
-from signoff.usecases.workbench import wanted_isolation
+from signoff.usecases.ground.workbench import wanted_isolation
+from signoff.usecases.vault.health import Check, Health, vault_checks
 from signoff.workspace import find_repository
 
 
@@ -112,18 +112,11 @@ def _roles(settings: Settings, environ: Mapping[str, str], workspace: Path) -> I
     path = safe_search_path(environ.get("PATH", ""), workspace)
     for role in settings.roles.values():
         name = f"role {role.name}"
-        try:
-            program = shlex.split(role.command)[0]
-        except (ValueError, IndexError):
-            yield Check(name, Health.WARN, "its command cannot be read", "mend its quotes")
-            continue
-        if "{" in program:
-            yield Check(name, Health.OK, "its program is known when it runs")
-        elif find_tool(program, path) is not None:
-            yield Check(name, Health.OK, program)
-        else:
-            hint = f"install `{program}`, or change `command` under [roles.{role.name}]"
-            yield Check(name, Health.WARN, f"`{program}` is not found", hint)
+        troubles = tuple(troubles_of(role, path, workspace, environ))
+        for trouble in troubles:
+            yield Check(name, Health.WARN, trouble.message, trouble.hint)
+        if not troubles:
+            yield Check(name, Health.OK, shlex.split(role.command)[0])
 
 
 def _home(environ: Mapping[str, str], settings: Settings) -> Iterator[Check]:

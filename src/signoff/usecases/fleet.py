@@ -23,14 +23,14 @@ from signoff.domain.text import decode_output
 from signoff.errors import Exit, Interrupted, SignoffError
 from signoff.gate import PlanStanding, PlanState
 from signoff.process import Command, Limits, StreamName, run
+from signoff.usecases.ground.site import Site, find_plan
+from signoff.usecases.ground.worker import WORKER_VARIABLE, find_worker
 from signoff.usecases.merge import merge_plan
 from signoff.usecases.mergeorder import order_in
 from signoff.usecases.next import give_back, hand_out
-from signoff.usecases.plans import PlanFacts, take_census
-from signoff.usecases.readiness import find_ready
-from signoff.usecases.site import Site, find_plan
-from signoff.usecases.worker import WORKER_VARIABLE, find_worker
-from signoff.usecases.worktrees import add
+from signoff.usecases.ready import find_ready
+from signoff.usecases.vault.census import PlanFacts, take_census
+from signoff.usecases.worktree import add
 
 _LOOK_EVERY_S = 0.5
 _NO_END_S = 10 * 365 * 24 * 3600.0

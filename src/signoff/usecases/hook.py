@@ -1,4 +1,4 @@
-"""What a client's hooks ask: may the agent stop, may it write there. Feedback, never a sign-off."""
+"""`hook`: what a client's hooks ask: may the agent stop, or write there. Never a sign-off."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from signoff.domain.session import Decision, SessionStanding, session_id_of
 from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError, NoVault, PlanNotFound, SignoffError
 from signoff.storage import find_vault
-from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
-from signoff.usecases.seats import (
+from signoff.usecases.clients.seats import (
     Seat,
     count_block,
     end_conversation,
@@ -25,8 +24,9 @@ from signoff.usecases.seats import (
     note_session,
     take_seat,
 )
-from signoff.usecases.session import open_session
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.ground.site import PlanPlace, Site, find_plan
+from signoff.usecases.sessions.opening import open_session
 
 LONGEST_REASON = 8_000
 

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
-from typing import Any
 
-from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NothingToAnswer
 from signoff.storage import Ledger
-from signoff.usecases.person import require_person
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.ground.person import require_person
+from signoff.usecases.ground.questions import Item, open_items
+from signoff.usecases.ground.site import Site
 
 LOOP = "signoff agent"  # the author of sessions of the built-in loop
-
-
-@dataclass(frozen=True)
-class Item:
-    """One open question with everything needed to answer it."""
-
-    id: str
-    plan: str
-    path: str
-    step: str | None
-    question: str
-    context: dict[str, Any]
-    choices: tuple[Choice, ...]
-    at: str
-    cause: Cause
 
 
 @dataclass(frozen=True)
@@ -41,19 +25,6 @@ class AnswerReport:
     note: str
     author: str = ""  # of the session that asked, if one did
     ended: Outcome | None = None  # how the answer ended the run, unless somebody drives it
-
-
-def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[Item, ...]:
-    """Every open question, oldest first; runs that are over ask nothing any more."""
-    known = {record.id: record for record in ledger.plans()}
-    items = []
-    for entry in ledger.open_escalations(plan_id):
-        if ledger.run_is_over(entry.plan, entry.run or ""):
-            continue
-        record = known.get(entry.plan)
-        name = (record.name or "PLAN") if record else entry.plan
-        items.append(_item(entry, name, record.path if record else ""))
-    return tuple(items)
 
 
 def answer(
@@ -103,16 +74,9 @@ def _end_run(site: Site, entry: Entry) -> Outcome | None:
     if entry.run is None:
         return None
     # What knows how runs end takes longer to load than a list of questions.
-    from signoff.usecases.ending import end_decided_run  # noqa: PLC0415
+    from signoff.usecases.running.ending import end_decided_run  # noqa: PLC0415
 
     return end_decided_run(site, entry.plan)
-
-
-def ways_to_end(ledger: Ledger, place: PlanPlace) -> str:
-    """What ends the run of a plan, so that an edit of it can be approved."""
-    cancel = f"signoff cancel {shlex.quote(str(place.path))}"
-    asked = [item for item in open_items(ledger, place.record.id) if Choice.REVISE in item.choices]
-    return f"signoff answer {asked[0].id} revise, or {cancel}" if asked else cancel
 
 
 def _author(ledger: Ledger, chain: str) -> str:
@@ -120,18 +84,3 @@ def _author(ledger: Ledger, chain: str) -> str:
         return ""
     began = (e for e in ledger.entries(chain) if e.kind is Kind.SESSION_STARTED)
     return str(next((e.data.get("author", "") for e in began), ""))
-
-
-def _item(entry: Entry, name: str, path: str) -> Item:
-    data = entry.data
-    return Item(
-        id=data["id"],
-        plan=name,
-        path=path,
-        step=entry.step,
-        question=data["question"],
-        context=data["context"],
-        choices=tuple(Choice(c) for c in data["choices"]),
-        at=entry.at,
-        cause=Cause(data["cause"]),
-    )

@@ -14,7 +14,7 @@ from signoff.domain.clients import Client
 from signoff.errors import SignoffError
 from signoff.planfile import unified
 from signoff.storage import find_vault
-from signoff.usecases.clientfiles import (
+from signoff.usecases.clients.files import (
     Change,
     ClientFile,
     Scope,
@@ -26,11 +26,11 @@ from signoff.usecases.clientfiles import (
     read_text,
     remove_empty_folders,
 )
-from signoff.usecases.clientjson import add_to_json, doubts_about, take_from_json
-from signoff.usecases.clientparts import Wanted
-from signoff.usecases.clienttoml import add_to_toml, take_from_toml, toml_doubts
-from signoff.usecases.person import require_person
-from signoff.usecases.phases import is_ours, is_untouched
+from signoff.usecases.clients.jsonconfig import add_to_json, doubts_about, take_from_json
+from signoff.usecases.clients.parts import Wanted
+from signoff.usecases.clients.phases import is_ours, is_untouched
+from signoff.usecases.clients.tomlconfig import add_to_toml, take_from_toml, toml_doubts
+from signoff.usecases.ground.person import require_person
 
 CODEX_TRUST = (
     "codex skips hooks that nobody trusted, without a word: start codex here, type /hooks, and"

@@ -12,7 +12,7 @@ from signoff.domain.session import session_id_of
 from signoff.errors import NoSuchRun
 from signoff.gate.definition import UNSTATED, apply, from_data
 from signoff.gate.timeline import notes
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.ground.site import PlanPlace, Site
 
 
 @dataclass(frozen=True)

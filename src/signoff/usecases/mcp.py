@@ -1,4 +1,4 @@
-"""What agents reach over MCP: the session they work in, the plans around it, evidence, the record.
+"""`mcp`: what agents reach: the session they work in, the plans around it, evidence, the record.
 
 Nothing here approves, answers, waives or edits a plan that a person wrote.
 """
@@ -23,12 +23,12 @@ from signoff.errors import NotApproved, NoVault, SignoffError
 from signoff.gate import PlanState
 from signoff.process import identify
 from signoff.storage import find_vault
-from signoff.usecases.history import read_history
+from signoff.usecases.clients.seats import Seat, note_session, take_seat
+from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.hook import bound_plan, bound_session, own_session
-from signoff.usecases.readiness import find_ready
-from signoff.usecases.seats import Seat, note_session, take_seat
-from signoff.usecases.session import open_session
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.ready import find_ready
+from signoff.usecases.sessions.opening import open_session
 
 MOST_PLANS = 50
 MOST_ENTRIES = 200

@@ -21,22 +21,22 @@ from signoff.domain.names import shown_name
 from signoff.errors import LedgerBroken, NotSignedOff, UsageError
 from signoff.gate import Gate, RunState, evaluate
 from signoff.storage import Holder, hold
-from signoff.usecases.history import (
+from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
     pinned_plan,
     read_history,
     read_pins,
 )
-from signoff.usecases.marks import progress_of
-from signoff.usecases.merged import lived_apart, merge_entries, signed_off
-from signoff.usecases.mergeroom import judge_merged
-from signoff.usecases.person import refuse_in_attempt
-from signoff.usecases.readiness import refuse_unready
-from signoff.usecases.rejudging import Finding, Line
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.workbench import open_pinned_workspace, taken, workspace_lock
-from signoff.usecases.worktrees import base_branch
+from signoff.usecases.ground.person import refuse_in_attempt
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import open_pinned_workspace, taken, workspace_lock
+from signoff.usecases.merging.merged import lived_apart, merge_entries, signed_off
+from signoff.usecases.merging.room import judge_merged
+from signoff.usecases.proofs.rejudging import Finding, Line
+from signoff.usecases.ready import refuse_unready
+from signoff.usecases.running.marks import progress_of
+from signoff.usecases.worktree import base_branch
 from signoff.verification import Pins
 from signoff.workspace import (
     Git,

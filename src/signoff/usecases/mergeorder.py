@@ -8,11 +8,11 @@ from pathlib import Path
 from signoff.errors import UsageError
 from signoff.gate import Finished, MergeOrder, PlanStanding, merge_order
 from signoff.storage import Vault
-from signoff.usecases.history import pinned_plan, read_pins
-from signoff.usecases.plans import Census, PlanFacts, take_census
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.workbench import open_pinned_workspace
-from signoff.usecases.worktrees import base_branch
+from signoff.usecases.ground.history import pinned_plan, read_pins
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import open_pinned_workspace
+from signoff.usecases.vault.census import Census, PlanFacts, take_census
+from signoff.usecases.worktree import base_branch
 from signoff.workspace import Git, Repository, Worktree, diff_size, list_worktrees
 
 _MOST_COMPARED = 20_000_000

@@ -16,10 +16,10 @@ from signoff.storage import (
     give_back_claim,
     renew_claim,
 )
-from signoff.usecases.plans import PlanFacts, presumed_dead, take_census
-from signoff.usecases.readiness import ReadyReport, find_ready
-from signoff.usecases.site import Site
-from signoff.usecases.worker import Worker
+from signoff.usecases.ground.site import Site
+from signoff.usecases.ground.worker import Worker
+from signoff.usecases.ready import ReadyReport, find_ready
+from signoff.usecases.vault.census import PlanFacts, presumed_dead, take_census
 
 # Each further look means that somebody else was faster; there is no need to look for ever.
 _LOOKS = 20

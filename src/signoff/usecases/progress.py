@@ -12,8 +12,8 @@ from signoff.agents import ATTEMPT_VARIABLE
 from signoff.domain.names import name_of_file
 from signoff.errors import UsageError
 from signoff.storage import progress_line, read_progress
-from signoff.usecases.person import user_name
-from signoff.usecases.site import PlanPlace
+from signoff.usecases.ground.person import user_name
+from signoff.usecases.ground.site import PlanPlace
 
 AGENT = "agent"
 

@@ -16,10 +16,10 @@ from signoff.errors import SignoffError
 from signoff.gate import PlanReadiness, Reason, ReasonKind
 from signoff.planfile import decode, parse
 from signoff.storage import STAGED_FOLDER, Vault, read_plan_file, read_standing
-from signoff.usecases.marks import note_standing
-from signoff.usecases.plans import PlanFacts
-from signoff.usecases.readiness import ReadyReport, find_ready
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ready import ReadyReport, find_ready
+from signoff.usecases.running.marks import note_standing
+from signoff.usecases.vault.census import PlanFacts
 
 PROGRESS_CHARACTERS = 120
 _TAIL_BYTES = 16 * 1024

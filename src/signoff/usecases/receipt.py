@@ -37,8 +37,8 @@ from signoff.storage import (
     signing_key,
     swap_file,
 )
-from signoff.usecases.proof import SENSELESS, SignOff, receipt_of, sign_offs
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.proofs.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
 from signoff.verification import Pins
 
 LARGEST_KEY = 16 * 1024

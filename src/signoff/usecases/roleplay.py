@@ -1,4 +1,4 @@
-"""The built-in loop as a role of a plan: inside an attempt, without a home, judged by the plan.
+"""`agent --role-prompt`: the built-in loop as a role of a plan, in an attempt, without a home.
 
 No session and no gate here: the step's contract decides when the attempt is over, and the sandbox
 hides the ledger. What the loop leaves is what any agent may leave: usage and an honest answer.

@@ -23,26 +23,23 @@ from signoff.orchestrator import (
     Output,
     Reporter,
 )
-from signoff.settings import HUMAN_ROLE, Settings, settings_from_pin
+from signoff.settings import HUMAN_ROLE, REPOSITORY_FILE, Settings, settings_from_pin
 from signoff.storage import Fence, Holder, Lease
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve, propose
-from signoff.usecases.history import (
+from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
+    intact_history,
     pinned_plan,
     read_history,
     read_pins,
+    require_proved,
     waits_for_person,
 )
-from signoff.usecases.inbox import Item, open_items
-from signoff.usecases.marks import projection_of
-from signoff.usecases.outputs import refuse_own_output
-from signoff.usecases.readiness import refuse_unready
-from signoff.usecases.rehoming import pins_for, refuse_foreign_worktree
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.status import StatusReport, status_of
-from signoff.usecases.workbench import (
+from signoff.usecases.ground.questions import Item, open_items
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import (
     attempt_reports,
     driven,
     enclosure_of,
@@ -53,7 +50,12 @@ from signoff.usecases.workbench import (
     redactor_of,
     workspace_lock,
 )
-from signoff.usecases.worker import find_worker
+from signoff.usecases.ground.worker import find_worker
+from signoff.usecases.ready import refuse_unready
+from signoff.usecases.running.marks import projection_of
+from signoff.usecases.running.outputs import refuse_own_output
+from signoff.usecases.running.rehoming import pins_for, refuse_foreign_worktree
+from signoff.usecases.status import StatusReport, status_of
 from signoff.verification import (
     Bench,
     Enclosure,
@@ -96,6 +98,7 @@ class RunReport:
     nothing_to_do: bool = False
     no_receipt: str = ""  # why a sign-off has no receipt yet
     unheeded: str = ""  # what was asked for on the command line and changes nothing now
+    unmarked: str = ""  # why the plan file does not show how the run stands
 
 
 def run_plan(
@@ -116,7 +119,7 @@ def run_plan(
     holder = worker.driver(site, str(place.path))
     with driven(site, place, holder, worker) as lease:
         options = replace(options, cancelled=_stopped(options.cancelled, lease))
-        history = read_history(site.ledger, place.record.id)
+        history = intact_history(site.ledger, place.record.id, place.path)
         if not history.running:
             settled = _already_over(site, place, history)
             if settled is not None:
@@ -139,7 +142,7 @@ def run_plan(
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
         options = replace(options, session=_session_of(history, options))
         if options.session is None:
-            _check_roles(plan, settings, pins.search_path)
+            _check_roles(plan, settings, pins.search_path, place.workspace)
         enclosure = _required_enclosure(site, place, pins, settings)
         run, fence = _begin(
             site, place, history, entry, holder, options, reporter, pins, plan, lease
@@ -149,7 +152,7 @@ def run_plan(
         )
         reach(CrashPoint.RUN_STARTED)
         outcome = engine().drive(run, Drive(mission).drive)
-    return _report(site, place, outcome)
+    return replace(_report(site, place, outcome), unmarked=mission.projection.unwritten)
 
 
 def _stopped(cancelled: Callable[[], bool], lease: Lease) -> Callable[[], bool]:
@@ -174,6 +177,7 @@ def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunRepo
         return None
     assert history.run is not None
     plan = pinned_plan(read_pins(site.ledger, history.run))
+    require_proved(history, fold_run(history, plan), place.path)
     _mark(site, place, history, plan, PlanStatus.DONE)
     return replace(_report(site, place, Outcome.DONE), nothing_to_do=True)
 
@@ -204,7 +208,8 @@ def _require_approval(
 ) -> Entry:
     digest = place.parse().plan.plan_digest
     status = history.status(digest)
-    if history.approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED):
+    stands = history.approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED)
+    if history.approval is not None and stands and not _reconfigured(site, place, history.approval):
         return history.approval
     rules = read_ignore_rules(place.workspace)
     workspace = open_workspace(site, place, rules, place.parse().plan)
@@ -215,12 +220,20 @@ def _require_approval(
         return approve(site, proposal, interactive=False).entry
     if site.settings.auto_approve:
         return approve(site, proposal, interactive=False, policy="auto_approve").entry
-    changed = history.approval is not None
-    why = "changed since it was approved" if changed else "was not approved"
+    why = "was not approved" if history.approval is None else "changed since it was approved"
+    if stands:
+        why = f"was approved with another `{REPOSITORY_FILE}` than there is now"
     given_roles = "".join(f" --role {n}={shlex.quote(c)}" for n, c in (options.roles or {}).items())
     raise NotApproved(
         f"plan `{place.name}` {why}", f"signoff approve {shlex.quote(str(place.path))}{given_roles}"
     )
+
+
+def _reconfigured(site: Site, place: PlanPlace, approval: Entry) -> bool:
+    """Whether a person approved other words than the configuration has now, of the same place."""
+    pins = read_pins(site.ledger, approval)
+    same_place = pins.workspace == str(place.workspace)
+    return same_place and pins.config_text != site.config_text(place.workspace)
 
 
 def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pins: Pins) -> None:
@@ -239,7 +252,7 @@ def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pin
         )
 
 
-def _check_roles(plan: Plan, settings: Settings, search_path: str) -> None:
+def _check_roles(plan: Plan, settings: Settings, search_path: str, workspace: Path) -> None:
     for target in dict.fromkeys(step.target for step in plan.steps):
         if target == HUMAN_ROLE:
             continue
@@ -248,7 +261,7 @@ def _check_roles(plan: Plan, settings: Settings, search_path: str) -> None:
                 f"nobody is configured for role `{target}`",
                 f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
             )
-        check_role(settings.roles[target], search_path)
+        check_role(settings.roles[target], search_path, workspace)
 
 
 def _required_enclosure(site: Site, place: PlanPlace, pins: Pins, settings: Settings) -> Enclosure:

@@ -11,29 +11,24 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from signoff.agents import SessionReport
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import PlanStatus
 from signoff.errors import Held, NoSuchRun
 from signoff.gate import Item
 from signoff.orchestrator import Reporter
 from signoff.storage import find_vault
-from signoff.usecases.history import read_history
-from signoff.usecases.person import require_person
+from signoff.usecases.clients.seats import living_client
+from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.person import require_person
+from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
-from signoff.usecases.seats import living_client
-from signoff.usecases.session import open_session
-from signoff.usecases.session import sign as sign_session
-from signoff.usecases.sessions import (
-    LIST,
-    Sitting,
-    find_sitting,
-    find_sittings,
-    plan_of,
-)
-from signoff.usecases.sessionwork import read_work
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.sessions.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
+from signoff.usecases.sessions.work import read_work
+
+if TYPE_CHECKING:
+    from signoff.agents import SessionReport
 
 _AT_A_TERMINAL = "end the client, then signoff sign at a terminal of your own"
 
@@ -140,12 +135,21 @@ def sign_work(
     """Judge a session's work on a person's plan, then have the plan's own run sign it."""
     by = _require_no_agent(site)
     _require_client_gone(site, session)
-    report = sign_session(site, session, by=by, bound=place)
+    report = _sign_session(site, session, by, place)
     if not report.gate.open:
         return SignReport(report, of_person=True)
     work = read_work(site.ledger, session)
     ran = run_plan(site, place, replace(options, roles=None, session=work), reporter, engine)
     return SignReport(report, ran, of_person=True)
+
+
+def _sign_session(
+    site: Site, session: str, by: str, bound: PlanPlace | None = None
+) -> SessionReport:
+    # Every `run` comes through this module, and most find no session: its tools load slowly.
+    from signoff.usecases.sessions.opening import sign  # noqa: PLC0415
+
+    return sign(site, session, by=by, bound=bound)
 
 
 def _sign(
@@ -158,7 +162,7 @@ def _sign(
     if sitting.plan_digest is None:
         by = _require_no_agent(site)
         _require_client_gone(site, sitting.id)
-        return SignReport(sign_session(site, sitting.id, by=by))
+        return SignReport(_sign_session(site, sitting.id, by))
     place = plan_of(site, sitting)
     if place is None:
         raise NoSuchRun(
@@ -201,6 +205,8 @@ def _is_open(site: Site, sitting: Sitting) -> bool:
         return False
     if living_client(site.home.path, sitting.id) is not None:
         return False
+    from signoff.usecases.sessions.opening import open_session  # noqa: PLC0415 - as above
+
     place = plan_of(site, sitting)
     session = open_session(
         site, sitting.workspace, author="sign", session_id=sitting.id, bound=place

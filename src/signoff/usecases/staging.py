@@ -12,7 +12,7 @@ from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffEr
 from signoff.planfile import parse
 from signoff.storage import STAGED_FOLDER, Vault, checked_new_slug
 from signoff.testing.crash import VaultPoint, reach
-from signoff.usecases.site import Site, vault_to_write
+from signoff.usecases.ground.site import Site, vault_to_write
 
 MOST_FILES = 200_000
 

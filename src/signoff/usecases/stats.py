@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.verdict import Reason, Result
-from signoff.usecases.history import read_pins
-from signoff.usecases.proof import sign_offs
-from signoff.usecases.site import Site
-from signoff.usecases.worked import Work, worked
+from signoff.usecases.ground.history import read_pins
+from signoff.usecases.ground.site import Site
+from signoff.usecases.proofs.sign_offs import sign_offs
+from signoff.usecases.proofs.worked import Work, worked
 
 EVERYBODY = "all"
 

@@ -12,15 +12,16 @@ from signoff.domain.verdict import Isolation, weakest
 from signoff.errors import PlanNotFound, PlanUnreadable
 from signoff.gate import GateReport, RunState, evaluate
 from signoff.planfile import parse
-from signoff.usecases.history import (
+from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
+    intact_history,
     pinned_plan,
-    read_history,
     read_pins,
+    require_proved,
 )
-from signoff.usecases.inbox import ways_to_end
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.ground.questions import ways_to_end
+from signoff.usecases.ground.site import PlanPlace, Site
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class StatusReport:
 
 def status_of(site: Site, place: PlanPlace) -> StatusReport:
     """Fold the ledger; the plan that counts is the pinned one, once there is a run."""
-    history = read_history(site.ledger, place.record.id)
+    history = intact_history(site.ledger, place.record.id, place.path)
     written = _written_plan(place)
     pinned = _pinned(site, history)
     plan = pinned or written
@@ -71,6 +72,8 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
             f"no readable plan at `{place.path}`", f"signoff log {shlex.quote(str(place.path))}"
         )
     state = fold_run(history, plan)
+    if pinned is not None:
+        require_proved(history, state, place.path)
     digest = written.plan_digest if written is not None else plan.plan_digest
     edited = pinned is not None and digest != pinned.plan_digest
     signed = _newest_sign_off(history)

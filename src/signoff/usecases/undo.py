@@ -23,10 +23,10 @@ from signoff.toolbatch import (
 )
 from signoff.toolbatch.artifacts import seen_now
 from signoff.toolbatch.undoing import Step, Unrestored
-from signoff.usecases.person import require_person
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.watching import session_place
-from signoff.usecases.workbench import open_pinned_workspace, taken
+from signoff.usecases.ground.person import require_person
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import open_pinned_workspace, taken
+from signoff.usecases.sessions.watching import session_place
 from signoff.verification import Pins
 
 __all__ = [

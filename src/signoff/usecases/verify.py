@@ -13,10 +13,10 @@ from signoff.planfile import Parsed, parse
 from signoff.planfile.verify import verify
 from signoff.process import safe_search_path
 from signoff.storage import remember_plan
-from signoff.usecases.history import read_history
-from signoff.usecases.marks import write_status
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.surroundings import RealSurroundings
+from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.surroundings import RealSurroundings
+from signoff.usecases.running.marks import write_status
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def find(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
     """All findings about a parsed plan in its place."""
     path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
     around = RealSurroundings(
-        place.workspace, place.vault, path, site.settings, _heldout_names(site)
+        place.workspace, place.vault, path, site.settings, _heldout_names(site), site.environ
     )
     return verify(parsed, around)
 

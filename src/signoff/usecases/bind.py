@@ -1,0 +1,112 @@
+"""`bind` and `unbind`: which plan a worktree works on, recorded first and marked second."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.names import shown_name
+from signoff.errors import ActivePlanError, Held, PlanNotFound, UsageError
+from signoff.storage import (
+    MARKER_RULE,
+    VaultPlace,
+    bind_worktree,
+    find_vault,
+    marker_path,
+    plan_identity,
+    remember_plan,
+    resolve_active_plan,
+    unbind_worktree,
+)
+from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.person import require_person
+from signoff.usecases.ground.site import Site, refuse_bare
+from signoff.usecases.merging.merged import Base, is_merged, signed_off
+from signoff.workspace import Repository, exclude_from_git
+
+
+@dataclass(frozen=True)
+class BindReport:
+    """A worktree and its plan from now on; `plan` None: it has none."""
+
+    worktree: Path
+    plan: str | None
+    was: str | None
+    marker: Path
+
+
+def bind(site: Site, name: str) -> BindReport:
+    """Bind the checkout around here to a plan that exists; agents cannot."""
+    place = find_vault(site.cwd, site.environ)
+    repository = _checkout(place)
+    by = require_person(site.environ, site.home.path)
+    plan = resolve_active_plan(name, cwd=site.cwd, environ=site.environ)
+    if not plan.name:
+        raise PlanNotFound(
+            "the plan without a name needs no binding", "signoff unbind goes back to it"
+        )
+    record = plan_identity(plan.plan_path, place)
+    was = _bound_now(site, place)
+    _refuse_a_run(site, was, place)
+    remember_plan(site.ledger, record)
+    exclude_from_git(repository, MARKER_RULE)
+    bind_worktree(site.ledger, record, place.worktree, repository.main, by)
+    return BindReport(place.worktree, plan.name, was, marker_path(place.worktree))
+
+
+def unbind(site: Site) -> BindReport:
+    """Take the binding of the checkout around here back."""
+    place = find_vault(site.cwd, site.environ)
+    repository = _checkout(place)
+    by = require_person(site.environ, site.home.path)
+    was = _bound_now(site, place)
+    _refuse_a_run(site, was, place)
+    unbind_worktree(site.ledger, place.worktree, repository.main, by)
+    return BindReport(place.worktree, None, was, marker_path(place.worktree))
+
+
+def _checkout(place: VaultPlace) -> Repository:
+    """A registered checkout of a repository: its both ends name each other."""
+    refuse_bare(place)
+    if place.repository is None:
+        raise UsageError(f"`{place.worktree}` is not in a git repository", "git init")
+    if (place.worktree / ".git").is_file() and place.worktree == place.repository:
+        raise UsageError(
+            f"`{place.worktree}` is no registered worktree: its `.git` leads elsewhere",
+            "signoff worktree add NAME makes one",
+        )
+    return Repository(place.worktree, place.repository)
+
+
+def _bound_now(site: Site, place: VaultPlace) -> str | None:
+    """The plan on record; what a marker alone says does not count."""
+    assert place.repository is not None
+    bound = site.ledger.glance().binding(place.worktree, place.repository)
+    return bound.name if bound is not None else None
+
+
+def _refuse_a_run(site: Site, name: str | None, place: VaultPlace) -> None:
+    """A run in this worktree would lose its plan under its feet."""
+    if name is None:
+        return
+    try:
+        plan = resolve_active_plan(name, cwd=site.cwd, environ=site.environ)
+    except (ActivePlanError, ValueError):
+        return  # the plan is gone; nothing can go on with it
+    record = plan_identity(plan.plan_path, place)
+    history = read_history(site.ledger, record.id)
+    if history.run is None or history.run.data["workspace"] != str(place.worktree):
+        return
+    quoted = shlex.quote(name)
+    if history.running:
+        raise Held(
+            f"run `{history.run_id}` of plan `{shown_name(name)}` is not over in this worktree",
+            f"signoff run {quoted}, or signoff cancel {quoted}",
+        )
+    holds = Base(place.repository, site.environ).holds
+    if signed_off(history) and not is_merged(history, record, holds):
+        raise Held(
+            f"plan `{shown_name(name)}` is signed off in this worktree and not merged",
+            f"signoff merge {quoted}",
+        )

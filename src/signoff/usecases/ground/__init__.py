@@ -1,0 +1,1 @@
+"""What nearly every verb stands on: where it works, who asks, the plan's history and workspace."""

@@ -1,0 +1,138 @@
+"""What the ledger says about a plan as a whole: approvals, runs, and its computed status."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.plan import Plan, PlanStatus
+from signoff.errors import LedgerBroken
+from signoff.gate import Gate, RunState, Wait, evaluate, next_action
+from signoff.planfile import parse
+from signoff.settings import settings_from_pin
+from signoff.storage import Ledger
+from signoff.verification import Pins
+
+
+@dataclass(frozen=True)
+class PlanHistory:
+    """The newest approval and run, and every entry they were computed from."""
+
+    entries: tuple[Entry, ...]
+    verified: str | None = None
+    approval: Entry | None = None
+    run: Entry | None = None
+    finished: Entry | None = None
+
+    @property
+    def run_id(self) -> str | None:
+        """The newest run."""
+        return self.run.run if self.run is not None else None
+
+    @property
+    def running(self) -> bool:
+        """Whether a run was begun and is not over."""
+        return self.run is not None and self.finished is None
+
+    @property
+    def in_force(self) -> Entry | None:
+        """What names the pins that count now: the newest run, or an approval that came after it."""
+        if self.run is None or self.approval is None:
+            return self.run or self.approval
+        return max(self.run, self.approval, key=lambda entry: entry.seq)
+
+    def status(self, plan_digest: str) -> PlanStatus:
+        """Computed, never read from the file: what may be said of this very text."""
+        if self.running:
+            return PlanStatus.IN_PROGRESS
+        approved = self.approval is not None and self.approval.data["plan_digest"] == plan_digest
+        if not approved or self.approval is None:
+            return PlanStatus.VERIFIED if self.verified == plan_digest else PlanStatus.DRAFT
+        if self.run is None or self.run.seq < self.approval.seq or self.finished is None:
+            return PlanStatus.APPROVED
+        outcome = Outcome(self.finished.data["outcome"])
+        if outcome is Outcome.REVISED:
+            return PlanStatus.DRAFT
+        return PlanStatus.DONE if outcome is Outcome.DONE else PlanStatus.FAILED
+
+
+def read_history(ledger: Ledger, plan_id: str) -> PlanHistory:
+    """Fold the plan's entries once."""
+    return _folded(tuple(ledger.entries(plan_id)))
+
+
+def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
+    """The same for who may say that the plan is done: LedgerBroken when an entry was touched.
+
+    All of them decide: a lost rejection makes a plan approved, a changed verdict makes it done.
+    """
+    try:
+        return _folded(ledger.intact_entries(plan_id))
+    except LedgerBroken as error:
+        raise LedgerBroken(error.message, _look_closer(path), error.facts) from error
+
+
+def require_proved(history: PlanHistory, state: RunState, path: Path) -> None:
+    """A run's end that says done proves nothing by itself: the gate is asked again."""
+    finished = history.finished
+    if finished is None or finished.data["outcome"] != Outcome.DONE:
+        return
+    if evaluate(state, finished.data.get("snapshot")).gate is Gate.SHUT:
+        raise LedgerBroken(
+            f"ledger broken: entry {finished.seq} says done, and nothing before it proves that",
+            _look_closer(path),
+            {"first_bad": finished.seq},
+        )
+
+
+def _look_closer(path: Path) -> str:
+    return f"signoff audit {shlex.quote(str(path))}"
+
+
+def _folded(entries: tuple[Entry, ...]) -> PlanHistory:
+    verified: str | None = None
+    approval: Entry | None = None
+    run: Entry | None = None
+    finished: Entry | None = None
+    for entry in entries:
+        if entry.kind is Kind.PLAN_VERIFIED:
+            verified = entry.data["plan_digest"]
+        elif entry.kind is Kind.PLAN_APPROVED:
+            approval = entry
+        elif entry.kind in (Kind.PLAN_REJECTED, Kind.PLAN_DRAFTED):
+            approval, verified = None, None
+        elif entry.kind is Kind.RUN_STARTED:
+            run, finished = entry, None
+        elif entry.kind is Kind.RUN_FINISHED and run is not None and entry.run == run.run:
+            finished = entry
+    return PlanHistory(entries, verified, approval, run, finished)
+
+
+def read_pins(ledger: Ledger, entry: Entry) -> Pins:
+    """The pins that an approval or a run's beginning names."""
+    return Pins.from_bytes(ledger.get_blob(entry.data["pins"]))
+
+
+def approved_text(ledger: Ledger, plan_id: str) -> str:
+    """The plan as it was last approved, whatever became of its file; empty if it never was."""
+    approvals = [e for e in ledger.entries(plan_id) if e.kind is Kind.PLAN_APPROVED]
+    return read_pins(ledger, approvals[-1]).plan_text if approvals else ""
+
+
+def pinned_plan(pins: Pins) -> Plan:
+    """The plan as it was approved."""
+    return parse(pins.plan_text).plan
+
+
+def fold_run(history: PlanHistory, plan: Plan) -> RunState:
+    """Where the newest run stands; an empty state when there is none."""
+    return RunState(plan, history.run_id or "").apply_all(history.entries)
+
+
+def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
+    """Whether driving the newest run would do nothing before a person has answered."""
+    policy = settings_from_pin(pins.settings).policy
+    return isinstance(next_action(fold_run(history, plan), policy), Wait)

@@ -1,0 +1,240 @@
+"""Where a command works: the home, the ledger and the configuration, opened once."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.names import name_of_file, shown_name
+from signoff.domain.session import SESSION_ID
+from signoff.errors import (
+    PlanNameInvalid,
+    PlanNotFound,
+    SignoffError,
+    UsageError,
+    WorkspaceMissing,
+)
+from signoff.planfile import Parsed, decode, parse
+from signoff.settings import REPOSITORY_FILE, Settings, read_config_text
+from signoff.storage import (
+    VAULT_FOLDER,
+    Home,
+    Ledger,
+    PlanRecord,
+    Vault,
+    VaultPlace,
+    find_vault,
+    open_glance,
+    own_vault,
+    plan_identity,
+    read_plan_file,
+    resolve_active_plan,
+)
+from signoff.workspace import find_repository, is_git_directory
+
+
+@dataclass(frozen=True)
+class Site:
+    """What every use case gets."""
+
+    environ: Mapping[str, str]
+    cwd: Path
+    home: Home
+    ledger: Ledger
+    settings: Settings
+
+    def config_text(self, workspace: Path) -> str:
+        """The repository's configuration as it is now."""
+        return read_config_text(workspace / REPOSITORY_FILE)
+
+
+@dataclass(frozen=True)
+class PlanPlace:
+    """A plan found: its file, its identity, and the workspace it is about."""
+
+    path: Path
+    record: PlanRecord
+    workspace: Path
+    vault: Vault
+    shared: VaultPlace | None = None  # the shared vault around the caller, if the plan lies there
+    gone: bool = False  # the file is not there, the text that was approved is pinned
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return self.record.name or self.path.stem
+
+    def apart(self) -> frozenset[str]:
+        """Paths of the workspace that are no work content: the vault and the plan file."""
+        root = self.workspace
+        places = (self.path, root / VAULT_FOLDER, self.vault.path)
+        return frozenset(str(p.relative_to(root)) for p in places if p.is_relative_to(root))
+
+    def own_vault(self) -> None:
+        """Before anything is written: in a shared vault, say whose plans these are."""
+        if self.shared is not None:
+            own_vault(self.shared)
+
+    @property
+    def putting_back(self) -> str:
+        """What writes the approved text where the file was."""
+        path = shlex.quote(str(self.path))
+        return f"signoff show {path} --approved > {path}"
+
+    def read(self) -> str:
+        """The plan's text as it is now."""
+        if self.gone and not self.path.exists():
+            raise PlanNotFound(
+                f"the plan file `{self.path}` is gone",
+                f"put it back as approved: {self.putting_back}",
+            )
+        return decode(read_plan_file(self.path), str(self.path))
+
+    def parse(self) -> Parsed:
+        """The plan as it is now."""
+        return parse(self.read())
+
+
+def vault_to_write(site: Site) -> VaultPlace:
+    """The vault around here, before a plan is made there: nobody else's, and in no git folder."""
+    place = find_vault(site.cwd, site.environ)
+    refuse_bare(place)
+    own_vault(place)
+    return place
+
+
+def refuse_bare(place: VaultPlace) -> None:
+    """Where no checkout is, nobody works, and nothing of ours belongs."""
+    if is_git_directory(place.top):
+        raise UsageError(
+            f"`{place.top}` is a bare repository: there is no checkout here",
+            f"git -C {shlex.quote(place.top)} worktree list, then cd into one of them",
+        )
+
+
+def find_plan(
+    cwd: Path,
+    named: str | None,
+    workspace: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    even_gone: bool = False,
+) -> PlanPlace:
+    """PLAN is a path, a name, or nothing (the plan this worktree is bound to, or the unnamed).
+
+    With `even_gone`, an approved plan is found although its file is not there any more.
+    """
+    environ = os.environ if environ is None else environ
+    place = find_vault(cwd, environ)
+    path = _plan_path(cwd, named, place, environ, even_gone=even_gone)
+    gone = not os.path.lexists(path) and even_gone and _was_approved(path, place, environ)
+    if not path.exists() and not path.is_symlink() and not gone:
+        hint = "signoff init" if named is None else _where_plans_are(place)
+        raise PlanNotFound(f"no plan at `{path}`", hint)
+    if path.is_dir():
+        raise PlanNotFound(f"`{path}` is a folder, not a plan", _where_plans_are(place))
+    # Not Path.resolve(): that raises on a circle of links, which reading the file then names.
+    path = Path(os.path.realpath(path))
+    record = plan_identity(path, place)
+    root = _workspace(cwd, path, record, workspace, place, environ)
+    if not root.is_dir():
+        raise WorkspaceMissing(f"the workspace `{root}` is not a folder")
+    in_vault = record.repository is not None or path.parent.name == VAULT_FOLDER
+    in_shared = place.shared and path.parent == Path(os.path.realpath(place.folder))
+    vault = Vault(path.parent if in_vault or in_shared else root / VAULT_FOLDER)
+    return PlanPlace(path, record, root, vault, place if in_shared else None, gone)
+
+
+def _was_approved(path: Path, place: VaultPlace, environ: Mapping[str, str]) -> bool:
+    with open_glance(environ) as ledger:
+        return ledger.was_approved(plan_identity(path, place).id)
+
+
+def _where_plans_are(place: VaultPlace) -> str:
+    """A list that would be empty leads nowhere."""
+    if Vault(place.folder).list_plans():
+        return "signoff list-plans"
+    return "signoff init, or name a file that exists"
+
+
+def _plan_path(
+    cwd: Path,
+    named: str | None,
+    place: VaultPlace,
+    environ: Mapping[str, str],
+    *,
+    even_gone: bool,
+) -> Path:
+    if named is None:
+        return resolve_active_plan(cwd=cwd, environ=environ, creating=True).plan_path
+    if not named:
+        raise UsageError("the plan's name is empty", "name a plan file, or a plan of the vault")
+    if SESSION_ID.fullmatch(named):
+        raise UsageError(f"`{named}` is an agent's session, not a plan", f"signoff status {named}")
+    if "/" in named:
+        return _not_a_copy(cwd / named, place)
+    direct = cwd / named
+    try:
+        in_vault = resolve_active_plan(named, cwd=cwd, environ=environ).plan_path
+    except (SignoffError, ValueError) as error:
+        if direct.is_file() or direct.is_symlink() or _looks_like_a_file(named, error):
+            return _not_a_copy(direct, place)
+        if even_gone and isinstance(error, PlanNotFound):
+            path = resolve_active_plan(named, cwd=cwd, environ=environ, creating=True).plan_path
+            if _was_approved(path, place, environ):
+                return path
+        raise
+    if direct.is_file() and not direct.samefile(in_vault):
+        here, there = shlex.quote(f"./{named}"), shlex.quote(str(in_vault))
+        raise UsageError(
+            f"`{named}` is a file here and a plan of the vault",
+            f"say {here} for the file, or {there} for the plan",
+        )
+    return in_vault
+
+
+def _looks_like_a_file(named: str, error: Exception) -> bool:
+    """`notes.md` that is nowhere is missed as a file; a name is missed as a plan."""
+    return named.endswith(".md") and not isinstance(error, PlanNameInvalid)
+
+
+def _not_a_copy(path: Path, place: VaultPlace) -> Path:
+    """The main checkout's vault serves all worktrees; a plan that git brought along is a copy."""
+    real = Path(os.path.realpath(path))
+    name = name_of_file(real.name)
+    repository = find_repository(real.parent) if name is not None else None
+    if repository is None or name is None or repository.top == repository.main:
+        return path
+    if real.parent != repository.top / VAULT_FOLDER:
+        return path
+    home = place.folder if place.repository == repository.main else repository.main / VAULT_FOLDER
+    raise UsageError(
+        f"`{path}` is a copy in a worktree; plans are kept in `{home}`",
+        f"name the plan: {shlex.quote(shown_name(name))}",
+    )
+
+
+def _workspace(
+    cwd: Path,
+    path: Path,
+    record: PlanRecord,
+    chosen: Path | None,
+    place: VaultPlace,
+    environ: Mapping[str, str],
+) -> Path:
+    """What was chosen, else the plan's own worktree, else the checkout we are in or it lies in."""
+    if chosen is not None:
+        return Path(os.path.realpath(cwd / chosen))
+    if record.repository is None:
+        repository = find_repository(path.parent)
+        return Path(os.path.realpath(repository.top if repository else cwd))
+    if (Path(record.repository) / ".git" / "worktrees").is_dir() or place.shared:
+        with open_glance(environ) as ledger:
+            bound = ledger.worktree_of(record.id)
+        if bound is not None and bound.is_dir():
+            return bound
+    inside = place.repository is not None and str(place.repository) == record.repository
+    return place.worktree if inside else Path(record.repository)

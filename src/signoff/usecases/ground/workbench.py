@@ -1,0 +1,240 @@
+"""The workspace of a plan, opened with what was pinned (or would be)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from signoff.domain.digests import digest_bytes
+from signoff.domain.plan import Plan
+from signoff.domain.redaction import Redactor, secret_variables
+from signoff.domain.verdict import Isolation
+from signoff.errors import SandboxMissing, SignoffError
+from signoff.orchestrator import PinWatch
+from signoff.places import DATABASE_VARIABLE, user_file
+from signoff.process import WORKSPACE_VARIABLE, best_isolation, kill_marked, probe_sandboxes
+from signoff.settings import REPOSITORY_FILE, SandboxChoice, Settings, settings_from_pin
+from signoff.storage import VAULT_FOLDER, Holder, Lease, LeaseRequest, hold, leased
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.worker import Worker
+from signoff.verification import (
+    Bench,
+    Enclosure,
+    HeldOutChecks,
+    Judge,
+    NoEvidence,
+    Obstacles,
+    Pins,
+    Rooms,
+)
+from signoff.workspace import CleanRoom, IgnoreFile, IgnoreRules, Workspace
+
+
+def open_workspace(
+    site: Site,
+    place: PlanPlace,
+    rules: IgnoreRules,
+    plan: Plan,
+    apart: frozenset[str] = frozenset(),
+) -> Workspace:
+    """Snapshots of this workspace live in a store of their own in the home folder."""
+    writes = {glob for s in plan.subjects if s.contract is not None for glob in s.contract.writes}
+    # What a contract says it writes itself is no work content: it counts as a by-product.
+    declared = IgnoreFile("", "\n".join(f"/{glob}" for glob in sorted(writes)))
+    return Workspace(
+        place.workspace,
+        site.home.snapshots / _short(place),
+        IgnoreRules((*rules.files, declared)) if writes else rules,
+        apart=place.apart() | apart,
+    )
+
+
+def open_pinned_workspace(site: Site, place: PlanPlace, pins: Pins, plan: Plan) -> Workspace:
+    """The workspace seen through the ignore rules as they were approved.
+
+    In a copy of the approved workspace, the copy of the plan file is no work content either.
+    """
+    apart = replace(place, workspace=Path(pins.workspace)).apart()
+    return open_workspace(site, place, IgnoreRules.from_data(pins.ignore_rules), plan, apart)
+
+
+def workspace_lock(place: PlanPlace) -> str:
+    """The lock that keeps one plan at a time in a workspace."""
+    return f"workspace-{_short(place)}"
+
+
+def plan_lock(place: PlanPlace) -> str:
+    """The lock that keeps one driver at a time on a plan."""
+    return f"plan-{place.record.id}"
+
+
+@contextmanager
+def taken(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
+    """Hold the workspace; whatever still works there belongs to a driver that died, and ends.
+
+    A driver that lives would hold the lock.
+    """
+    with hold(site.home.locks, workspace_lock(place), holder, f"the workspace `{place.workspace}`"):
+        kill_marked(WORKSPACE_VARIABLE, workspace_lock(place))
+        yield
+
+
+@contextmanager
+def driven(site: Site, place: PlanPlace, holder: Holder, worker: Worker) -> Iterator[Lease]:
+    """One driver per plan and one plan per workspace: here by locks, everywhere by a lease.
+
+    The locks die with their process; the lease is asked for under them, so that a driver of this
+    home whose lock is free counts as dead at once.
+    """
+    request = LeaseRequest(
+        plan=place.record.id,
+        name=place.name,
+        workspace=place.workspace,
+        workspace_key=_short(place),
+        repository=scope_of(place),
+        touches=_written_touches(place),
+        holder=holder,
+    )
+    locks = site.home.locks
+    with (
+        hold(locks, plan_lock(place), holder, f"plan `{place.name}`"),
+        hold(locks, workspace_lock(place), holder, f"the workspace `{place.workspace}`"),
+        leased(site.ledger, request, worker.owns) as lease,
+    ):
+        kill_marked(WORKSPACE_VARIABLE, workspace_lock(place))
+        yield lease
+
+
+def attempt_reports(site: Site, run: str) -> Path:
+    """Where agents of a run leave their reports; no agent sees those of another run."""
+    return site.home.logs / "attempts" / run
+
+
+def scope_of(place: PlanPlace) -> str | None:
+    """Among which plans this one is handed out: a repository's, or those of a vault without."""
+    if place.record.repository is not None:
+        return place.record.repository
+    return str(place.path.parent) if place.path.parent.name == VAULT_FOLDER else None
+
+
+def _written_touches(place: PlanPlace) -> tuple[str, ...]:
+    """As the file says now; the run goes by what was pinned, and says so when it begins."""
+    try:
+        return place.parse().plan.touches
+    except SignoffError:
+        return ()
+
+
+def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
+    """What confines the processes of a run on this machine, as the user chose it."""
+    chosen = site.settings.sandbox
+    user = Path(site.environ.get("HOME", "/"))
+    cache = user / ".cache"
+    with suppress(OSError):
+        cache.mkdir(mode=0o700, exist_ok=True)  # shown empty in a sandbox, so it must be there
+    return Enclosure(
+        isolation=_working_isolation(site),
+        hidden=(site.home.path, user_file(site.environ)),
+        untouchable=(place.vault.path, place.path, place.workspace / ".git"),
+        scratch=(cache,),
+        search_path=search_path,
+        readable=_paths(chosen.readable, user, place.workspace),
+        writable=_paths(chosen.writable, user, place.workspace),
+        agents=chosen.agents,
+    )
+
+
+_WANTED = {
+    SandboxChoice.AUTO: None,
+    SandboxChoice.BUBBLEWRAP: Isolation.BUBBLEWRAP,
+    SandboxChoice.LANDLOCK: Isolation.LANDLOCK,
+    SandboxChoice.NONE: Isolation.NONE,
+}
+
+
+def _working_isolation(site: Site) -> Isolation:
+    chosen = best_isolation(wanted_isolation(site.settings))
+    if chosen is Isolation.NONE:
+        return chosen
+    missing = [s for s in probe_sandboxes() if s.isolation is chosen and not s.available]
+    if missing:
+        raise SandboxMissing(f"`{chosen}` is chosen and does not work here: {missing[0].detail}")
+    return chosen
+
+
+def wanted_isolation(settings: Settings) -> Isolation | None:
+    """The sandbox the user named; None is the best there is."""
+    return _WANTED[settings.sandbox.isolation]
+
+
+def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, ...]:
+    """`~` is the user's home; what is relative lies in the workspace."""
+    homes = (str(user) + p[1:] if p == "~" or p.startswith("~/") else p for p in named)
+    # Without `..`: a mount is made at the path as it is written, not at where it leads.
+    return tuple(Path(os.path.normpath(workspace / path)) for path in homes)
+
+
+def held_out_checks(site: Site) -> HeldOutChecks:
+    """The user's held-out checks, in the home folder that no agent sees."""
+    return HeldOutChecks(site.home.path / "heldout")
+
+
+def open_judge(
+    site: Site,
+    place: PlanPlace,
+    pins: Pins,
+    workspace: Workspace,
+    bench: Bench,
+    redactor: Redactor,
+) -> Judge:
+    """A judge of this workspace: with a clean room where the sandbox can show one."""
+    policy = settings_from_pin(pins.settings).policy
+    enclosure = bench.enclosure
+    room = CleanRoom(workspace, site.home.path / "rooms" / _short(place))
+    boxed = enclosure.isolation is Isolation.BUBBLEWRAP
+    return Judge(
+        workspace,
+        place.workspace,
+        pins,
+        NoEvidence(),
+        bench,
+        rooms=Rooms(
+            place.workspace,
+            room if boxed else None,
+            why_not="" if boxed else "no clean room: it needs bubblewrap",
+            by_default=site.settings.sandbox.clean_room,
+        ),
+        obstacles=Obstacles(
+            pins, place.workspace, enclosure, held_out_checks(site), policy.require_sandbox
+        ),
+        judgings=policy.judgings,
+        redactor=redactor,
+    )
+
+
+def redactor_of(site: Site, plan: Plan, settings: Settings) -> Redactor:
+    """Takes out what the person keeps secret: the database's address, and secret variables."""
+    passed = {name for role in settings.roles.values() for name in role.env}
+    passed |= {n for s in plan.subjects if s.contract is not None for n in s.contract.env}
+    secrets = list(secret_variables(site.environ, sorted(passed)))
+    if site.settings.database_url:
+        secrets += secret_variables({DATABASE_VARIABLE: site.settings.database_url}, ())
+    return Redactor(secrets)
+
+
+def pin_watch(place: PlanPlace, pins: Pins) -> PinWatch:
+    """Notices when plan file or configuration are not what was pinned."""
+    return PinWatch(
+        plan_path=place.path,
+        plan_digest=pins.plan_digest,
+        plan_text=pins.plan_text,
+        config_path=place.workspace / REPOSITORY_FILE,
+        config_text=pins.config_text,
+    )
+
+
+def _short(place: PlanPlace) -> str:
+    return digest_bytes(str(place.workspace).encode("utf-8", "surrogateescape"))[:24]

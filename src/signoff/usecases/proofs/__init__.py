@@ -1,0 +1,1 @@
+"""What a sign-off rests on: read from the ledger, and judged again."""

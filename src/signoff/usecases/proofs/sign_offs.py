@@ -1,0 +1,230 @@
+"""What a sign-off rests on, read from the ledger: the one way receipts are made and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from signoff.domain.escalation import Choice, Outcome
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.plan import Postcondition, Step
+from signoff.domain.receipt import (
+    AcceptanceProof,
+    ApprovalProof,
+    AttemptProof,
+    LedgerSlice,
+    PlanName,
+    Receipt,
+    RunSpan,
+    SubjectProof,
+    VerdictProof,
+    WaiverProof,
+    contract_proof,
+)
+from signoff.errors import LedgerBroken
+from signoff.gate import Gate, RunState, Standing, StepState, evaluate
+from signoff.planfile import parse
+from signoff.usecases.proofs.worked import Work, worked
+from signoff.verification import Pins, differences
+
+ReadPins = Callable[[str], Pins]
+# What entries that were made up, not written by us, can raise when they are read.
+SENSELESS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass(frozen=True)
+class SignOff:
+    """One `run.finished` that says done, and every entry up to it."""
+
+    run: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def finished(self) -> Entry:
+        """The entry that signs off."""
+        return self.entries[-1]
+
+
+def sign_offs(entries: Sequence[Entry]) -> Iterator[SignOff]:
+    """Every sign-off in a plan's chain, oldest first."""
+    for number, entry in enumerate(entries, 1):
+        done = entry.kind is Kind.RUN_FINISHED and entry.data.get("outcome") == Outcome.DONE
+        if done and entry.run is not None:
+            yield SignOff(entry.run, tuple(entries[:number]))
+
+
+def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | None) -> Receipt:
+    """The receipt of a sign-off; LedgerBroken when the entries before it do not bear it out.
+
+    The gate is asked again: an entry that says "done" proves nothing by itself.
+    """
+    run, entries, finished = signed.run, signed.entries, signed.finished
+    started = _one(entries, Kind.RUN_STARTED, run)
+    approval = _approval(entries, started, read_pins)
+    pins = read_pins(started.data["pins"])
+    plan = parse(pins.plan_text).plan
+    if not plan.plan_digest == pins.plan_digest == started.data["plan_digest"]:
+        raise _unproved(signed, "the pinned plan is not the one that was approved")
+    state = RunState(plan, run).apply_all(entries)
+    report = evaluate(state, finished.data["snapshot"])
+    if report.gate is Gate.SHUT:
+        missing = "; ".join(f"{m.subject}: {m.what}" for m in report.missing)
+        raise _unproved(signed, f"the gate is shut: {missing}")
+    if sorted(report.waived) != sorted(finished.data["waived"]):
+        raise _unproved(signed, "its waived subjects are not those that people waived")
+    attempts = worked(entries, run, pins)
+    agents = tuple(dict.fromkeys(work.agent for work in attempts))
+    by_seq = {entry.seq: entry for entry in entries}
+    subjects = list(zip(state.schedule.steps, report.steps, strict=True))
+    posts = list(zip(plan.postconditions, report.postconditions, strict=True))
+    return Receipt(
+        workspace=PurePosixPath(pins.workspace).name or "/",
+        snapshot=finished.data["snapshot"],
+        plan=PlanName(finished.plan, name, plan.title, plan.plan_digest),
+        run=RunSpan(run, started.at, finished.at, started.data.get("resumes")),
+        approval=approval,
+        pins=started.data["pins"],
+        ledger=LedgerSlice(entries[0].seq, finished.seq, finished.hash),
+        runner=_runners(entries, run),
+        steps=tuple(_subject(step, s, state, by_seq) for step, s in subjects),
+        postconditions=tuple(_subject(post, s, state, by_seq) for post, s in posts),
+        waivers=waivers_of(entries, run, report.waived),
+        agents=agents,
+        attempts=tuple(_attempt(work, agents.index(work.agent)) for work in attempts),
+        previous=previous,
+        acceptances=tuple(
+            _acceptance(entries, run, post, finished.data["snapshot"])
+            for post in report.postconditions
+            if post.state is StepState.ACCEPTED
+        ),
+    )
+
+
+def _subject(
+    subject: Step | Postcondition, standing: Standing, state: RunState, by_seq: dict[int, Entry]
+) -> SubjectProof:
+    latest = state.record(subject.id).latest
+    return SubjectProof(
+        id=subject.id,
+        title=standing.title,
+        state=standing.state,
+        contract=contract_proof(subject.contract) if subject.contract is not None else None,
+        verdict=_verdict(by_seq[latest.seq]) if latest is not None else None,
+        attempts=standing.attempts,
+        held_before=standing.held_before,
+        carried=standing.carried,
+    )
+
+
+def _verdict(entry: Entry) -> VerdictProof:
+    data = entry.data
+    return VerdictProof(
+        seq=entry.seq,
+        phase=data["phase"],
+        result=data["result"],
+        reason=data["reason"],
+        key=data["key"],
+        snapshot=data["snapshot"],
+        environment=data["environment"],
+        isolation=data["isolation"],
+        judged_in=data.get("judged_in"),
+        reused_from=data["reused_from"],
+        tests=data.get("counts"),
+        heldout=data.get("heldout"),
+    )
+
+
+def _attempt(work: Work, agent: int) -> AttemptProof:
+    return AttemptProof(
+        step=work.step,
+        attempt=work.attempt,
+        agent=agent,
+        seq=work.seq,
+        ending=work.ending,
+        isolation=work.isolation,
+        model=work.model,
+        tokens=work.tokens,
+        usd=work.usd,
+    )
+
+
+def waivers_of(
+    entries: Sequence[Entry], run: str, waived: tuple[str, ...]
+) -> tuple[WaiverProof, ...]:
+    """The person's own entry for each waived subject; the newest, should there be two."""
+    found = {
+        entry.step: WaiverProof(
+            subject=entry.step,
+            seq=entry.seq,
+            escalation=entry.data["escalation"],
+            by=entry.data["by"],
+            note=entry.data["note"],
+        )
+        for entry in entries
+        if entry.run == run and entry.kind is Kind.STEP_WAIVED and entry.step is not None
+    }
+    return tuple(found[subject] for subject in waived)
+
+
+def _acceptance(
+    entries: Sequence[Entry], run: str, post: Standing, snapshot: str
+) -> AcceptanceProof:
+    """The newest answer of a person that the postcondition holds; the gate says there is one."""
+    answered = [
+        entry
+        for entry in entries
+        if entry.run == run
+        and entry.kind is Kind.ESCALATION_ANSWERED
+        and entry.step == post.id
+        and entry.data["choice"] == Choice.ACCEPT
+    ]
+    data = answered[-1].data
+    return AcceptanceProof(
+        post.id, answered[-1].seq, data["id"], data["by"], data["note"], snapshot
+    )
+
+
+def _runners(entries: Sequence[Entry], run: str) -> tuple[str, ...]:
+    """Every version of signoff that drove the run; runs of old versions did not say."""
+    kinds = (Kind.RUN_STARTED, Kind.RUN_RESUMED)
+    said = (e.data.get("runner") for e in entries if e.run == run and e.kind in kinds)
+    return tuple(dict.fromkeys(str(runner) for runner in said if runner))
+
+
+def _approval(entries: Sequence[Entry], started: Entry, read_pins: ReadPins) -> ApprovalProof:
+    """The newest approval before the run began; it must be the one the run obeys.
+
+    In another worktree a run obeys pins taken there, which say the same of everything approved.
+    """
+    before = [e for e in entries if e.seq < started.seq and e.kind is Kind.PLAN_APPROVED]
+    if not before or not _same_pins(before[-1].data["pins"], started.data["pins"], read_pins):
+        raise LedgerBroken(f"run `{started.run}` obeys pins that nobody approved")
+    entry = before[-1]
+    data = entry.data
+    return ApprovalProof(entry.seq, entry.at, data["by"], data["interactive"], data["policy"])
+
+
+def _same_pins(approved: str, obeyed: str, read_pins: ReadPins) -> bool:
+    return approved == obeyed or not differences(read_pins(approved), read_pins(obeyed))
+
+
+def _one(entries: Sequence[Entry], kind: Kind, run: str) -> Entry:
+    found = [e for e in entries if e.kind is kind and e.run == run]
+    if len(found) != 1:
+        raise LedgerBroken(f"run `{run}` has {len(found)} entries `{kind}`, not one")
+    return found[0]
+
+
+def _unproved(signed: SignOff, why: str) -> LedgerBroken:
+    return LedgerBroken(
+        f"the ledger does not bear out the sign-off of run `{signed.run}`: {why}",
+        facts={"run": signed.run, "seq": signed.finished.seq},
+    )

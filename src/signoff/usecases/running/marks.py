@@ -1,0 +1,81 @@
+"""Status written outside a run, into the plan file and for those who only glance at the ledger.
+
+Both are for readers; the ledger stays the truth.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from signoff.domain.names import name_of_file
+from signoff.domain.plan import PlanStatus
+from signoff.errors import SignoffError
+from signoff.orchestrator import PlanFileProjection, ProgressProjection, standing_note
+from signoff.planfile import file_digest, mark_text
+from signoff.storage import StandingNote, swap_file, write_standing
+from signoff.usecases.ground.history import fold_run, pinned_plan, read_history, read_pins
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.status import StatusReport, status_of
+
+_BEGUN = (PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED)
+
+
+def projection_of(site: Site, place: PlanPlace) -> PlanFileProjection:
+    """What shows a run to people: marks, standing and, for a plan of a vault, its progress."""
+    plan = place.record.id
+    return PlanFileProjection(place.path, site.ledger, plan, progress_of(site, place))
+
+
+def progress_of(site: Site, place: PlanPlace) -> ProgressProjection | None:
+    """The progress file of a plan in a vault; a plan elsewhere has none."""
+    if place.path.parent != place.vault.path:
+        return None
+    name = name_of_file(place.path.name)
+    if name is None:
+        return None
+    return ProgressProjection(site.ledger, place.record.id, place.vault, name)
+
+
+def show_run(site: Site, place: PlanPlace) -> None:
+    """Bring the file up to date with a run that was ended by somebody who does not drive it."""
+    history = read_history(site.ledger, place.record.id)
+    if history.run is None:
+        return
+    plan = pinned_plan(read_pins(site.ledger, history.run))
+    status = history.status(plan.plan_digest)
+    projection_of(site, place).show(fold_run(history, plan), status, now=True)
+
+
+def write_status(site: Site, place: PlanPlace, status: PlanStatus) -> bool:
+    """Show the status in the frontmatter; False when the file cannot be written."""
+    try:
+        text = place.read()
+        marked = mark_text(text, {}, status)
+        if marked != text:
+            swap_file(place.path, file_digest(text), marked.encode())
+    except SignoffError:
+        return False
+    finally:
+        with suppress(SignoffError):
+            note_standing(site, place)
+    return True
+
+
+def note_standing(site: Site, place: PlanPlace) -> StandingNote:
+    """Compute where the plan stands, and write it down."""
+    # First: what is appended meanwhile makes the note look old, never new.
+    seq, _ = site.ledger.head(place.record.id)
+    note = _note(status_of(site, place), seq)
+    write_standing(site.ledger, place.record.id, note)
+    return note
+
+
+def _note(report: StatusReport, seq: int) -> StandingNote:
+    note = standing_note(report.gate, report.status, seq)
+    if report.status in _BEGUN:
+        return note
+    # The steps that an earlier run finished are to be done again.
+    first = report.gate.steps[0] if report.gate.steps else None
+    step, title = (first.id, first.title) if first is not None else (None, None)
+    return replace(note, done=0, step=step, title=title)

@@ -1,0 +1,157 @@
+"""Sessions opened and signed: the judge of a session, and what it is pinned to."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from signoff.agents import PlanSession, SessionReport, sign_session
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.plan import Budget, Contract, Plan
+from signoff.domain.session import session_id_of
+from signoff.domain.verdict import Phase, Verdict
+from signoff.errors import NoSuchRun, UsageError
+from signoff.planfile import parse
+from signoff.settings import SessionPolicy
+from signoff.storage import VAULT_FOLDER, Holder, PlanRecord, Vault
+from signoff.usecases.ground.history import read_history, read_pins
+from signoff.usecases.ground.pinning import take_pins
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import (
+    enclosure_of,
+    open_judge,
+    open_pinned_workspace,
+    redactor_of,
+    taken,
+    workspace_lock,
+)
+from signoff.verification import Bench, Case, Guard, Guards, Judge, Pins, written_by_contracts
+from signoff.workspace import Workspace
+
+_NO_PLAN = Plan(title="", steps=())
+
+
+@dataclass(frozen=True)
+class PinnedJudge:
+    """Judges a session's contracts on its workspace, under what was pinned as it began."""
+
+    court: Judge
+    workspace: Workspace
+    guards: Guards
+    plan: Plan | None
+
+    def judge(self, subject: str, contract: Contract, *, provisional: bool) -> Verdict:
+        """Run a contract on the content as it is now."""
+        case = Case(subject, contract, Phase.ATTEMPT, self._guard(subject, contract))
+        return replace(self.court.judge(case), provisional=provisional)
+
+    def content(self) -> str:
+        """The digest of the content as it is now; the agent may still be writing."""
+        seen = self.workspace.digest_now(quiet=False)
+        self.workspace.remove_caches()
+        return seen.digest
+
+    def _guard(self, subject: str, contract: Contract) -> Guard:
+        """What a person's plan protects; an agent that chose the check could choose another."""
+        for part in self.plan.subjects if self.plan is not None else ():
+            if part.id == subject and part.contract == contract:
+                return self.guards.of(part, {})
+        return Guard()
+
+
+def open_session(
+    site: Site,
+    workspace: Path,
+    *,
+    author: str,
+    session_id: str | None = None,
+    bound: PlanPlace | None = None,
+    policy: SessionPolicy | None = None,
+    budget: Budget | None = None,
+    resume: bool = False,
+) -> PlanSession:
+    """Begin a session in a workspace, or take one up; bound to a plan it works on that plan.
+
+    What was pinned as it began stays in force: an agent that edits the plan file, the ignore rules
+    or the configuration meanwhile changes nothing about how it is judged.
+    """
+    workspace = workspace.resolve()
+    rules = policy if policy is not None else site.settings.agent
+    rules = replace(rules, forbid_waivers=site.settings.policy.forbid_waivers)
+    began = _beginning(site, session_id)
+    if began is not None and began.data["workspace"] != str(workspace):
+        elsewhere = str(began.data["workspace"])
+        raise UsageError(
+            f"session `{session_id}` works in `{elsewhere}`, not in `{workspace}`",
+            f"cd {shlex.quote(elsewhere)}",
+        )
+    blob = str(began.data["pins"]) if began is not None else ""
+    place = bound if bound is not None else _place(workspace, session_id or "")
+    pins = Pins.from_bytes(site.ledger.get_blob(blob)) if blob else _first_pins(site, place, bound)
+    plan = parse(pins.plan_text).plan if pins.plan_text else None
+    return PlanSession.start(
+        site.ledger,
+        workspace,
+        policy=rules,
+        judge=_judge(site, place, pins, plan),
+        author=author,
+        session_id=session_id,
+        plan=plan,
+        budget=budget,
+        resume=resume,
+        pins=blob or site.ledger.put_blob(pins.to_bytes()),
+    )
+
+
+def sign(site: Site, session_id: str, *, by: str, bound: PlanPlace | None = None) -> SessionReport:
+    """Sign a session with the agent gone: whatever still works in the workspace is ended first."""
+    began = _beginning(site, session_id)
+    if began is None:
+        raise NoSuchRun(f"no session has the id `{session_id}`", "signoff sessions")
+    workspace = Path(began.data["workspace"])
+    place = bound if bound is not None else _place(workspace, session_id_of(session_id))
+    with taken(site, place, Holder.current(str(workspace))):
+        session = open_session(site, workspace, author=by, session_id=session_id, bound=bound)
+        return sign_session(session, by=by)
+
+
+def _beginning(site: Site, session_id: str | None) -> Entry | None:
+    if session_id is None:
+        return None
+    entries = site.ledger.entries(session_id_of(session_id))
+    return next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
+
+
+def _place(workspace: Path, session_id: str) -> PlanPlace:
+    """A session has no plan file; the vault's folder stands for it, which is no work content."""
+    folder = workspace / VAULT_FOLDER
+    record = PlanRecord(session_id, session_id, str(workspace), None)
+    return PlanPlace(folder, record, workspace, Vault(folder))
+
+
+def _first_pins(site: Site, place: PlanPlace, bound: PlanPlace | None) -> Pins:
+    """As approved, where the plan is; else as everything is now."""
+    if bound is None:
+        return take_pins(site, place, _NO_PLAN, "")
+    text = bound.read()
+    plan = parse(text).plan
+    approval = read_history(site.ledger, bound.record.id).approval
+    if approval is not None and approval.data["plan_digest"] == plan.plan_digest:
+        return read_pins(site.ledger, approval)
+    return take_pins(site, place, plan, text)
+
+
+def _judge(site: Site, place: PlanPlace, pins: Pins, plan: Plan | None) -> PinnedJudge:
+    known = plan if plan is not None else _NO_PLAN
+    workspace = open_pinned_workspace(site, place, pins, known)
+    bench = Bench(
+        pins.search_path,
+        site.environ,
+        mark=workspace_lock(place),
+        enclosure=enclosure_of(site, place, pins.search_path),
+    )
+    redactor = redactor_of(site, known, site.settings)
+    court = open_judge(site, place, pins, workspace, bench, redactor)
+    guards = Guards(pins, workspace, written_by_contracts(known))
+    return PinnedJudge(court, workspace, guards, plan)

@@ -1,0 +1,135 @@
+"""Sittings: sessions folded from their entries, and the plan of a person that each works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.session import SESSION_PREFIX, session_id_of
+from signoff.errors import NoSuchRun, SignoffError
+from signoff.gate import SessionState
+from signoff.planfile import parse
+from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.site import PlanPlace, Site, find_plan
+from signoff.verification import Pins
+
+LIST = "signoff sessions"
+_ANSWERS = frozenset(
+    {Kind.ANSWER_ACCEPTED, Kind.ANSWER_REFUSED, Kind.SESSION_ENDED, Kind.SESSION_SIGNED}
+)
+_WORK = frozenset({Kind.SESSION_STARTED, Kind.STEP_CLAIMED, Kind.TOOL_CALLED})
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One session folded from its entries; nothing is judged for it."""
+
+    id: str
+    started: Entry
+    state: SessionState
+    newest: Entry  # of all its entries
+    answer: Entry | None  # the newest final answer, end or sign-off, if there was one
+    was_shut: bool  # the newest of all was a sign-off that was refused
+
+    @property
+    def workspace(self) -> Path:
+        """Where the agent works."""
+        return Path(self.started.data["workspace"])
+
+    @property
+    def plan_digest(self) -> str | None:
+        """Of the person's plan that it works on; None when the agent made its own."""
+        digest: str | None = self.started.data["plan_digest"]
+        return digest
+
+    @property
+    def parent(self) -> str | None:
+        """The session that delegated it."""
+        parent: str | None = self.started.data.get("parent")
+        return parent
+
+    @property
+    def objective(self) -> str:
+        """What it is for, as far as anybody said."""
+        plan = self.state.plan
+        return plan.title if plan is not None else str(self.started.data.get("objective", ""))
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether its newest answer was accepted and nobody signed it since."""
+        answer = self.answer
+        accepted = answer is not None and answer.kind is Kind.ANSWER_ACCEPTED
+        return accepted and bool(answer is not None and answer.data.get("planned"))
+
+
+def find_sitting(site: Site, session: str) -> Sitting:
+    """The session with this id; NoSuchRun when there is none."""
+    found = (
+        read_sitting(site, session_id_of(session)) if session.startswith(SESSION_PREFIX) else None
+    )
+    if found is None:
+        raise NoSuchRun(f"no session has the id `{session}`", LIST)
+    return found
+
+
+def find_sittings(site: Site, workspace: Path) -> tuple[Sitting, ...]:
+    """Every session of a workspace, the one that was worked on last at the end."""
+    ids = [
+        record.id
+        for record in site.ledger.plans()
+        if record.id.startswith(SESSION_PREFIX) and record.path == str(workspace)
+    ]
+    found = (read_sitting(site, session) for session in ids)
+    return tuple(sorted((s for s in found if s is not None), key=lambda s: s.newest.at))
+
+
+def read_sitting(site: Site, session: str) -> Sitting | None:
+    """The session folded from its own chain; None when none was begun under this id."""
+    entries = tuple(site.ledger.entries(session))
+    started = next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
+    if started is None:
+        return None
+    told = [e for e in entries if e.kind in _ANSWERS or e.kind in _WORK]
+    answers = [e for e in told if e.kind in _ANSWERS and not _was_shut(e)]
+    state = _first_state(site, started).apply_all(entries)
+    return Sitting(
+        id=session,
+        started=started,
+        state=state,
+        newest=entries[-1],
+        answer=answers[-1] if answers else None,
+        was_shut=_was_shut(told[-1]),
+    )
+
+
+def plan_of(site: Site, sitting: Sitting) -> PlanPlace | None:
+    """The person's plan that a session works on, if it is still approved as it was then."""
+    digest = sitting.plan_digest
+    if digest is None:
+        return None
+    for record in site.ledger.plans():
+        if record.id.startswith(SESSION_PREFIX):
+            continue
+        approval = read_history(site.ledger, record.id).approval
+        if approval is None or approval.data["plan_digest"] != digest:
+            continue
+        try:
+            place = find_plan(sitting.workspace, record.path, sitting.workspace, site.environ)
+        except SignoffError:
+            continue
+        if place.record.id == record.id:
+            return place
+    return None
+
+
+def _was_shut(entry: Entry) -> bool:
+    """Judged and not signed: it can be signed once somebody repaired what was missing."""
+    return entry.kind is Kind.SESSION_SIGNED and not entry.data["open"]
+
+
+def _first_state(site: Site, started: Entry) -> SessionState:
+    if started.data["plan_digest"] is None:
+        return SessionState()
+    pins = Pins.from_bytes(site.ledger.get_blob(str(started.data["pins"])))
+    return SessionState.of_plan(parse(pins.plan_text).plan)

@@ -1,0 +1,298 @@
+"""`worktree add | list | remove | prune`: a checkout of its own for every plan."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from signoff.domain.names import shown_name
+from signoff.errors import PlanConflict, UnfinishedWork, UsageError
+from signoff.storage import (
+    MARKER_RULE,
+    PlanRecord,
+    VaultPlace,
+    bind_worktree,
+    find_vault,
+    plan_identity,
+    remember_plan,
+    resolve_active_plan,
+    unbind_worktree,
+)
+from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.person import refuse_in_attempt
+from signoff.usecases.ground.site import Site
+from signoff.usecases.merging.merged import Base, is_merged
+from signoff.workspace import (
+    Git,
+    Repository,
+    Unfinished,
+    Worktree,
+    WorktreeState,
+    add_worktree,
+    branch_head,
+    commits_between,
+    exclude_from_git,
+    existing_head,
+    find_worktree,
+    list_worktrees,
+    prune_missing,
+    read_ignore_rules,
+    remove_worktree,
+    unfinished_work,
+)
+
+BRANCH_PREFIX = "plan/"
+_MOST_SHOWN = 20
+
+
+class Fate(StrEnum):
+    """What became of a worktree that `prune` looked at."""
+
+    REMOVED = "removed"
+    KEPT = "kept"
+    FORGOTTEN = "forgotten"  # its folder was gone already
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One worktree with the plan it is bound to, and what would be lost with it."""
+
+    path: Path
+    branch: str | None
+    plan: str | None
+    state: WorktreeState
+    is_main: bool
+    unfinished: Unfinished | None = None
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """One worktree that `prune` looked at, and why it ended as it did."""
+
+    path: Path
+    plan: str | None
+    fate: Fate
+    why: str
+
+
+def add(
+    site: Site,
+    name: str,
+    path: Path | None = None,
+    base: str | None = None,
+    *,
+    adopt: bool = False,
+) -> Seen:
+    """A worktree for the plan, on its own branch, bound to it; the same call finishes half of one.
+
+    A plan that is bound to a worktree already gets no second one. A branch that holds commits
+    nobody merged is taken only by who says `adopt`: they would be merged with the plan's work.
+    """
+    place, repository = _here(site)
+    by = refuse_in_attempt(site.environ, site.home.path)
+    plan = resolve_active_plan(name, cwd=site.cwd, environ=site.environ)
+    if not plan.name:
+        raise UsageError("the plan without a name works in the main checkout", "name a plan")
+    record = plan_identity(plan.plan_path, place)
+    target = site.cwd / path if path is not None else default_path(repository, plan.name)
+    branch = f"{BRANCH_PREFIX}{plan.name}"
+    _refuse_second(site, record, target)
+    remember_plan(site.ledger, record)
+    with Git.open(repository, site.environ) as git:
+        exclude_from_git(repository, MARKER_RULE)
+        worktree = _existing(git, target, branch)
+        if worktree is None:
+            start = existing_head(git, base or base_branch(git, repository))
+            if not adopt:
+                _refuse_unmerged_branch(git, branch, start, plan.name)
+            worktree = add_worktree(git, target, branch, start)
+    bind_worktree(site.ledger, record, worktree.path, repository.main, by)
+    return Seen(worktree.path, branch, plan.name, worktree.state, is_main=False)
+
+
+def list_all(site: Site) -> tuple[Seen, ...]:
+    """Every checkout of the repository, with what is unfinished in it."""
+    _, repository = _here(site)
+    with Git.open(repository, site.environ) as git:
+        base = base_branch(git, repository)
+        return tuple(_seen(site, git, w, repository, base) for w in list_worktrees(git))
+
+
+def remove(site: Site, name: str, *, force: bool = False) -> Seen:
+    """Remove a plan's worktree; what would be lost is named, and refused unless `force`."""
+    place, repository = _here(site)
+    by = refuse_in_attempt(site.environ, site.home.path)
+    with Git.open(repository, site.environ) as git:
+        base = base_branch(git, repository)
+        seen = _seen(site, git, _named(site, git, name, place), repository, base)
+        if seen.is_main:
+            raise UsageError("the main checkout is no worktree to remove", "signoff unbind")
+        if seen.unfinished and not force:
+            raise _would_be_lost(seen, seen.unfinished)
+        _refuse_a_run(site, seen, place)
+        remove_worktree(git, seen.path)
+    unbind_worktree(site.ledger, seen.path, repository.main, by)
+    return seen
+
+
+def prune(site: Site) -> tuple[Pruned, ...]:
+    """Remove worktrees whose plan is done and merged, and forget those whose folder is gone."""
+    place, repository = _here(site)
+    by = refuse_in_attempt(site.environ, site.home.path)
+    found = []
+    with Git.open(repository, site.environ) as git:
+        base = base_branch(git, repository)
+        for worktree in list_worktrees(git):
+            if worktree.is_main or worktree.state is not WorktreeState.PRESENT:
+                continue
+            seen = _seen(site, git, worktree, repository, base)
+            if seen.plan is None:
+                continue  # not ours: somebody made it for something else
+            why = _why_kept(site, seen, place)
+            if not why:
+                remove_worktree(git, seen.path)
+                unbind_worktree(site.ledger, seen.path, repository.main, by)
+            fate = Fate.KEPT if why else Fate.REMOVED
+            found.append(Pruned(seen.path, seen.plan, fate, why or "done and merged"))
+        for path in prune_missing(git):
+            bound = site.ledger.glance().binding(path, repository.main)
+            unbind_worktree(site.ledger, path, repository.main, by)
+            name = bound.name if bound is not None else None
+            found.append(Pruned(path, name, Fate.FORGOTTEN, "its folder is gone"))
+    return tuple(found)
+
+
+def default_path(repository: Repository, name: str) -> Path:
+    """Beside the main checkout, never in it: what lies in a checkout is its content."""
+    return repository.main.parent / f"{repository.main.name}.worktrees" / name
+
+
+def base_branch(git: Git, repository: Repository) -> str:
+    """What plans are merged into: the branch that the main checkout is on."""
+    found = find_worktree(git, repository.main).branch if not git.bare else None
+    if found is None:
+        raise UsageError(
+            f"`{repository.main}` is on no branch", "git checkout BRANCH there, or name it"
+        )
+    return found
+
+
+def _here(site: Site) -> tuple[VaultPlace, Repository]:
+    place = find_vault(site.cwd, site.environ)
+    if place.repository is None:
+        raise UsageError(f"`{place.worktree}` is not in a git repository", "git init")
+    return place, Repository(place.worktree, place.repository)
+
+
+def _refuse_second(site: Site, record: PlanRecord, target: Path) -> None:
+    bound = site.ledger.glance().worktree_of(record.id)
+    if bound is not None and bound.is_dir() and bound != target.resolve():
+        raise PlanConflict(
+            f"plan `{record.name}` has a worktree already: `{bound}`",
+            f"cd {shlex.quote(str(bound))}, or signoff unbind there",
+            {"worktree": str(bound)},
+        )
+
+
+def _refuse_unmerged_branch(git: Git, branch: str, base: str, name: str) -> None:
+    head = branch_head(git, branch)
+    commits = commits_between(git, base, head) if head is not None else ()
+    if commits:
+        listed = _some([f"  {commit.id[:12]} {commit.subject}" for commit in commits])
+        raise UnfinishedWork(
+            "\n".join([f"branch `{branch}` holds commits that are not in the base:", *listed]),
+            f"signoff worktree add {shlex.quote(name)} --adopt, after you looked at them",
+            {"commits": [commit.id for commit in commits]},
+        )
+
+
+def _existing(git: Git, target: Path, branch: str) -> Worktree | None:
+    """The worktree that an earlier, interrupted call has made."""
+    for worktree in list_worktrees(git):
+        if worktree.branch == branch and worktree.state is WorktreeState.PRESENT:
+            if worktree.path != target.resolve():
+                name = shlex.quote(branch.removeprefix(BRANCH_PREFIX))
+                raise UsageError(
+                    f"branch `{branch}` is checked out in `{worktree.path}`",
+                    f"cd {shlex.quote(str(worktree.path))} && signoff bind {name}",
+                )
+            return worktree
+    return None
+
+
+def _named(site: Site, git: Git, name: str, place: VaultPlace) -> Worktree:
+    """By the plan that is bound to it, else by its path."""
+    for worktree in list_worktrees(git):
+        assert place.repository is not None
+        bound = site.ledger.glance().binding(worktree.path, place.repository)
+        if bound is not None and bound.name == name.removesuffix(".md").removeprefix("PLAN-"):
+            return worktree
+    return find_worktree(git, site.cwd / name)
+
+
+def _seen(site: Site, git: Git, worktree: Worktree, repository: Repository, base: str) -> Seen:
+    bound = site.ledger.glance().binding(worktree.path, repository.main)
+    seen = Seen(
+        path=worktree.path,
+        branch=worktree.branch,
+        plan=bound.name if bound is not None else None,
+        state=worktree.state,
+        is_main=worktree.is_main,
+    )
+    if worktree.state is not WorktreeState.PRESENT or worktree.is_main:
+        return seen
+    lost = unfinished_work(git, worktree, base, read_ignore_rules(worktree.path))
+    return seen if lost.is_nothing else replace(seen, unfinished=lost)
+
+
+def _would_be_lost(seen: Seen, lost: Unfinished) -> UnfinishedWork:
+    plan = shlex.quote(seen.plan or "NAME")
+    files = [f"  {path}" for path in lost.uncommitted]
+    commits = [f"  {commit.id[:12]} {commit.subject}" for commit in lost.commits]
+    lines = [f"`{seen.path}` has work that is nowhere else:", *_some(files), *_some(commits)]
+    return UnfinishedWork(
+        "\n".join(lines),
+        f"signoff run {plan}, then signoff merge {plan} keep it; --force throws it away",
+        {"paths": list(lost.uncommitted), "commits": [c.id for c in lost.commits]},
+    )
+
+
+def _some(lines: list[str]) -> list[str]:
+    more = len(lines) - _MOST_SHOWN
+    return lines if more <= 0 else [*lines[:_MOST_SHOWN], f"  and {more} more"]
+
+
+def _refuse_a_run(site: Site, seen: Seen, place: VaultPlace) -> None:
+    why = _unfinished_run(site, seen, place)
+    if why:
+        name = shlex.quote(seen.plan or "NAME")
+        raise UsageError(
+            f"a {why} in `{seen.path}`", f"signoff run {name}, or signoff cancel {name}"
+        )
+
+
+def _why_kept(site: Site, seen: Seen, place: VaultPlace) -> str:
+    why = _unfinished_run(site, seen, place)
+    if why:
+        return why
+    if seen.unfinished:
+        return "it has work that is nowhere else"
+    assert seen.plan is not None
+    plan = resolve_active_plan(seen.plan, cwd=site.cwd, environ=site.environ, creating=True)
+    record = plan_identity(plan.plan_path, place)
+    history = read_history(site.ledger, record.id)
+    merged = is_merged(history, record, Base(place.repository, site.environ).holds)
+    return "" if merged else f"plan `{shown_name(seen.plan)}` is not merged"
+
+
+def _unfinished_run(site: Site, seen: Seen, place: VaultPlace) -> str:
+    if seen.plan is None:
+        return ""
+    plan = resolve_active_plan(seen.plan, cwd=site.cwd, environ=site.environ, creating=True)
+    history = read_history(site.ledger, plan_identity(plan.plan_path, place).id)
+    started = history.run.data.get("workspace") if history.run is not None else None
+    if history.running and started == str(seen.path):
+        return f"run of plan `{seen.plan}` is not over"
+    return ""

@@ -1,0 +1,78 @@
+"""The listing of the use cases shows their shape: verbs as files, what they share in folders."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from signoff.cli.app import VERBS
+from tests.architecture.source import modules
+
+ROOM = "usecases/"
+PACKAGE = "signoff.usecases"
+# Hooks ask it before anything else is loaded; a folder would be one more file to open.
+NO_VERBS = {"__init__.py", "seatfolder.py"}
+
+
+def _files() -> dict[str, str]:
+    """Every module of the room by its path in it."""
+    return {n.removeprefix(ROOM): text for n, text in modules().items() if n.startswith(ROOM)}
+
+
+def _part(dotted: str) -> str:
+    """The file or folder at the top that a module belongs to."""
+    return dotted.removeprefix(f"{PACKAGE}.").split(".")[0]
+
+
+def _order(files: Mapping[str, str]) -> list[str]:
+    """The parts of the room, those that import no other first; CycleError when there is none."""
+    needs: dict[str, set[str]] = {}
+    for name, text in files.items():
+        part = name.removesuffix(".py").split("/")[0]
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
+                needs.setdefault(part, set()).add(_part(str(node.module)))
+    inner = {part: others - {part} for part, others in needs.items()}
+    return list(TopologicalSorter(inner).static_order())
+
+
+def test_a_file_at_the_top_says_which_verb_it_is() -> None:
+    silent = []
+    for name, text in _files().items():
+        if "/" in name or name in NO_VERBS:
+            continue
+        said = re.match(r"`([\w-]+)", ast.get_docstring(ast.parse(text)) or "")
+        if said is None or said.group(1) not in VERBS:
+            silent.append(name)
+    assert silent == []
+
+
+def test_files_and_folders_import_each_other_in_one_direction() -> None:
+    """Imports inside functions count too: what loads late can still be tangled."""
+    order = _order(_files())
+    assert order.index("clients") < order.index("ground") < order.index("run")
+
+
+def test_the_check_of_directions_finds_a_cycle() -> None:
+    planted = {
+        "run.py": f"from {PACKAGE}.ground.site import Site",
+        "ground/person.py": f"def f():\n    from {PACKAGE}.run import run_plan",
+    }
+    with pytest.raises(CycleError):
+        _order(planted)
+
+
+def test_a_folder_loads_nothing_that_was_not_asked_for() -> None:
+    """Every command comes through one, and start-up stays short."""
+    doors = {n: text for n, text in _files().items() if n.endswith("/__init__.py")}
+    assert doors
+    loud = [
+        name
+        for name, text in doors.items()
+        if not all(isinstance(node, ast.Expr) for node in ast.parse(text).body)
+    ]
+    assert loud == []
