@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +71,26 @@ def test_two_errors_do_not_share_their_facts() -> None:
     one, other = SignoffError("one"), SignoffError("other")
     one.facts["path"] = "a"
     assert other.facts == {}
+
+
+@pytest.mark.parametrize(
+    ("origin", "what"),
+    [
+        ({"url": "file:///a%20b/signoff", "dir_info": {"editable": True}}, "'/a b/signoff[mcp]'"),
+        ({"url": "https://x.invalid/signoff.whl", "archive_info": {}}, "'signoff[mcp]'"),
+        (None, "'signoff[mcp]'"),
+    ],
+)
+def test_a_missing_part_is_added_where_signoff_is_installed_and_from_where_it_came(
+    tmp_path: Path, origin: dict[str, object] | None, what: str
+) -> None:
+    installed = tmp_path / "signoff-9.9.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: signoff\nVersion: 9.9\n")
+    if origin is not None:
+        (installed / "direct_url.json").write_text(json.dumps(origin))
+    code = "from signoff.errors import how_to_install; print(how_to_install('mcp'))"
+    environ = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(*Path(__file__).parts[:-2], 'src')}"}
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environ).stdout
+    assert said.endswith(f" {what}\n") and sys.executable in said and "pip install" in said

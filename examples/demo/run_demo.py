@@ -1,6 +1,7 @@
 """The demo: a scripted agent lies in four ways, signoff refuses each, and then signs off.
 
-Everything happens in a temporary folder with a home of its own; nothing of yours is touched.
+Everything happens in a temporary folder with a home and settings of its own; nothing of yours is
+read or touched.
 """
 
 from __future__ import annotations
@@ -21,9 +22,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="signoff-demo-") as folder:
         shop = Path(folder) / "shop"
         shutil.copytree(HERE / "project", shop)
-        environment = {**os.environ, "SIGNOFF_HOME": str(Path(folder) / "home")}
-        environment.pop("SIGNOFF_DATABASE", None)
-        play = Stage(shop, environment)
+        play = Stage(shop, own_environment(Path(folder)))
         play.git("init", "--quiet")
         agent = f"{shlex.quote(sys.executable)} {shlex.quote(str(HERE / 'agent.py'))}"
         say("An agent is asked to repair a small shop. It will claim to be done without doing")
@@ -35,6 +34,13 @@ def main() -> int:
         say("And the proof, without trusting anybody:")
         play.signoff("audit", "PLAN.md")
         return play.worst
+
+
+def own_environment(folder: Path) -> dict[str, str]:
+    """Yours without any setting of signoff's; its home and its user file lie in `folder`."""
+    yours = {name: value for name, value in os.environ.items() if not name.startswith("SIGNOFF_")}
+    own = {"SIGNOFF_HOME": str(folder / "home"), "SIGNOFF_CONFIG": str(folder / "config.toml")}
+    return {**yours, **own}
 
 
 class Stage:

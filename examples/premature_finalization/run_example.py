@@ -2,8 +2,8 @@
 
     python examples/premature_finalization/run_example.py
 
-Everything happens in a temporary folder with a home of its own; no model is asked, the careless
-one is scripted. Needs the extra: python3 -m pip install 'signoff[llm]'
+Everything happens in a temporary folder with a home and settings of its own; no model is asked, the
+careless one is scripted. Needs the extra: python3 -m pip install '.[llm]'
 """
 
 from __future__ import annotations
@@ -80,13 +80,20 @@ def verify_file_exists(
 def main() -> None:
     """Play every way and print one row for each."""
     with tempfile.TemporaryDirectory(prefix="signoff-example-") as folder:
-        os.environ["SIGNOFF_HOME"] = str(Path(folder) / "home")
-        os.environ.pop("SIGNOFF_DATABASE", None)
+        leave_own_settings(Path(folder))
         rows = [HEAD, *(measure(way, Path(folder) / str(i)) for i, way in enumerate(WAYS))]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print("  ".join(cells).rstrip())
+
+
+def leave_own_settings(folder: Path) -> None:
+    """Go on without any setting of yours; signoff's home and its user file lie in `folder`."""
+    for name in [name for name in os.environ if name.startswith("SIGNOFF_")]:
+        del os.environ[name]
+    os.environ["SIGNOFF_HOME"] = str(folder / "home")
+    os.environ["SIGNOFF_CONFIG"] = str(folder / "config.toml")
 
 
 def measure(way: Way, folder: Path) -> tuple[str, ...]:

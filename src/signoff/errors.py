@@ -136,7 +136,7 @@ class ConfigInvalid(SignoffError):
 
     code = "config-invalid"
     exit_code = Exit.INVALID
-    default_hint = "fix the named line of the configuration file"
+    default_hint = "correct what is named in the configuration file"
 
 
 class UnknownRole(SignoffError):
@@ -331,7 +331,7 @@ class ExtraMissing(SignoffError):
 
     code = "extra-missing"
     exit_code = Exit.USAGE
-    default_hint = "python3 -m pip install 'signoff[all]'"
+    default_hint = "install the part that is named where signoff itself is installed"
 
 
 class ScriptUnusable(SignoffError):
@@ -372,3 +372,22 @@ def all_error_types() -> list[type[SignoffError]]:
     for error in found:
         found.extend(error.__subclasses__())
     return found
+
+
+def how_to_install(extra: str) -> str:
+    """What adds an optional part to this very installation, wherever it came from."""
+    import json  # noqa: PLC0415 - errors are loaded by what must answer at once
+    import shlex  # noqa: PLC0415 - as above
+    import sys  # noqa: PLC0415 - as above
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - as above
+    from importlib.util import find_spec  # noqa: PLC0415 - as above
+    from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - as above
+
+    try:
+        origin = json.loads(distribution("signoff").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    source = unquote(urlsplit(origin["url"]).path) if "dir_info" in origin else "signoff"
+    python = shlex.quote(sys.executable)
+    pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
+    return f"{pip} {shlex.quote(f'{source}[{extra}]')}"

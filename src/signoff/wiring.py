@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from signoff.errors import StorageFailed
 from signoff.places import resolve_home
 from signoff.settings import SessionPolicy, load_settings
 from signoff.storage import Home, Ledger, open_database
-from signoff.usecases.site import Site
+from signoff.usecases.ground.site import Site
 from signoff.workspace import find_repository
 
 if TYPE_CHECKING:
@@ -41,14 +42,30 @@ def open_site(
         repository = find_repository(cwd)
         workspace = repository.top if repository else cwd
     settings = load_settings(workspace, environ)
-    home = Home(resolve_home(environ))
-    database = open_database(settings.database_url or home.database_url)
+    try:
+        home = Home(resolve_home(environ))
+        ledger = Ledger(open_database(settings.database_url or home.database_url))
+    except StorageFailed as error:
+        raise _hidden(error, environ) from error
     return Site(
         environ=environ,
         cwd=cwd,
         home=home,
-        ledger=Ledger(database),
+        ledger=ledger,
         settings=settings.with_roles(roles or {}),
+    )
+
+
+def _hidden(error: StorageFailed, environ: Mapping[str, str]) -> StorageFailed:
+    """An agent is shown no home, and nobody is to make it writable for one."""
+    from signoff.agents import ATTEMPT_VARIABLE  # noqa: PLC0415 - seldom needed, loads slowly
+
+    if ATTEMPT_VARIABLE not in environ:
+        return error
+    return StorageFailed(
+        "this comes from inside an attempt, and signoff's own files are hidden from agents",
+        "end your work: it is judged when you are gone; ask what you want to know outside",
+        error.facts,
     )
 
 
@@ -66,7 +83,7 @@ def start_session(
     session_id: str | None = None,
 ) -> PlanSession:
     """A session to make plan tools for; the ledger and the policy are the user's own."""
-    from signoff.usecases.session import open_session  # noqa: PLC0415 - judging loads slowly
+    from signoff.usecases.sessions.opening import open_session  # noqa: PLC0415 - judging loads slowly
 
     folder = Path(workspace).resolve()
     site = open_site(dict(os.environ), Path.cwd(), folder)

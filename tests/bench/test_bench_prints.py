@@ -20,7 +20,8 @@ EVENTS = ("stop", "before-tool", "session-start")
 CLAIMS = (
     "step, idle agent",
     "step, working agent",
-    "parse and verify",
+    "parse and verify 50 steps: 2 kinds",
+    "parse and verify 50 steps: 10 kinds",
     "start-up of `signoff --version`",
     "start-up of `signoff verify`",
     "start-up of `signoff status`",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 
@@ -59,3 +62,23 @@ def test_a_report_that_is_no_honest_number_counts_as_none(desk: Desk) -> None:
     desk.plan(step("Room", f"test $(ls {desk.agents}/life | wc -l) -ge 4", on_fail="retry(3)"))
     desk.run("--yes").exits(0).shows("spent: no usage reported")
     assert [e["data"]["usage"] for e in desk.entries("attempt.finished")] == [None] * 4
+
+
+def test_a_report_that_cannot_be_read_is_told(desk: Desk) -> None:
+    desk.agent(_spend('{"tokens": "12"}')).plan(ROOMS[0])
+    desk.run("--yes").exits(0).shows("its usage report is no JSON object with the numbers")
+
+
+def test_what_an_interrupted_attempt_cost_is_counted(desk: Desk) -> None:
+    desk.agent(
+        """[ $attempt = 1 ] && { echo '{"tokens": 70}' > "$SIGNOFF_USAGE_FILE"; touch told;"""
+        " exec sleep 300; }; touch room-1"
+    )
+    desk.plan(ROOMS[0], budget="max 1000 tokens, 20 minutes")
+    running = desk.start("run", "PLAN.md", "--yes")
+    running.until((desk.workspace / "told").exists)
+    os.kill(running.process.pid, signal.SIGINT)
+    running.end().exits(130)
+    (lost,) = desk.entries("attempt.finished")
+    assert lost["data"]["lost"] and lost["data"]["duration_s"] > 0
+    desk.run().exits(0).shows("spent: 70 tokens")

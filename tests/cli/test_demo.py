@@ -12,23 +12,27 @@ import signoff
 DEMO = Path(__file__).parents[2] / "examples" / "demo" / "run_demo.py"
 
 
-def test_the_demo_refuses_every_lie_and_ends_signed_off(tmp_path: Path) -> None:
-    done = subprocess.run(
+def _play(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, str(DEMO)],
         capture_output=True,
         text=True,
         timeout=280,
         check=False,
-        cwd=tmp_path,
+        cwd=folder,
         env={
             "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "TMPDIR": str(tmp_path),
+            "HOME": str(folder),
+            "TMPDIR": str(folder),
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(Path(signoff.__file__).parents[1]),
-            "SIGNOFF_CONFIG": str(tmp_path / "config.toml"),
+            **variables,
         },
     )
+
+
+def test_the_demo_refuses_every_lie_and_ends_signed_off(tmp_path: Path) -> None:
+    done = _play(tmp_path)
     shown = done.stdout
     assert done.returncode == 0 and done.stderr == "", done
     claimed = "step 1: verdict broken [attempt] exit code 1, expected 0"
@@ -43,3 +47,26 @@ def test_the_demo_refuses_every_lie_and_ends_signed_off(tmp_path: Path) -> None:
     assert shown.rstrip().endswith("audit: kept") and "(exit code" not in shown
     assert "\x1b" not in shown
     assert list(tmp_path.glob("signoff-demo-*")) == [], "nothing of the demo is left"
+
+
+def test_the_demo_heeds_no_setting_of_whoever_watches_and_touches_nothing_of_theirs(
+    tmp_path: Path,
+) -> None:
+    own = f'database = "sqlite:///{tmp_path}/mine.sqlite3"\nno_such_setting = 1\n'
+    usual = tmp_path / ".config" / "signoff" / "config.toml"
+    usual.parent.mkdir(parents=True)
+    (tmp_path / ".cache").mkdir()  # as everybody has; sandboxes show it empty
+    for place in (usual, tmp_path / "named.toml"):
+        place.write_text(own)
+    before = sorted(tmp_path.rglob("*"))
+    done = _play(
+        tmp_path,
+        SIGNOFF_CONFIG=str(tmp_path / "named.toml"),
+        SIGNOFF_DATABASE=f"sqlite:///{tmp_path}/mine.sqlite3",
+        SIGNOFF_HOME=str(tmp_path / "my-home"),
+        SIGNOFF_VAULT=str(tmp_path / "my-vault"),
+        SIGNOFF_PLAN="nowhere",
+        SIGNOFF_WORKER="me",
+    )
+    assert done.returncode == 0 and done.stdout.rstrip().endswith("audit: kept"), done
+    assert sorted(tmp_path.rglob("*")) == before

@@ -119,5 +119,5 @@ def test_outside_git_there_are_no_worktrees_to_look_at(healthy: Project) -> None
 
 
 def test_a_machine_without_any_plan_is_no_failure_yet(desk: Desk) -> None:
-    shown = desk.signoff("doctor").exits(0).shows("WARN  vault: none", "next: signoff init")
+    shown = desk.signoff("doctor").exits(0).shows("WARN  vault: none yet", "next: signoff init")
     assert "FAIL" not in shown.stdout

@@ -70,17 +70,6 @@ def test_an_edit_that_makes_the_configuration_unreadable_is_a_clear_error(desk: 
     assert desk.inbox()
 
 
-def test_a_deleted_plan_file_is_noticed_and_the_run_can_go_on(desk: Desk) -> None:
-    desk.agent('[ "$SIGNOFF_STEP" = 1 ] && echo firm > ground && rm PLAN.md; echo tiles > roof')
-    desk.plan(GROUND, step("Roof", "test -s roof"))
-    text = desk.read("PLAN.md")
-    desk.run("--yes").exits(6)
-    assert "-### 2. Roof" in desk.inbox()[0]["context"]["difference"]
-    desk.answer("retry")
-    desk.run().fails(4, "no plan at", hint="")
-    desk.file("PLAN.md", text).run().exits(0)
-
-
 def test_a_plan_edited_after_approval_must_be_approved_again(desk: Desk) -> None:
     desk.agent("echo firm > ground").plan(GROUND)
     desk.about_plan("approve", "--yes").exits(0)
@@ -88,6 +77,34 @@ def test_a_plan_edited_after_approval_must_be_approved_again(desk: Desk) -> None
     desk.run().fails(6, "plan `PLAN` changed since it was approved", hint="signoff approve")
     assert desk.attempts() == []
     desk.run("--yes").exits(0)
+
+
+def test_a_configuration_edited_after_approval_must_be_approved_again(desk: Desk) -> None:
+    desk.agent("echo straw > ground").plan(GROUND)
+    desk.about_plan("approve", "--yes").exits(0)
+    desk.agent("echo firm > ground", role="mason")
+    new = desk.roles["mason"].replace("[roles.mason]", "[roles.coder]")
+    desk.file("signoff.toml", new)
+    desk.run().fails(
+        6, "plan `PLAN` was approved with another `signoff.toml`", hint="signoff approve"
+    )
+    assert desk.attempts() == [] and "run.started" not in desk.kinds()
+    desk.run("--yes").exits(0)
+    assert desk.read("ground") == "firm\n", "the run obeys the command that was approved last"
+    assert len(desk.entries("plan.approved")) == 2 and not desk.entries("plan.edited")
+
+
+def test_a_run_that_failed_is_tried_again_with_the_mended_configuration(desk: Desk) -> None:
+    desk.agent("true").plan(step("Lay the ground", "grep -qx firm ground", on_fail="abort"))
+    desk.run("--yes").exits(1)
+    desk.agent("echo firm > ground", words="mended")
+    desk.run().fails(6, "was approved with another `signoff.toml`")
+    desk.run("--yes").exits(0)
+
+
+def test_a_sign_off_outlives_an_edit_of_the_configuration(desk: Desk) -> None:
+    desk.agent("echo firm > ground").plan(GROUND).run("--yes").exits(0)
+    desk.agent("true", words="later").run().exits(0).shows("already signed off")
 
 
 def test_marks_and_status_are_no_edit(desk: Desk) -> None:

@@ -151,3 +151,33 @@ def test_wrong_answers_are_told_apart(desk: Desk) -> None:
     assert failure["code"] == "nothing-to-answer" and failure["exit_code"] == 2
     desk.answer("abort")
     desk.signoff("answer", item, "retry").fails(2, "answered: abort")
+
+
+@pytest.mark.parametrize(
+    ("script", "ended", "said"),
+    [
+        ("echo API key missing >&2; exit 3", "exit code 3", "API key missing"),
+        ("echo going down; kill -SEGV $$", "killed by a signal", "going down"),
+        ("exec no-such-model", "a program was not found (exit code 127)", "no-such-model"),
+        ("echo still thinking; exec sleep 300", "out of time", "still thinking"),
+    ],
+)
+def test_why_an_agent_failed_by_itself_is_told_wherever_the_step_is_told(
+    desk: Desk, script: str, ended: str, said: str
+) -> None:
+    desk.agent(script, timeout_s=2).plan(step("Dig", "test -e hole", on_fail="escalate"))
+    told = desk.run("--yes").exits(6)
+    told.shows(f"it ended: {ended}", said, f"the agent ended: {ended}")
+    (item,) = desk.inbox()
+    assert f"; the agent ended: {ended}" in item["question"]
+    assert item["context"]["the agent ended"] == ended
+    assert said in item["context"]["the agent's last output"]
+    desk.signoff("inbox").exits(0).shows("the agent's last output:", said)
+
+
+def test_an_agent_that_ended_well_is_not_said_to_have_failed(desk: Desk) -> None:
+    desk.agent("echo all done").plan(step("Dig", "test -e hole", on_fail="escalate"))
+    assert "it ended" not in desk.run("--yes").exits(6).stderr
+    (item,) = desk.inbox()
+    assert item["context"]["the agent ended"] == ""
+    assert item["context"]["the agent's last output"] == "all done"

@@ -67,7 +67,8 @@ def test_a_read_only_folder_of_plans_stops_no_run(desk: Desk) -> None:
     with _mounted("--bind", str(plans), str(plans)):
         subprocess.run(["mount", "-o", "remount,ro,bind", str(plans)], check=True)
         path = str(plans / "PLAN.md")
-        desk.signoff("run", path, "--yes", "--workspace", str(desk.workspace)).exits(0)
+        told = desk.signoff("run", path, "--yes", "--workspace", str(desk.workspace)).exits(0)
+        told.shows("the plan file was not marked", "is read-only", "the ledger has it all")
         assert (plans / "PLAN.md").read_text() == before
         desk.signoff("new", "x", cwd=plans).fails(3, "is read-only", hint="make it writable")
 
@@ -117,6 +118,22 @@ def test_a_workspace_deleted_by_the_agent_is_told_and_nothing_is_accepted(desk: 
     desk.signoff(*arguments, role).fails(3, "workspace `DESK/site`", "No such file or directory")
     assert "step.done" not in desk.kinds()
     desk.signoff(*arguments, role).fails(3, "the workspace `DESK/site` is not a folder")
+
+
+def test_a_workspace_that_vanished_is_no_edit_of_its_configuration(desk: Desk) -> None:
+    """The configuration in it vanished along with it."""
+    away, gone = desk.folder / "away", desk.folder / "gone"
+    desk.agent(f"echo firm > ground; mv {desk.workspace} {away}; touch {gone}")
+    plans = desk.folder / "plans"
+    plans.mkdir()
+    desk.plan(GROUND, step("Roof", "test -e roof"))
+    desk.plan_path.rename(plans / "PLAN.md")
+    path = str(plans / "PLAN.md")
+    workspace = ("--workspace", str(desk.workspace))
+    desk.signoff("run", path, "--yes", *workspace, cwd=plans).fails(3, "workspace `DESK/")
+    away.rename(desk.workspace)
+    kinds = [entry["kind"] for entry in desk.signoff("log", path, "--json", cwd=plans).json_lines]
+    assert gone.exists() and "plan.edited" not in kinds and "step.done" not in kinds
 
 
 def test_ctrl_c_is_safe_and_the_same_command_repeats_only_the_attempt_in_flight(

@@ -29,7 +29,9 @@ def test_a_protected_file_that_was_edited_is_named_refused_and_put_back(desk: De
     assert not (desk.workspace / "tests" / "extra").exists()
     prompt = desk.attempts()[1].prompt
     assert "Changed although protected: tests/check, tests/extra" in prompt
-    assert "Put back as approved by the harness: tests/check, tests/extra" in prompt
+    assert "Put back by the harness: tests/check\n" in prompt
+    assert "Added, and removed again by the harness: tests/extra\n" in prompt
+    assert "If that cannot be done, answer `blocked: why`" in prompt
 
 
 def test_what_a_done_step_produced_may_not_be_changed_by_a_later_one(desk: Desk) -> None:

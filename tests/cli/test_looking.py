@@ -221,6 +221,18 @@ def test_diff_shows_the_plan_against_its_pin_and_the_work(built: Desk) -> None:
     assert "+1. It is flat" in document["plan_diff"]
 
 
+def test_diff_after_a_second_approval_compares_with_that_approval(built: Desk) -> None:
+    built.file("rose", "red\n").about_plan("approve", "--yes").exits(0)
+    built.about_plan("diff").exits(0).prints("content DIGEST → DIGEST: 0 files changed")
+    built.file("tulip", "yellow\n")
+    document = built.about_plan("diff", "--json").exits(0).json
+    assert document["changes"] == [{"path": "tulip", "kind": "added"}]
+    attempt = built.about_plan("diff", "--step", "1", "--json").exits(0).json
+    assert attempt["changes"] == [{"path": "ground", "kind": "added"}], "as it was then"
+    built.edit_plan("It is level", "It is flat").about_plan("approve", "--yes").exits(0)
+    built.about_plan("diff").exits(0).hides("It is level")
+
+
 def test_diff_shows_what_one_attempt_changed(desk: Desk) -> None:
     desk.agent('echo "$attempt" > "try-$attempt"; [ "$attempt" = 2 ] && echo firm > ground')
     desk.plan(GROUND).run("--yes").exits(0)

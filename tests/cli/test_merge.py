@@ -33,6 +33,21 @@ def test_a_merge_brings_the_signed_off_content_into_the_base(done: Project) -> N
     done.signoff("merge", "auth").exits(0).shows("merged before")
 
 
+def test_a_check_that_an_accepted_step_wrote_counts_on_the_merged_content_too(
+    project: Project,
+) -> None:
+    project.agent(
+        'if [ "$SIGNOFF_STEP" = 1 ]; then echo "grep -qx works product.txt" > check.sh; '
+        "else echo works > product.txt; fi"
+    )
+    project.named("auth", step("Write the check", "test -s check.sh"), step("Do it", "sh check.sh"))
+    project.file("a.txt", "a\n").commit("start")
+    project.signoff("worktree", "add", "auth").exits(0)
+    project.signoff("run", "auth", "--yes").exits(0)
+    ended = project.signoff("merge", "auth", "--json").exits(0)
+    assert {line["finding"] for line in ended.json["lines"]} == {"kept"}
+
+
 def test_a_regression_on_the_merged_content_leaves_everything_as_it_was(done: Project) -> None:
     done.file("b.txt", "broken\n").commit("somebody else's work")
     before = done.call("rev-parse", "main")

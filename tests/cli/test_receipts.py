@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sqlite3
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -221,7 +223,7 @@ def test_a_picture_without_the_drawing_library_says_what_to_install(
     source = desk.environment()["PYTHONPATH"]
     desk.variable(PYTHONPATH=f"{blocked.parent}:{source}", SIGNOFF_HOME=str(signed.home))
     desk.signoff("stats", "--picture", "../stats.svg").fails(
-        2, "matplotlib", hint="pip install 'signoff[stats]'"
+        2, "matplotlib", hint=shlex.quote(sys.executable)
     )
     assert not (desk.folder / "stats.svg").exists()
     desk.signoff("stats").exits(0).shows("1 signed off")

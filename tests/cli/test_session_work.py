@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import signal
 from typing import Any
 
 import pytest
@@ -91,3 +92,20 @@ def test_a_step_that_must_be_red_first_is_signed_where_the_session_saw_it_broken
     _signed(desk, look, did(1, "a.txt"), say("done"))
 
     assert desk.status()["status"] == "done"
+
+
+@pytest.mark.parametrize("point", ["run-started", "verdict-appended:2", "before-finish"])
+def test_a_signing_run_that_was_killed_is_finished_by_the_next_run(desk: Desk, point: str) -> None:
+    desk.about_plan("approve", "--yes", "--role", "coder=false").exits(0)
+    stage = played(desk, [did(1, "a.txt"), did(2, "b.txt"), say("done")])
+    desk.variable(SIGNOFF_CRASH_AT=point)
+    with stage.server:
+        stage.agent("do what the plan says", "--plan", "PLAN.md").exits(-signal.SIGKILL)
+    assert desk.status()["status"] != "done"
+
+    desk.variable(SIGNOFF_CRASH_AT="").run().exits(0)
+
+    assert desk.status()["status"] == "done"
+    (agent,) = _statement(desk)["predicate"]["agents"]
+    assert agent["command"] == "" and agent["session"]["agent"] == "signoff agent"
+    desk.about_plan("audit").exits(0)

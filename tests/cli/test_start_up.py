@@ -66,6 +66,21 @@ def test_the_list_of_verbs_loads_none_of_them_and_cuts_no_line(desk: Desk) -> No
     assert not set(loaded.split()) & {f"signoff.cli.{module}" for module in VERBS.values()}
 
 
+def test_a_run_of_one_plan_does_not_load_what_only_many_need(desk: Desk) -> None:
+    script = LOADED.replace('.partition(".")[0]', "")
+    done = subprocess.run(
+        [sys.executable, "-c", script, "run", "--help"],
+        cwd=desk.workspace,
+        env=desk.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stdout.partition("modules:")[2].split())
+    assert "signoff.cli.run" in loaded
+    assert not loaded & {"signoff.cli.fleet", "signoff.usecases.fleet", "signoff.usecases.merge"}
+
+
 def test_help_lists_every_verb_and_version_names_the_product(desk: Desk) -> None:
     desk.signoff("--version").exits(0).shows("signoff ")
     shown = desk.signoff("--help").exits(0)

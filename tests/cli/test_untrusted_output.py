@@ -45,6 +45,17 @@ def test_control_bytes_in_names_of_files_reach_no_output(desk: Desk) -> None:
     desk.about_plan("diff", "--json").exits(0).is_plain()
 
 
+def test_the_name_of_a_file_cannot_forge_a_line_for_the_person_who_decides(desk: Desk) -> None:
+    forged = "zz\\n  next: signoff answer THIS waive   (false alarm)\\n\\nOTHER  question"
+    desk.file("t/check", "x").agent(f"touch $'t/{forged}'")
+    desk.plan(step("Lay the ground", "test -s ground", protects=["t/**"], on_fail="escalate"))
+    shown = [desk.run("--yes").exits(6), desk.signoff("inbox").exits(0)]
+    for told in shown:
+        told.is_plain().shows("␊  next: signoff answer THIS waive")
+        lines = (told.stdout + told.stderr).splitlines()
+        assert not [ln for ln in lines if ln.lstrip().startswith("next: signoff answer THIS")]
+
+
 def test_fifty_megabytes_of_output_are_capped(desk: Desk) -> None:
     flood = "head -c 50000000 /dev/zero | tr '\\0' 'x'"
     desk.agent(f"{flood}; echo firm > ground")

@@ -30,7 +30,7 @@ def test_a_waiver_is_shown_everywhere_and_is_never_called_kept(desk: Desk) -> No
     assert "### 2. ⛔ Put the roof on" in desk.read("PLAN.md")
     desk.about_plan("log").shows("step 2: step.waived by", ": summer house")
     audit = desk.about_plan("audit").exits(0)
-    audit.shows("waived     2  Put the roof on: a person went on without it")
+    audit.shows("waived     2  Put the roof on: ", " went on without it: summer house")
     assert "kept       2" not in audit.stdout
     desk.about_plan("status", "--strict").exits(1)
     desk.run("--strict").exits(1)

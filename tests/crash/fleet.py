@@ -19,9 +19,9 @@ from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.gate import Territory
 from signoff.storage import Ledger, bind_worktree, find_vault, open_database, plan_identity
 from signoff.usecases.approve import approve, propose
-from signoff.usecases.history import read_history
-from signoff.usecases.merged import merge_entries, signed_off
-from signoff.usecases.site import find_plan
+from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.site import find_plan
+from signoff.usecases.merging.merged import merge_entries, signed_off
 from signoff.wiring import open_site
 from tests.cli.plans import plan_text, step
 from tests.crash.scene import PATIENCE_S, wait_until

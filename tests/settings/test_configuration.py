@@ -146,7 +146,7 @@ def test_a_misspelt_key_is_refused_with_the_likely_one(load: Load, text: str, hi
         ("[roles]\na = 1\n", "must be a table or a command line"),
         ("[roles.a]\n", "has no `command`"),
         ("[roles]\na = '  '\n", "has no `command`"),
-        ("[roles.a]\ncommand = 3\n", "has no `command`"),
+        ("[roles.a]\ncommand = 3\n", "`command` must be a text with a command line"),
         ("[roles]\nhuman = 'x'\n", "`human` is built in"),
         ("[roles.a]\ncommand = 'x'\ntimeout_s = 0\n", "`timeout_s` must be a positive number"),
         ("[roles.a]\ncommand = 'x'\ntimeout_s = -1.5\n", "`timeout_s` must be a positive number"),

@@ -68,10 +68,8 @@ except ExtraMissing as error:
     print(error, error.hint, sep="; ")
 """
     said = _python(program)
-    assert said == (
-        "a scripted model needs pydantic-ai, which is not installed; "
-        "python3 -m pip install 'signoff[llm]'\n"
-    )
+    assert said.startswith("a scripted model needs pydantic-ai, which is not installed; ")
+    assert "pip install" in said and "[llm]" in said and sys.executable in said
 
 
 def test_crash_points_load_nothing_of_the_scripted_model() -> None:

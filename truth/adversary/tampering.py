@@ -99,6 +99,34 @@ CASES = (
         agent={"1": "echo fields > schema.txt", "2": ": > schema.txt; : > code.txt"},
     ),
     Case(
+        "a check that an accepted step wrote cannot be changed to suit a later one",
+        Refused(Reason.TAMPERED, files=("check.py",), step="2"),
+        plan=plan(
+            step("Write the checker", "test -s check.py"),
+            step("Write the data", "python3 check.py"),
+        ),
+        agent={"1": "echo 'open(\"data.txt\")' > check.py", "2": "echo pass > check.py"},
+    ),
+    Case(
+        "a step that speaks of a file does not thereby own the next one's check",
+        Refused(Reason.TAMPERED, files=("check.py",), step="2"),
+        plan=plan(
+            step("Plant", "! grep -q bad check.py && test -s notes"),
+            step("Write the data", "python3 check.py"),
+        ),
+        agent={"1": "echo pass > check.py; date > notes", "2": "true"},
+    ),
+    Case(
+        "a protected folder cannot be replaced by a link",
+        Refused(Reason.EXPECTATION),
+        plan=plan(step("Write", CHECK, PROTECTS_TESTS, on_fail="retry(1), then escalate")),
+        agent={
+            "1:1": f'cp -r tests "$LOOT/t"; rm -rf tests; ln -s "$LOOT/t" tests; {WORK}',
+            "1:2": "echo no > product.txt",
+        },
+        afterwards="test ! -L tests && test -s tests/check.sh && test -s tests/data.txt",
+    ),
+    Case(
         "a file that the plan lets one step change is protected from the next",
         Refused(Reason.TAMPERED, files=("tests/data.txt",), step="2"),
         plan=plan(

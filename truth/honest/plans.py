@@ -97,6 +97,24 @@ CASES = (
         },
     ),
     Case(
+        "a check that one step writes the next ones may be judged by",
+        Accepted(attempts=2),
+        plan=plan(
+            step("Write the checker", "test -s check.py"),
+            step("Write the data", "python3 check.py"),
+        ),
+        agent={"1": "echo 'open(\"data.txt\")' > check.py", "2": "date > data.txt"},
+    ),
+    Case(
+        "a file that one step begins the next ones may go on with",
+        Accepted(attempts=2),
+        plan=plan(
+            step("Begin", "grep -q one app.py"),
+            step("Go on", "grep -q two app.py"),
+        ),
+        agent="echo 'print(\"'$(test -e app.py && echo two || echo one)'\")' >> app.py",
+    ),
+    Case(
         "a folder of outputs may be produced",
         Accepted(attempts=2),
         plan=plan(

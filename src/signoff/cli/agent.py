@@ -23,9 +23,9 @@ from signoff.cli.streams import leave_at_once
 from signoff.cli.undo import show_undo, undo_json
 from signoff.domain.session import SessionStanding
 from signoff.domain.text import escape
-from signoff.errors import Exit, ExtraMissing, UsageError
+from signoff.errors import Exit, ExtraMissing, UsageError, how_to_install
 from signoff.orchestrator import Appended, Event
-from signoff.usecases.site import find_plan
+from signoff.usecases.ground.site import find_plan
 from signoff.wiring import open_engine, open_site
 from signoff.workspace import find_repository
 
@@ -217,7 +217,7 @@ def _limits(given: dict[str, Any]) -> LoopLimits:
     except ModuleNotFoundError as error:
         raise ExtraMissing(
             "the built-in agent needs pydantic-ai, which is not installed",
-            "python3 -m pip install 'signoff[llm]'",
+            how_to_install("llm"),
         ) from error
     from signoff.agents.loop import LoopLimits  # noqa: PLC0415 - as above
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ PATH = click.Path(path_type=Path)
 @click.option("--bundle", type=PATH, help="Check this bundle instead; needs no home, runs nothing.")
 @click.option("--key", "keys", type=PATH, multiple=True, help="With --bundle: the signer's key.")
 @click.option("--anchor", type=PATH, help="The ledger must contain every head in this file.")
+@click.option("--strict", is_flag=True, help="Waived steps count as not kept (exit 1).")
 @json_option
 @click.pass_context
 def audit_command(
@@ -35,18 +38,20 @@ def audit_command(
     bundle: Path | None,
     keys: tuple[Path, ...],
     anchor: Path | None,
+    strict: bool,
     as_json: bool,
 ) -> int:
     """Prove a sign-off again, trusting no agent.
 
     Checks the ledger, the receipts, the pins, and every contract on the workspace as it is now.
-    With --bundle: checks a sign-off from elsewhere by its ledger, receipts and the signer's key.
+    What was waived is named, with who said so and why. With --bundle: checks a sign-off from
+    elsewhere by its ledger, receipts and the signer's key.
     Exit code 0: kept, 1: not (any more), 3: could not judge."""
     machine = wants_json(ctx, as_json)
     if bundle is not None:
         if plan is not None or workspace is not None:
             raise UsageError("a bundle is about its own plan", "signoff audit --bundle FILE")
-        return _audit_bundle(bundle, keys, anchor, machine)
+        return _audit_bundle(bundle, keys, anchor, strict, machine)
     if keys:
         raise UsageError("--key is for a bundle", "signoff audit --bundle FILE --key PUBLIC_KEY")
     site, place = open_plan(plan, workspace)
@@ -55,10 +60,17 @@ def audit_command(
         say_json(_as_json(report))
     else:
         _show(report)
-    return EXIT_OF[report.result]
+    return _code(report.result, strict and bool(report.waivers))
 
 
-def _audit_bundle(bundle: Path, keys: tuple[Path, ...], anchor: Path | None, machine: bool) -> int:
+def _code(result: Result, refused: bool) -> int:
+    """The exit code of an answer; `refused` when the caller takes no waiver for a yes."""
+    return Exit.NOT_DONE if refused and result is Result.KEPT else EXIT_OF[result]
+
+
+def _audit_bundle(
+    bundle: Path, keys: tuple[Path, ...], anchor: Path | None, strict: bool, machine: bool
+) -> int:
     # What checks signatures takes longer to load than everything else here.
     from signoff.cli.bundle import bundle_json, show_bundle  # noqa: PLC0415
     from signoff.usecases.bundle_audit import audit_bundle  # noqa: PLC0415 - for the same reason
@@ -68,7 +80,13 @@ def _audit_bundle(bundle: Path, keys: tuple[Path, ...], anchor: Path | None, mac
         say_json(bundle_json(report))
     else:
         show_bundle(report)
-    return EXIT_OF[report.result]
+    return _code(report.result, strict and bool(report.summary.waived))
+
+
+def answer_line(result: Result, waived: Sequence[str]) -> str:
+    """The last line: what was waived is never called kept."""
+    but = f", except what was waived: {', '.join(waived)}" if waived else ""
+    return f"audit: {result}{but if result is Result.KEPT else ''}"
 
 
 def _show(report: AuditReport) -> None:
@@ -77,6 +95,8 @@ def _show(report: AuditReport) -> None:
         say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
     if report.anchors is not None:
         say(f"anchors: {count(report.anchors, 'head')}, in the ledger")
+    for text in report.notes:
+        say_line(f"note: {text}")
     if report.edited:
         say("the plan file or signoff.toml is not what was approved: signoff diff")
     if report.signed_off_at is None:
@@ -88,7 +108,7 @@ def _show(report: AuditReport) -> None:
         for change in report.drift[:NAMED_FILES]:
             say_line(f"  {change.kind} {storable_path(change.path)}")
     say(f"isolation: {report.isolation}")
-    say(f"audit: {report.result}")
+    say_line(answer_line(report.result, [waiver.subject for waiver in report.waivers]))
 
 
 def _as_json(report: AuditReport) -> dict[str, Any]:
@@ -104,6 +124,8 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
         anchors=report.anchors,
         drift=[{"path": storable_path(c.path), "kind": c.kind} for c in report.drift],
         edited=report.edited,
+        notes=list(report.notes),
+        waivers=[asdict(waiver) for waiver in report.waivers],
         isolation=report.isolation,
         lines=[
             {

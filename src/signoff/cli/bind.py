@@ -6,7 +6,7 @@ import click
 
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import say_json, say_line, versioned, wants_json
-from signoff.usecases.binding import BindReport, bind, unbind
+from signoff.usecases.bind import BindReport, bind, unbind
 
 
 @click.command("bind")

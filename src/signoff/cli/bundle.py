@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from signoff.cli.audit import answer_line
 from signoff.cli.proofs import show_summary
 from signoff.cli.show import count, say, say_line, short, versioned
 from signoff.usecases.bundle_audit import BundleAudit
@@ -12,6 +13,9 @@ from signoff.usecases.bundle_audit import BundleAudit
 def show_bundle(report: BundleAudit) -> None:
     """For people; everything shown was checked, only the signer may be unknown."""
     show_summary(report.summary, bool(report.signer))
+    for waiver in report.statement["predicate"]["waivers"]:
+        note = f": {waiver['note']}" if waiver["note"] else ""
+        say_line(f"waived {waiver['subject']}: {waiver['by']} went on without it{note}")
     say(f"ledger: {report.entries} entries, chain holds, gate open")
     say(f"receipts: {report.receipts}, each matches the ledger and names the one before")
     if report.content_files is None:
@@ -24,7 +28,7 @@ def show_bundle(report: BundleAudit) -> None:
         say_line(f"signed by key {report.key_id} ({report.signer})")
     else:
         say_line(f"signed by unknown key {report.key_id} (from the bundle itself)")
-    say(f"audit: {report.result}")
+    say_line(answer_line(report.result, report.summary.waived))
 
 
 def bundle_json(report: BundleAudit) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from signoff.cli.options import json_option, open_here
 from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.session import SESSION_PREFIX
-from signoff.domain.text import tail
+from signoff.domain.text import escape_line, tail
 from signoff.storage import find_vault
-from signoff.usecases.inbox import LOOP, AnswerReport, Item, answer, open_items
+from signoff.usecases.ground.questions import Item, open_items
+from signoff.usecases.inbox import LOOP, AnswerReport, answer
 
 
 @click.command("inbox")
@@ -40,7 +41,9 @@ def inbox_command(ctx: click.Context, as_json: bool) -> int:
 @click.command("answer")
 @click.argument("item_id", metavar="ID")
 @click.argument("choice", type=click.Choice([c.value for c in Choice]))
-@click.option("--note", "why", default="", help="Why; kept in the ledger.")
+@click.option(
+    "--note", "why", default="", help="Why; kept in the ledger, and told to the agent on retry."
+)
 @json_option
 @click.pass_context
 def answer_command(ctx: click.Context, item_id: str, choice: str, why: str, as_json: bool) -> int:
@@ -114,9 +117,13 @@ def show_item(item: Item, where: str = "") -> None:
     for name, value in item.context.items():
         if not value or name in _FOR_MACHINES:
             continue
-        text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+        # A name in a list may hold line ends of its own.
+        names = [escape_line(str(name)) for name in value] if isinstance(value, list) else []
+        text = "\n".join(names) or str(value)
         say(f"  {name}:")
         # Only real line ends: a carriage return is shown, not obeyed.
         for line in tail(text, 2_000).rstrip("\n").split("\n"):
             say(f"    {line}")
     say(f"  next: signoff answer {item.id} {'|'.join(item.choices)}")
+    if item.cause is Cause.AGENT_ANSWER:
+        say(f"  to tell the agent: signoff answer {item.id} retry --note TEXT")

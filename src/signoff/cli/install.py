@@ -13,7 +13,7 @@ from signoff.cli.options import json_option
 from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
 from signoff.domain.clients import CLIENTS
 from signoff.places import resolve_home
-from signoff.usecases.clientfiles import Scope
+from signoff.usecases.clients.files import Scope
 from signoff.usecases.install import InstallReport, Order, Outcome, install, uninstall
 from signoff.wiring import existing_home
 

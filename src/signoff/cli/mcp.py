@@ -11,7 +11,7 @@ import click
 
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import note, say_json, versioned, wants_json
-from signoff.errors import ExtraMissing
+from signoff.errors import ExtraMissing, how_to_install
 from signoff.usecases.mcp import McpDesk
 
 TOKEN_VARIABLE = "SIGNOFF_MCP_TOKEN"
@@ -45,9 +45,7 @@ def mcp_command(
         # Takes about a second to load, and is an optional part.
         from signoff.mcp_server.server import serve_stdio  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise ExtraMissing(
-            f"`{error.name}` is not installed", "python3 -m pip install 'signoff[mcp]'"
-        ) from error
+        raise ExtraMissing(f"`{error.name}` is not installed", how_to_install("mcp")) from error
     if workspace is not None:
         os.chdir(workspace)
     if http is None:

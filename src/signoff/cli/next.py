@@ -12,10 +12,10 @@ from signoff.domain.text import escape_line
 from signoff.errors import Exit, UsageError
 from signoff.gate import PlanState
 from signoff.planfile import duration_s
+from signoff.usecases.ground.person import refuse_in_attempt
+from signoff.usecases.ground.site import Site
+from signoff.usecases.ground.worker import find_worker
 from signoff.usecases.next import NextReport, give_back, hand_out
-from signoff.usecases.person import refuse_in_attempt
-from signoff.usecases.site import Site
-from signoff.usecases.worker import find_worker
 
 LONGEST_CLAIM_S = 7 * 24 * 3600.0
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.wiring import open_site
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,7 +64,7 @@ def open_plan(
 ) -> Opened:
     """Find the plan, then open home, ledger and the configuration of its workspace."""
     cwd = Path.cwd()
-    place = find_plan(cwd, plan, workspace)
+    place = find_plan(cwd, plan, workspace, even_gone=True)
     return Opened(open_site(dict(os.environ), cwd, place.workspace, roles), place)
 
 
@@ -80,5 +81,10 @@ def _read_roles(
         name, equals, command = value.partition("=")
         if not (name and equals and command.strip()):
             raise click.BadParameter(f"`{value}` is not NAME='COMMAND'")
+        try:
+            shlex.split(command)
+        except ValueError as error:
+            said = f"`{command}` is not a command line: {str(error).lower()}"
+            raise click.BadParameter(said) from None
         roles[name.strip()] = command
     return roles

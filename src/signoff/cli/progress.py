@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +12,7 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import POSTCONDITION_PREFIX
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result
+from signoff.gate import Worked
 from signoff.orchestrator import Appended, Event
 
 LONGEST_QUOTE = 120
@@ -78,15 +79,26 @@ def _last_line(output: str) -> str:
 def _attempt_finished(entry: Entry) -> str:
     data = entry.data
     if data.get("lost"):
-        return f"attempt {entry.attempt} was lost with its driver"
+        how = "was interrupted" if data.get("ending") else "was lost with its driver"
+        return f"attempt {entry.attempt} {how}"
     usage = data.get("usage") or {}
     cost = f", {usage.get('tokens', 0):,} tokens, ${usage.get('usd', 0):.2f}" if usage else ""
+    if data.get("usage_unreadable"):
+        cost = ", its usage report is no JSON object with the numbers `tokens` and `usd`"
     answer = data.get("answer") or {}
     said = f"; it says: {answer['kind']}: {answer['reason'][:LONGEST_QUOTE]}" if answer else ""
     acting = ", ".join(data.get("handoff") or {})
     handoff = f"; makes other programs act: {acting}" if acting else ""
     how = f" in {data['session']}" if data.get("session") else f", {duration(data['duration_s'])}"
-    return f"attempt {entry.attempt}{how}{cost}{said}{handoff}"
+    return f"attempt {entry.attempt}{how}{cost}{_trouble(data)}{said}{handoff}"
+
+
+def _trouble(data: Mapping[str, Any]) -> str:
+    """Why an agent failed by itself stands at its end; of any other only the work counts."""
+    if "exit_code" not in data:
+        return ""
+    worked = Worked(data["ending"], data["exit_code"], data.get("output_tail", ""))
+    return f"; it ended: {worked}{_last_line(worked.output_tail)}" if worked.in_trouble else ""
 
 
 def _run_started(entry: Entry) -> str:

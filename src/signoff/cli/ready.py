@@ -13,8 +13,8 @@ from signoff.cli.show import say_json, say_line, versioned, wants_json
 from signoff.domain.names import shown_name
 from signoff.errors import Exit
 from signoff.gate import PlanReadiness, PlanStanding, PlanState
-from signoff.usecases.plans import PlanFacts
-from signoff.usecases.readiness import ReadyReport, find_ready
+from signoff.usecases.ready import ReadyReport, find_ready
+from signoff.usecases.vault.census import PlanFacts
 
 
 @click.command("ready")

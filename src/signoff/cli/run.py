@@ -13,7 +13,6 @@ from typing import NoReturn, Protocol
 import click
 
 from signoff.cli.app import show_failure
-from signoff.cli.fleet import run_all
 from signoff.cli.inbox import item_json, show_item
 from signoff.cli.log import entry_json
 from signoff.cli.options import (
@@ -81,6 +80,8 @@ def run_command(
     if every or jobs is not None:
         if not every or plan is not None or workspace is not None:
             raise click.UsageError("--all goes with --jobs, and without PLAN or --workspace")
+        from signoff.cli.fleet import run_all  # noqa: PLC0415 - merging is only for many plans
+
         return run_all(jobs, yes, roles, machine)
     asked = RunOptions(yes, roles, worker=worker, anyway=anyway, output=own_output())
     return _run_one(open_plan(plan, workspace, roles), asked, strict, machine)
@@ -90,7 +91,7 @@ def _run_one(opened: Opened, asked: RunOptions, strict: bool, machine: bool) -> 
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    reporter = _reporter(opened, machine)
+    reporter = _reporter(machine)
     options = replace(asked, cancelled=stop.is_set)
     try:
         site, place = opened
@@ -104,13 +105,13 @@ def _run_one(opened: Opened, asked: RunOptions, strict: bool, machine: bool) -> 
     leave_at_once(_code(report, strict))
 
 
-def _reporter(opened: Opened, machine: bool) -> ClosableReporter:
+def _reporter(machine: bool) -> ClosableReporter:
     if machine:
         return JsonReporter(entry_json)
     if sys.stderr.isatty():
         from signoff.cli.live import LiveReporter  # noqa: PLC0415 - rich is only for terminals
 
-        return LiveReporter(opened.place.parse().plan)
+        return LiveReporter()
     return LineReporter()
 
 
@@ -119,6 +120,8 @@ def _show(report: RunReport, machine: bool) -> None:
         note(f"no receipt: {report.no_receipt} (signoff receipt export makes it)")
     if report.unheeded:
         note(report.unheeded)
+    if report.unmarked:
+        note(f"the plan file was not marked: {report.unmarked} (the ledger has it all)")
     if machine:
         inbox = [*map(item_json, report.inbox)]
         say_json(versioned(report=status_json(report.status), inbox=inbox))

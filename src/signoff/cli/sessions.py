@@ -15,15 +15,15 @@ from signoff.cli.options import json_option, open_here
 from signoff.cli.show import duration, say, say_json, say_line, versioned, wants_json
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
-from signoff.usecases.sessions import (
+from signoff.usecases.ground.site import Site
+from signoff.usecases.list_sessions import (
     SessionLine,
     SessionStatus,
-    find_sitting,
     list_sessions,
     session_status,
     show_session,
 )
-from signoff.usecases.site import Site
+from signoff.usecases.sessions.sittings import find_sitting
 from signoff.wiring import open_site
 
 SELF_SET = 'the agent chose these checks itself; self_set = "accept" in your own [agent] takes them'

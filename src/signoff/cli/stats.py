@@ -12,9 +12,9 @@ import click
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import count, say, say_json, say_line, styles, versioned, wants_json
 from signoff.domain.text import escape_line
-from signoff.errors import ExtraMissing, UsageError
+from signoff.errors import ExtraMissing, UsageError, how_to_install
 from signoff.storage import durable_replace
-from signoff.usecases.site import find_plan
+from signoff.usecases.ground.site import find_plan
 from signoff.usecases.stats import StatsReport, Tally, read_stats
 
 FORMATS = (".svg", ".png")
@@ -148,6 +148,6 @@ def _draw(report: StatsReport, suffix: str) -> bytes:
     except ImportError as error:
         raise ExtraMissing(
             f"a picture needs a library that is not installed: {error.name}",
-            "python3 -m pip install 'signoff[stats]'",
+            how_to_install("stats"),
         ) from error
     return draw(report, suffix.removeprefix("."))

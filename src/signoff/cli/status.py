@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument
-from signoff.cli.show import count, duration, say, say_json, say_line, short, versioned, wants_json
+from signoff.cli.show import (
+    count,
+    duration,
+    note,
+    say,
+    say_json,
+    say_line,
+    short,
+    versioned,
+    wants_json,
+)
 from signoff.domain.counts import TestCounts
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import SESSION_PREFIX
-from signoff.errors import Exit
+from signoff.errors import Exit, NotApproved
 from signoff.gate import Standing, StepState
 from signoff.planfile import file_digest
+from signoff.usecases.ground.history import approved_text
+from signoff.usecases.ground.site import PlanPlace
 from signoff.usecases.status import StatusReport, status_of
 
 MARKS = {
@@ -55,27 +68,44 @@ def status_command(
 
 @click.command("show")
 @plan_argument
+@click.option("--approved", is_flag=True, help="The text that was last approved, byte for byte.")
 @json_option
 @click.pass_context
 def show_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, as_json: bool
+    ctx: click.Context, plan: str | None, workspace: Path | None, approved: bool, as_json: bool
 ) -> int:
     """Print the plan as it is written now.
 
-    PLAN may also be the id of a session: then its plan as the agent sees it, with every proof."""
+    If its file is gone, the text that was approved is printed. PLAN may also be the id of a
+    session: then its plan as the agent sees it, with every proof."""
     if plan is not None and plan.startswith(SESSION_PREFIX):
         from signoff.cli.sessions import print_plan  # noqa: PLC0415 - what judges loads slowly
 
         return print_plan(plan, wants_json(ctx, as_json))
     site, place = open_plan(plan, workspace)
-    text = place.read()
+    pinned = approved or place.gone
+    text = approved_text(site.ledger, place.record.id) if pinned else place.read()
+    if pinned and not text:
+        raise NotApproved(f"plan `{place.name}` was never approved")
+    if place.gone and not approved:
+        note(_gone(place))
     if wants_json(ctx, as_json):
         report = status_of(site, place)
         body = {"path": str(place.path), "status": report.status, "text": text}
-        say_json(versioned(plan=place.name, **body, file_digest=file_digest(text)))
+        said = versioned(plan=place.name, **body, approved=pinned, gone=place.gone)
+        say_json(said | {"file_digest": file_digest(text)})
+    elif approved and not sys.stdout.isatty():
+        # For a file, not for a terminal that would obey what the text says.
+        sys.stdout.buffer.write(text.encode())
     else:
         say(text.rstrip("\n"))
     return 0
+
+
+def _gone(place: PlanPlace) -> str:
+    return (
+        f"the plan file is gone; what was approved is pinned. To put it back: {place.putting_back}"
+    )
 
 
 def status_code(report: StatusReport, strict: bool = False) -> int:
@@ -136,6 +166,8 @@ def show_status(report: StatusReport) -> None:
     )
     for standing in (*report.gate.steps, *report.gate.postconditions):
         say(_standing_line(standing))
+    if report.place.gone:
+        say(_gone(report.place))
     if report.edited:
         say("the plan file differs from what this run was approved for: signoff diff")
         say(f"to take the edited plan: {report.next_for_edit}")

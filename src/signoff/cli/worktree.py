@@ -10,7 +10,7 @@ import click
 
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
-from signoff.usecases.worktrees import Pruned, Seen, add, list_all, prune, remove
+from signoff.usecases.worktree import Pruned, Seen, add, list_all, prune, remove
 
 _PATH = click.Path(path_type=Path)
 

@@ -78,7 +78,7 @@ def _places(cwd: str) -> tuple[str, ...]:
     where it sits. An agent that makes a repository in the workspace goes into it in vain."""
     named = [cwd, os.getcwd()]
     if any_seats(os.environ):
-        from signoff.usecases.seats import own_workspaces  # noqa: PLC0415 - only with a client
+        from signoff.usecases.clients.seats import own_workspaces  # noqa: PLC0415 - only with a client
 
         named += own_workspaces(resolve_home(os.environ))
     found: dict[str, str] = {}

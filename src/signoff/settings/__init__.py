@@ -22,8 +22,10 @@ from signoff.settings.loading import (
     Sandbox,
     SandboxChoice,
     Settings,
+    implied_variables,
     load_settings,
     read_config_text,
+    says_the_same,
     settings_from_pin,
 )
 
@@ -43,7 +45,9 @@ __all__ = [
     "SelfSetRule",
     "SessionPolicy",
     "Settings",
+    "implied_variables",
     "load_settings",
     "read_config_text",
+    "says_the_same",
     "settings_from_pin",
 ]

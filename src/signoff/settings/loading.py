@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +29,8 @@ HUMAN_ROLE = "human"
 MOST_JUDGINGS = 100
 _ROLE_KEYS = frozenset({"command", "timeout_s", "env", "kind", "network"})
 _LOOP_KEYS = _ROLE_KEYS - {"command"} | {"agent", "model", "base_url"}
+_LOOP_WORDS = "-m signoff agent --role-prompt --model"
+_SHARED_KEYS = ("roles", "policy", "agent")
 _USER_KEYS = (
     "roles",
     "policy",
@@ -139,7 +142,7 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
     """Both files merged; a missing file is an empty one."""
     shared = _read(repository / REPOSITORY_FILE) if repository else {}
     repository_file = str(repository / REPOSITORY_FILE) if repository else REPOSITORY_FILE
-    check_keys(shared, {"roles", "policy", "agent"}, repository_file)
+    check_keys(shared, _SHARED_KEYS, repository_file)
     own_path = user_file(environ)
     own = user_choices(environ)
     check_keys(own, _USER_KEYS, str(own_path))
@@ -167,6 +170,28 @@ def read_config_text(path: Path) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return data.hex()
+
+
+def says_the_same(one: str, other: str, roles: Collection[str]) -> bool:
+    """Whether two texts of the repository's file mean the same to a plan that uses these roles.
+
+    A text that cannot be read means something else than every other text.
+    """
+    if one == other:
+        return True
+    meanings = [_meaning(text, roles) for text in (one, other)]
+    return None not in meanings and meanings[0] == meanings[1]
+
+
+def _meaning(text: str, roles: Collection[str]) -> tuple[object, ...] | None:
+    try:
+        data = tomllib.loads(text)
+        check_keys(data, _SHARED_KEYS, REPOSITORY_FILE)
+        used = {n: role for n, role in _roles(data, REPOSITORY_FILE).items() if n in roles}
+        # What `agent` says reaches every role that is the built-in loop.
+        return used, _policy(data, REPOSITORY_FILE), data.get("agent", {})
+    except (tomllib.TOMLDecodeError, ConfigInvalid):
+        return None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -199,8 +224,18 @@ def _role(name: str, table: Any, where: str) -> Role:
         raise ConfigInvalid(f"`{place}` must be a table or a command line")
     check_keys(table, _LOOP_KEYS if "agent" in table else _ROLE_KEYS, place)
     command = _loop_command(table, place) if "agent" in table else table.get("command")
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        raise ConfigInvalid(
+            f"`{place}`: `command` is a list, and must be one command line",
+            f"command = {json.dumps(shlex.join(command))}",
+        )
     if not isinstance(command, str) or not command.strip():
-        raise ConfigInvalid(f"`{place}` has no `command`")
+        raise ConfigInvalid(
+            f"`{place}` has no `command`"
+            if command is None or isinstance(command, str)
+            else f"`{place}`: `command` must be a text with a command line",
+            f'[roles.{name}] needs a line such as: command = "claude -p"',
+        )
     timeout_s = table.get("timeout_s")
     if timeout_s is not None and not is_positive(timeout_s):
         raise ConfigInvalid(f"`{place}`: `timeout_s` must be a positive number of seconds")
@@ -222,14 +257,23 @@ def _loop_command(table: Mapping[str, Any], place: str) -> str:
     model, base_url = read_text(table, "model", place), read_text(table, "base_url", place)
     if table["agent"] != "loop" or model is None:
         raise ConfigInvalid(f"`{place}`: `agent` must be `loop`, with a `model`")
-    words = [sys.executable, "-m", "signoff", "agent", "--role-prompt", "--model", model]
+    words = [sys.executable, *_LOOP_WORDS.split(), model]
     return shlex.join([*words, "--base-url", base_url] if base_url else words)
 
 
+def implied_variables(role: Role) -> tuple[str, ...]:
+    """What the built-in loop is given although nobody asked for it; not every model needs it."""
+    _, loop, rest = role.command.partition(f" {_LOOP_WORDS} ")
+    return (_key_of(rest.partition(" ")[0]),) if loop else ()
+
+
 def _model_key(table: Mapping[str, Any]) -> tuple[str, ...]:
+    return (_key_of(str(table.get("model"))),) if "agent" in table else ()
+
+
+def _key_of(model: str) -> str:
     """Every provider's key is in a variable of one form: `OPENAI_API_KEY`, `GOOGLE_API_KEY`."""
-    provider = str(table.get("model")).partition(":")[0].partition("-")[0]
-    return (f"{provider.upper()}_API_KEY",) if "agent" in table else ()
+    return f"{model.partition(':')[0].partition('-')[0].upper()}_API_KEY"
 
 
 def _named_role(name: str, command: str) -> Role:

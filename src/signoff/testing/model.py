@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from signoff.errors import ExtraMissing
+from signoff.errors import ExtraMissing, how_to_install
 from signoff.testing.script import Script
 
 if TYPE_CHECKING:
@@ -21,6 +21,6 @@ def scripted_model(script: Script, name: str = "scripted") -> ScriptedModel:
             raise
         raise ExtraMissing(
             "a scripted model needs pydantic-ai, which is not installed",
-            "python3 -m pip install 'signoff[llm]'",
+            how_to_install("llm"),
         ) from error
     return ScriptedModel(script, name)
