@@ -168,6 +168,22 @@ def test_a_runner_that_is_never_at_the_same_pid_is_caught(tmp_path: Path) -> Non
     assert _strays(tmp_path) == []
 
 
+def test_a_child_that_would_end_without_a_signal_is_caught(tmp_path: Path) -> None:
+    """`clone` without SIGCHLD: such children are not among those that `wait` tells of by itself."""
+    code = (
+        "import ctypes, os, platform, time\n"
+        "number = {'x86_64': 56, 'aarch64': 220}[platform.machine()]\n"
+        "if ctypes.CDLL(None).syscall(number, 0, 0, 0, 0, 0) == 0:\n"
+        "    os.setsid()\n"
+        "    open('pid', 'w').write(str(os.getpid()))\n"
+        "    time.sleep(600)\n"
+        "while not os.path.exists('pid') or not open('pid').read(): time.sleep(0.01)\n"
+    )
+    assert run(python(code, tmp_path)).exit_code == 0
+    assert not exists(int((tmp_path / "pid").read_text()))
+    assert _strays(tmp_path) == []
+
+
 @pytest.mark.storm
 @pytest.mark.parametrize("new_session", [False, True])
 def test_a_fork_bomb_is_defused(new_session: bool, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
 _PATIENCE_S = 20.0
 _PAUSE_MS = 10
+_WALL = 0x40000000  # also children that were cloned to end without a signal
 _GATHERINGS = 5
 _MOST_GATHERED = 64
 
@@ -238,7 +239,7 @@ def _has_children() -> bool:
     if sys.platform == "darwin" or sys.platform == "win32":
         return True
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT | _WALL)
     except ChildProcessError:
         return False
     return True
