@@ -236,7 +236,8 @@ def test_what_a_check_prints_reaches_the_model_as_capped_and_escaped_data(bureau
 
 
 def test_a_check_that_changes_the_workspace_is_never_kept(bureau: Bureau) -> None:
-    bureau.plan({"description": "one", "contract": "date >> log; test -s log"})
+    (bureau.root / "here").write_text("x")
+    bureau.plan({"description": "one", "contract": "date >> log && test -s here"})
     said = bureau.session.step_check(1)
     assert "unknown" in said
     assert not bureau.session.gate().open

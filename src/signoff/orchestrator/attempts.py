@@ -120,7 +120,8 @@ class Attempts:
             )
         )
         if report.observation.ending is Ending.CANCELLED:
-            drive.append(self._interrupted(step, attempt, report))
+            if not mission.ousted():
+                drive.append(self._interrupted(step, attempt, report))
             raise Interrupted(f"step {step.id} was interrupted")
         reach(CrashPoint.AGENT_ENDED)
         ended = self._finished(step, attempt, report)

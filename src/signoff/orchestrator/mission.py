@@ -74,4 +74,5 @@ class Mission:
     session: SessionWork | None = (
         None  # did the steps already; they are judged, and given to nobody
     )
+    ousted: Callable[[], bool] = lambda: False  # somebody else holds the plan by now
     make_room: Callable[[], bool] = lambda: False  # gives the home's reserve back to a full disk

@@ -150,6 +150,7 @@ def run_plan(
         mission = _mission(
             site, place, pins, plan, settings, options, reporter, enclosure, run, fence
         )
+        mission = replace(mission, ousted=lease.lost)
         reach(CrashPoint.RUN_STARTED)
         outcome = engine().drive(run, Drive(mission).drive)
     return replace(_report(site, place, outcome), unmarked=mission.projection.unwritten)
