@@ -16,7 +16,6 @@ REVISED = """
 signoff run PLAN.md --yes --role coder=true || test $? = 6
 id=$(signoff inbox --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["id"])')
 signoff answer "$id" revise
-signoff run PLAN.md --role coder=true || test $? = 1
 sed -i s/perfect/works/ PLAN.md
 """
 EDIT = "sed -i 's/^# Make it work/# Make it work well/' PLAN.md"
