@@ -133,15 +133,6 @@ class _Watch:
             self._tree.signal_group(signal.SIGTERM)
             deadline, cancelled = time.monotonic() + self._limits.grace_s, None
 
-    def _outnumbers(self, most: int) -> bool:
-        """Whether there are too many processes; from then on the kernel sees to it, if it may."""
-        if self._tree.outnumbers(most):
-            return True
-        if self._group is not None and self._tree.gather(self._group):
-            self._most = None
-        self._group = None
-        return False
-
     def over_limit(self) -> bool:
         """Whether both streams together exceed what the command may print."""
         limit = self._limits.max_output
@@ -165,6 +156,15 @@ class _Watch:
                     stream.close()
         if self._pidfd >= 0:
             os.close(self._pidfd)
+
+    def _outnumbers(self, most: int) -> bool:
+        """Whether there are too many processes; from then on the kernel sees to it, if it may."""
+        if self._tree.outnumbers(most):
+            return True
+        if self._group is not None and self._tree.gather(self._group):
+            self._most = None
+        self._group = None
+        return False
 
     def _connect(self) -> None:
         pairs = (

@@ -14,7 +14,7 @@ from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile import parse
 from signoff.settings import SessionPolicy
-from signoff.storage import VAULT_FOLDER, Holder, PlanRecord, Vault
+from signoff.storage import Holder
 from signoff.usecases.ground.history import read_history, read_pins
 from signoff.usecases.ground.pinning import take_pins
 from signoff.usecases.ground.site import PlanPlace, Site
@@ -26,6 +26,7 @@ from signoff.usecases.ground.workbench import (
     taken,
     workspace_lock,
 )
+from signoff.usecases.sessions.watching import session_place
 from signoff.verification import Bench, Case, Guard, Guards, Judge, Pins, written_by_contracts
 from signoff.workspace import Workspace
 
@@ -87,7 +88,7 @@ def open_session(
             f"cd {shlex.quote(elsewhere)}",
         )
     blob = str(began.data["pins"]) if began is not None else ""
-    place = bound if bound is not None else _place(workspace, session_id or "")
+    place = bound if bound is not None else session_place(workspace, session_id or "")
     pins = Pins.from_bytes(site.ledger.get_blob(blob)) if blob else _first_pins(site, place, bound)
     plan = parse(pins.plan_text).plan if pins.plan_text else None
     return PlanSession.start(
@@ -110,7 +111,7 @@ def sign(site: Site, session_id: str, *, by: str, bound: PlanPlace | None = None
     if began is None:
         raise NoSuchRun(f"no session has the id `{session_id}`", "signoff sessions")
     workspace = Path(began.data["workspace"])
-    place = bound if bound is not None else _place(workspace, session_id_of(session_id))
+    place = bound if bound is not None else session_place(workspace, session_id_of(session_id))
     with taken(site, place, Holder.current(str(workspace))):
         session = open_session(site, workspace, author=by, session_id=session_id, bound=bound)
         return sign_session(session, by=by)
@@ -121,13 +122,6 @@ def _beginning(site: Site, session_id: str | None) -> Entry | None:
         return None
     entries = site.ledger.entries(session_id_of(session_id))
     return next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
-
-
-def _place(workspace: Path, session_id: str) -> PlanPlace:
-    """A session has no plan file; the vault's folder stands for it, which is no work content."""
-    folder = workspace / VAULT_FOLDER
-    record = PlanRecord(session_id, session_id, str(workspace), None)
-    return PlanPlace(folder, record, workspace, Vault(folder))
 
 
 def _first_pins(site: Site, place: PlanPlace, bound: PlanPlace | None) -> Pins:
