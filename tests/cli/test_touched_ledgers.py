@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
 
 import pytest
 
-from signoff.domain.digests import canonical_json
-from signoff.domain.ledger import Draft, Kind, entry_hash
 from tests.cli.kit import Desk
 from tests.cli.plans import step
+from tests.cli.touching import end_as_done, rewrite, touch
 
 GROUND = step("Lay the ground", "grep -qx firm ground", on_fail="abort")
 ROOF = step("Put the roof on", "test -s roof", on_fail="abort")
@@ -20,41 +16,8 @@ BROKEN = "ledger broken: entry"
 AUDIT = "signoff audit DESK/work/PLAN.md"
 
 
-def _rewrite(kind: str, old: str, new: str) -> Callable[[sqlite3.Connection], None]:
-    """Other words in the entries of a kind, under their old hashes."""
-
-    def forge(database: sqlite3.Connection) -> None:
-        database.execute(
-            "UPDATE entries SET data = CAST(replace(CAST(data AS TEXT), ?, ?) AS BLOB)"
-            " WHERE kind = ?",
-            (old, new, kind),
-        )
-
-    return forge
-
-
-def _end_as_done(database: sqlite3.Connection) -> None:
-    """The last entry says done, with every hash right."""
-    row = database.execute(
-        "SELECT plan, seq, at, run, data, prev FROM entries ORDER BY seq DESC LIMIT 1"
-    ).fetchone()
-    plan, seq, at, run, data, prev = row
-    kept = database.execute("SELECT data FROM entries WHERE kind = 'verdict'").fetchall()
-    content = json.loads(kept[-1][0])["snapshot"]
-    said = {**json.loads(data), "outcome": "done", "snapshot": content, "waived": []}
-    head = entry_hash(plan, seq, at, Draft(Kind.RUN_FINISHED, said, run), prev)
-    text = canonical_json(said).encode()
-    database.execute("UPDATE entries SET data = ?, hash = ? WHERE seq = ?", (text, head, seq))
-    database.execute("UPDATE chains SET hash = ? WHERE plan = ?", (head, plan))
-
-
 def _cut_the_end(database: sqlite3.Connection) -> None:
     database.execute("DELETE FROM entries WHERE kind = 'plan.rejected'")
-
-
-def _touch(desk: Desk, forge: Callable[[sqlite3.Connection], None]) -> None:
-    with closing(sqlite3.connect(desk.ledger_file)) as database, database:
-        forge(database)
 
 
 @pytest.fixture
@@ -85,18 +48,18 @@ def _nobody_says_done(desk: Desk, fact: str) -> None:
 
 
 def test_a_failure_that_was_rewritten_into_done_is_a_broken_ledger(failed: Desk) -> None:
-    _touch(failed, _rewrite("run.finished", '"failed"', '"done"'))
+    touch(failed, rewrite("run.finished", '"failed"', '"done"'))
     _nobody_says_done(failed, BROKEN)
 
 
 def test_a_verdict_that_was_rewritten_makes_no_plan_done(failed: Desk) -> None:
-    _touch(failed, _rewrite("verdict", '"broken"', '"kept"'))
+    touch(failed, rewrite("verdict", '"broken"', '"kept"'))
     _nobody_says_done(failed, "it was changed")
 
 
 def test_an_end_that_says_done_and_that_nothing_proves_is_a_broken_ledger(failed: Desk) -> None:
     """With every hash right: the gate is asked again, not the entry believed."""
-    _touch(failed, _end_as_done)
+    touch(failed, end_as_done)
     for verb in ("run", "status"):
         ended = failed.about_plan(verb).fails(3, "says done, and nothing before it", hint=AUDIT)
         ended.hides("signed off", "[done]")
@@ -107,13 +70,13 @@ def test_an_end_that_says_done_and_that_nothing_proves_is_a_broken_ledger(failed
 def test_a_rejection_that_was_cut_off_does_not_come_back_as_done(signed: Desk) -> None:
     signed.about_plan("reject").exits(0)
     signed.about_plan("status").exits(1)
-    _touch(signed, _cut_the_end)
+    touch(signed, _cut_the_end)
     _nobody_says_done(signed, "it was removed")
 
 
 def test_whose_word_it_was_decides_too(signed: Desk) -> None:
     """A sign-off rests on its approval: who gave it is no ornament."""
-    _touch(signed, _rewrite("plan.approved", '"interactive":false', '"interactive":true'))
+    touch(signed, rewrite("plan.approved", '"interactive":false', '"interactive":true'))
     signed.about_plan("status").fails(3, BROKEN, hint=AUDIT)
     signed.run().fails(3, BROKEN, hint=AUDIT)
 
@@ -121,12 +84,12 @@ def test_whose_word_it_was_decides_too(signed: Desk) -> None:
 def test_a_run_that_waits_does_not_go_on_from_a_touched_entry(desk: Desk) -> None:
     desk.agent("echo firm > ground").plan(GROUND, step("Roof", "test -s roof", on_fail="escalate"))
     desk.run("--yes").exits(6)
-    _touch(desk, _rewrite("verdict", '"broken"', '"kept"'))
+    touch(desk, rewrite("verdict", '"broken"', '"kept"'))
     desk.run().fails(3, BROKEN, hint=AUDIT)
     desk.about_plan("status").fails(3, BROKEN, hint=AUDIT)
 
 
 def test_the_log_can_still_be_read(failed: Desk) -> None:
     """Whoever looks for what happened needs it most now."""
-    _touch(failed, _rewrite("run.finished", '"failed"', '"done"'))
+    touch(failed, rewrite("run.finished", '"failed"', '"done"'))
     failed.about_plan("log").exits(0).shows("run.finished")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.plans import step
 from tests.cli.project import Project
+from tests.cli.touching import end_as_done, rewrite, touch
 from tests.hooks.kit import FakeClient
 
 INPUTS = Path(__file__).parents[1] / "domain" / "hook_inputs"
@@ -193,3 +196,32 @@ def test_recorded_inputs_of_real_clients_are_understood(
     ended = client.call("hook", name, "stop", stdin=json.dumps(told).encode()).exits(0)
     assert ended.json["decision"] == ("deny" if name == "gemini" else "block")
     assert ended.stderr == ""
+
+
+@pytest.mark.parametrize("forge", [rewrite("run.finished", '"failed"', '"done"'), end_as_done])
+def test_a_failed_run_that_was_rewritten_into_done_lets_no_client_stop(
+    project: Project, forge: Callable[[sqlite3.Connection], None]
+) -> None:
+    project.agent("echo in > login.txt").named(
+        "auth",
+        step("Log in", "test -s login.txt"),
+        step("Log out", "test -s logout.txt", on_fail="abort"),
+    )
+    project.signoff("bind", "auth").exits(0)
+    project.signoff("run", "auth", "--yes").exits(1)
+    touch(project, forge)
+    with FakeClient(project) as client:
+        reason = client.is_blocked()
+    assert "ledger broken" in reason and "signoff audit" in reason
+
+
+def test_a_session_whose_sign_off_was_forged_is_not_listed_as_done(bound: Project) -> None:
+    do_the_work(bound)
+    with FakeClient(bound) as client:
+        assert "awaits sign-off" in client.may_stop()
+    bound.signoff("sign", "auth").exits(0)
+    (line,) = bound.signoff("sessions", "--json").json["sessions"]
+    assert line["standing"] == "done"
+    touch(bound, rewrite("plan.approved", '"interactive":false', '"interactive":true'))
+    (line,) = bound.signoff("sessions", "--json").json["sessions"]
+    assert line["standing"] == "not done"

@@ -14,7 +14,7 @@ from signoff.domain.globs import matches_any
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import Decision, SessionStanding, session_id_of
 from signoff.domain.text import escape_line
-from signoff.errors import ActivePlanError, NoVault, PlanNotFound, SignoffError
+from signoff.errors import ActivePlanError, LedgerBroken, NoVault, PlanNotFound, SignoffError
 from signoff.storage import find_vault
 from signoff.usecases.clients.seats import (
     Seat,
@@ -24,7 +24,13 @@ from signoff.usecases.clients.seats import (
     note_session,
     take_seat,
 )
-from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.ground.history import (
+    PlanHistory,
+    pinned_plan,
+    proved_history,
+    read_history,
+    read_pins,
+)
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.sessions.opening import open_session
 
@@ -55,11 +61,11 @@ def may_stop(site: Site, request: StopRequest) -> HookAnswer:
         return HookAnswer(False)  # the driver of the run judges when the agent is gone
     try:
         bound = bound_plan(site)
-    except ActivePlanError as error:
+        if bound is None:
+            return _stop_own_plan(site, request)
+        history = proved_history(site.ledger, bound.record.id, bound.path)
+    except (ActivePlanError, LedgerBroken) as error:
         return _block_a_while(site, request, f"{error.message}\nnext: {error.hint}")
-    if bound is None:
-        return _stop_own_plan(site, request)
-    history = read_history(site.ledger, bound.record.id)
     try:
         digest = bound.parse().plan.plan_digest
     except SignoffError as error:

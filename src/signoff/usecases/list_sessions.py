@@ -10,11 +10,12 @@ from signoff.agents import PlanSession, SessionReport
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import SESSION_PREFIX, SessionStanding
+from signoff.errors import LedgerBroken
 from signoff.gate import SessionGate, standing_of
 from signoff.process import identify
 from signoff.storage import find_vault, holders
 from signoff.usecases.clients.seats import living_client
-from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.history import proved_history
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.sessions.opening import open_session
 from signoff.usecases.sessions.sittings import (
@@ -132,7 +133,10 @@ def _by_plan(
     unsigned = SessionStanding.AWAITING_SIGN_OFF if own is SessionStanding.DONE else own
     if place is None:
         return unsigned
-    history = read_history(site.ledger, place.record.id)
+    try:
+        history = proved_history(site.ledger, place.record.id, place.path)
+    except LedgerBroken:
+        return SessionStanding.NOT_DONE
     began = [e for e in history.entries if e.kind is Kind.RUN_STARTED and _is_run_of(sitting.id, e)]
     if not began:
         return unsigned

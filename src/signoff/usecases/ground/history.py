@@ -75,6 +75,15 @@ def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
         raise LedgerBroken(error.message, _look_closer(path), error.facts) from error
 
 
+def proved_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
+    """The same, and a run's end that says done has to be earned: LedgerBroken when it is not."""
+    history = intact_history(ledger, plan_id, path)
+    if history.run is not None and history.finished is not None:
+        plan = pinned_plan(read_pins(ledger, history.run))
+        require_proved(history, fold_run(history, plan), path)
+    return history
+
+
 def require_proved(history: PlanHistory, state: RunState, path: Path) -> None:
     """A run's end that says done proves nothing by itself: the gate is asked again."""
     finished = history.finished
