@@ -222,6 +222,40 @@ def test_a_torn_line_of_the_open_index_is_ignored(desk: Desk) -> None:
     assert (reader.read(first, "a"), reader.read(second, "a")) == (b"1", b"2")
 
 
+def test_everything_stays_readable_when_somebody_lets_git_tidy_the_store(desk: Desk) -> None:
+    text = "".join(f"line {number}\n" for number in range(500))
+    workspace = desk.workspace()
+    digests = []
+    for turn in range(12):
+        desk.write("src/a.py", f"{text}turn {turn}\n")
+        desk.write(f"new-{turn}", text)
+        digests.append(workspace.snapshot().digest)
+        if turn < 10:
+            workspace.seal()
+    git(desk.store, "gc", "--aggressive", "--quiet")
+    again = desk.workspace()
+    for turn, digest in enumerate(digests):
+        assert again.read(digest, "src/a.py").endswith(f"turn {turn}\n".encode())
+        again.restore(digest, desk.folder / f"again-{turn}")
+    desk.write("src/a.py", "later\n")
+    later = again.snapshot().digest
+    again.seal()
+    assert desk.workspace().read(later, "src/a.py") == b"later\n"
+
+
+@pytest.mark.parametrize("torn", ["packed-refs", "objects/pack/pack-x.idx"])
+def test_a_store_that_cannot_be_read_is_a_clear_error(desk: Desk, torn: str) -> None:
+    desk.write("a", "1\n")
+    workspace = desk.workspace()
+    digest = workspace.snapshot().digest
+    workspace.seal()
+    (desk.store / torn).write_bytes(b"\xfftOc\x00\x00\x00\x02 torn in the middle")
+    (desk.store / "objects/pack/pack-x.pack").write_bytes(b"PACK")
+    with pytest.raises(StorageFailed, match="is damaged") as caught:
+        desk.workspace().read(digest, "a")
+    assert "backup" in caught.value.hint
+
+
 @pytest.mark.parametrize("sealed", [True, False])
 def test_damaged_content_is_noticed_never_returned(desk: Desk, sealed: bool) -> None:
     desk.write("a", os.urandom(5_000))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import struct
 import zlib
 from collections.abc import Iterator, KeysView
 from contextlib import contextmanager
@@ -30,12 +31,18 @@ SEAL_OBJECTS = 4_096
 SEAL_BYTES = 1 << 26
 _MAX_READERS = 16
 _REF_PREFIX = "refs/snapshots/"
+_RESTORE = "restore the home folder from a backup, or run the plan again from its start"
+# Should somebody run `git gc` in there, everything stays readable to us: all of it, undeltified.
 _CONFIG = """[core]
 \trepositoryformatversion = 0
 \tfilemode = true
 \tbare = true
 [gc]
 \tauto = 0
+\tpruneExpire = never
+\taggressiveWindow = 0
+[pack]
+\twindow = 0
 """
 
 
@@ -173,16 +180,23 @@ class ObjectStore:
     def _look(self) -> None:
         """Take in what is in the store now: packs, open packs and refs."""
         self._looked = True
+        try:
+            with self._refusals():
+                self._take_in()
+        except (ValueError, IndexError, struct.error) as error:
+            what = f"the snapshot store `{self.path}` is damaged: {error}"
+            raise StorageFailed(what, hint=_RESTORE) from error
+
+    def _take_in(self) -> None:
         # Open packs first: one that is sealed meanwhile is then found as a pack.
-        with self._refusals():
-            for path in self._open_folder.glob("*.pack"):
-                if self._open is None or path != self._open.path:
-                    self._adopt(path, *read_open_pack(path))
-            for idx in self._packs.glob("*.idx"):
-                if idx not in self._indexed:
-                    self._index_pack(idx)
-            for digest, tree in _read_refs(self.path / "packed-refs").items():
-                self._snapshots.setdefault(digest, tree)
+        for path in self._open_folder.glob("*.pack"):
+            if self._open is None or path != self._open.path:
+                self._adopt(path, *read_open_pack(path))
+        for idx in self._packs.glob("*.idx"):
+            if idx not in self._indexed:
+                self._index_pack(idx)
+        for digest, tree in _read_refs(self.path / "packed-refs").items():
+            self._snapshots.setdefault(digest, tree)
 
     def _index_pack(self, idx: Path) -> None:
         entries = read_index(idx)
@@ -230,7 +244,7 @@ class ObjectStore:
     def _damaged(self, oid: bytes) -> StorageFailed:
         return StorageFailed(
             f"object `{oid.hex()}` of the snapshot store `{self.path}` is missing or damaged",
-            hint="restore the home folder from a backup, or run the plan again from its start",
+            hint=_RESTORE,
             facts={"object": oid.hex()},
         )
 
@@ -240,7 +254,8 @@ def _read_refs(path: Path) -> dict[str, bytes]:
         lines = path.read_text().splitlines()
     except FileNotFoundError:
         return {}
-    pairs = (line.split(" ") for line in lines)
+    # git's own lines about the file begin with `#`, those about tags with `^`.
+    pairs = [line.split(" ") for line in lines if not line.startswith(("#", "^"))]
     return {ref.removeprefix(_REF_PREFIX): bytes.fromhex(tree) for tree, ref in pairs}
 
 
