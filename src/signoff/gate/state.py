@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from signoff.domain.counts import TestCounts
-from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Cost, Plan
 from signoff.domain.product import Product
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation, Phase, Reason, Result
 from signoff.gate.products import remember_products
-from signoff.gate.record import Advice, Judged, Record, Vouched, Worked
+from signoff.gate.questions import escalation_answered, escalation_opened, step_waived
+from signoff.gate.record import Judged, Record, Worked
 from signoff.gate.schedule import Schedule
 
 
@@ -299,86 +300,6 @@ def _step_restored(state: RunState, entry: Entry) -> None:
     _remember_produced(state, entry)
 
 
-def _step_waived(state: RunState, entry: Entry) -> None:
-    """Counts only when a person answered `waive` to a question about this very step."""
-    record = state.record(entry.step or "")
-    if entry.data.get("escalation") in record.waivers:
-        record.waived = True
-
-
-def _escalation_opened(state: RunState, entry: Entry) -> None:
-    if entry.data["id"] in state.escalations:
-        return
-    state.escalations[entry.data["id"]] = entry
-    state.escalations_opened += 1
-    if entry.step is not None:
-        state.record(entry.step).escalation = entry.data["id"]
-
-
-def _escalation_answered(state: RunState, entry: Entry) -> None:
-    """Counts only for an open question, and only if it offered this choice."""
-    opened = state.escalations.get(entry.data["id"])
-    choice = Choice(entry.data["choice"])
-    if opened is None or choice not in opened.data["choices"]:
-        return
-    del state.escalations[entry.data["id"]]
-    if opened.step is not None:
-        state.record(opened.step).escalation = None
-    if choice is Choice.REVISE:
-        state.revised = True
-    elif choice is Choice.ABORT:
-        state.aborted = True
-    elif choice is Choice.WAIVE and opened.step is not None:
-        state.record(opened.step).waivers.add(entry.data["id"])
-    elif choice is Choice.ACCEPT and _is_for_a_person(state, opened.step):
-        vouched = Vouched(str(entry.data.get("by", "")), str(opened.data.get("snapshot", "")))
-        state.record(opened.step or "").vouched = vouched
-    elif choice is Choice.RETRY:
-        _answered_retry(state, opened, str(entry.data.get("note", "")).strip())
-
-
-def _is_for_a_person(state: RunState, subject: str | None) -> bool:
-    """Only a postcondition without a contract: where one can be judged, nobody's word counts."""
-    posts = state.schedule.plan.postconditions
-    return any(post.id == subject and post.contract is None for post in posts)
-
-
-def _answered_retry(state: RunState, opened: Entry, note: str) -> None:
-    cause = Cause(opened.data["cause"])
-    if cause is Cause.BUDGET:
-        state.budget_grants += 1
-    if opened.step is None:
-        return
-    record = state.record(opened.step)
-    if note:
-        asked = record.answer_reason if cause is Cause.AGENT_ANSWER else ""
-        record.advice = (*record.advice, Advice(asked, note))
-    record.forgive()
-    if cause in _LOOK_AGAIN and record.attempts:
-        # The person may have repaired it: judge before an agent could overwrite that.
-        record.unjudged, record.looking_again = record.attempts, True
-    elif cause is Cause.INFRASTRUCTURE:
-        record.before = record.held_before = None
-    elif cause is Cause.HANDOFF:
-        record.handoff = ()
-    elif cause is Cause.HUMAN:
-        record.unjudged, record.in_flight = record.attempts, None
-    elif cause is Cause.HELD_BEFORE:
-        record.held_before_accepted = True
-    elif cause is Cause.POSTCONDITION:
-        record.latest = None
-
-
-_LOOK_AGAIN = frozenset(
-    {
-        Cause.CONTRACT,
-        Cause.TAMPERED,
-        Cause.REPEATED,
-        Cause.AGENT_ANSWER,
-        Cause.INFRASTRUCTURE,
-    }
-)
-
 _HANDLERS: dict[Kind, Any] = {
     Kind.RUN_STARTED: _started,
     Kind.RUN_RESUMED: _take_session,
@@ -393,7 +314,7 @@ _HANDLERS: dict[Kind, Any] = {
     Kind.STEP_FAILED: _step_failed,
     Kind.STEP_REOPENED: _step_reopened,
     Kind.STEP_RESTORED: _step_restored,
-    Kind.STEP_WAIVED: _step_waived,
-    Kind.ESCALATION_OPENED: _escalation_opened,
-    Kind.ESCALATION_ANSWERED: _escalation_answered,
+    Kind.STEP_WAIVED: step_waived,
+    Kind.ESCALATION_OPENED: escalation_opened,
+    Kind.ESCALATION_ANSWERED: escalation_answered,
 }
