@@ -183,3 +183,112 @@ def test_the_product_run_as_a_module_is_the_subject(tmp_path: Path) -> None:
     place = Place(tmp_path, {"product/__main__.py": ""})
     edits = {"product/__main__.py": "print(1)", "product/cli.py": ""}
     assert place.change("python -m product --version && uv run product", edits) == []
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["pygments/__init__.py", "pygments.py", "py.py", "_hypothesis_globals.py", "packaging.py"],
+)
+@pytest.mark.parametrize("command", ["python3 -m pytest -q", "PYTHONPATH=. pytest"])
+def test_a_module_in_place_of_one_that_pytest_loads_is_noticed(
+    tmp_path: Path, command: str, file: str
+) -> None:
+    place = Place(tmp_path, {"product.py": "", "tests/test_product.py": ""})
+    assert place.change(command, {file: "import os; os._exit(0)", "product.py": "x"}) == [file]
+
+
+def install(packages: Path, name: str, files: list[str], plugin: bool, needs: list[str]) -> None:
+    info = packages / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    requires = "".join(f"Requires-Dist: {needed}\n" for needed in needs)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requires}")
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in [f"{info.name}/RECORD", *files]))
+    (info / "entry_points.txt").write_text("[pytest11]\nx = x\n" if plugin else "[x]\nx = x\n")
+
+
+@pytest.mark.parametrize(
+    ("python", "packages"),
+    [
+        ("bin/python3", "lib/python3.11/site-packages"),
+        ("bin/python", "lib/python3/dist-packages"),
+        ("bin/python3", "local/lib/python3.12/dist-packages"),
+        ("shims/python3", "versions/3.11.7/lib/python3.11/site-packages"),
+        ("shims/python3", "installs/python/3.13.1/lib/python3.13/site-packages"),
+    ],
+)
+def test_the_modules_of_the_plugins_that_are_installed_cannot_be_shadowed(
+    tmp_path: Path, python: str, packages: str
+) -> None:
+    """And those that they need; what else is installed is nobody's business."""
+    found = tmp_path / "machine" / packages
+    install(
+        found, "pytest-odd", ["odd/__init__.py"], True, ["Helper.One>=2", "extra; extra == 'x'"]
+    )
+    install(found, "helper-one", ["helper_one.py", "fast.cpython-311.so"], False, [])
+    install(found, "extra", ["extra.py"], False, [])
+    install(found, "other", ["other.py"], False, [])
+    interpreter = tmp_path / "machine" / python
+    interpreter.parent.mkdir(parents=True, exist_ok=True)
+    interpreter.write_text("#!/bin/sh\n")
+    interpreter.chmod(0o755)
+    place = Place(tmp_path, {"product.py": ""})
+    place.search_path = str(interpreter.parent)
+    edits = {f"{name}.py": "" for name in ("odd", "helper_one", "fast", "extra", "other")}
+    assert place.change("python -m pytest", edits) == ["fast.py", "helper_one.py", "odd.py"]
+
+
+def test_a_module_that_the_project_is_about_may_be_worked_on_whatever_its_name(
+    tmp_path: Path,
+) -> None:
+    place = Place(tmp_path, {"packaging/__init__.py": "", "attr.py": ""})
+    edits = {"packaging/__init__.py": "x", "packaging/tags.py": "", "attr.py": "y"}
+    assert place.change("python -m pytest", edits) == []
+
+
+ENVIRONMENT = {
+    "pyvenv.cfg": "home = /usr/bin\n",
+    "lib/python3.11/site-packages/distutils-precedence.pth": "import os",
+    "lib/python3.11/site-packages/sitecustomize.py": "",
+}
+
+
+@pytest.mark.parametrize("name", [".venv", "tools/my-env"])
+@pytest.mark.parametrize("command", ["python3 -m unittest", "pytest", "python3 -c 'import m'"])
+def test_an_environment_that_an_agent_makes_for_itself_is_ordinary_work(
+    tmp_path: Path, name: str, command: str
+) -> None:
+    place = Place(tmp_path, {"m.py": ""})
+    assert place.change(command, {f"{name}/{f}": text for f, text in ENVIRONMENT.items()}) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ".venv/bin/python -m unittest",
+        "source .venv/bin/activate && python -m unittest",
+        "cd .venv && bin/python ../m.py",
+        "uv run pytest",
+        "poetry run python -m unittest",
+        "bash test.sh",
+    ],
+)
+def test_an_environment_whose_interpreter_judges_steers(tmp_path: Path, command: str) -> None:
+    place = Place(tmp_path, {"m.py": "", "test.sh": ".venv/bin/python -m pytest\n"})
+    edits = {f".venv/{file}": text for file, text in ENVIRONMENT.items()}
+    packages = ".venv/lib/python3.11/site-packages"
+    found = place.change(command, edits)
+    assert {f"{packages}/distutils-precedence.pth", f"{packages}/sitecustomize.py"} <= set(found)
+
+
+def test_an_environment_on_the_search_path_steers(tmp_path: Path) -> None:
+    place = Place(tmp_path, {"m.py": ""})
+    place.search_path = f"{place.root}/.venv/bin:{place.search_path}"
+    edits = {f".venv/{file}": text for file, text in ENVIRONMENT.items()}
+    assert place.change("python3 -m unittest", edits) != []
+
+
+def test_the_workspace_itself_is_no_environment(tmp_path: Path) -> None:
+    """Or a file of that name at its top would let everything below it steer unseen."""
+    place = Place(tmp_path, {"m.py": ""})
+    edits = {"pyvenv.cfg": "", "sitecustomize.py": "import os; os._exit(0)"}
+    assert place.change("python3 -m unittest", edits) == ["sitecustomize.py"]

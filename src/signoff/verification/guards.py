@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Postcondition, Step
@@ -168,7 +168,8 @@ class Guards:
 
     def _steering(self, contract: Contract, snapshot: str) -> dict[str, str]:
         manifest = self.workspace.manifest(snapshot)
-        return steering_of(contract, manifest, lambda path: self.workspace.read(snapshot, path))
+        read = partial(self.workspace.read, snapshot)
+        return steering_of(contract, manifest, read, search_path=self.pins.search_path)
 
 
 def _merged(produced: Produced, without: str | None = None) -> dict[str, str]:

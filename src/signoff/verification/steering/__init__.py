@@ -11,7 +11,7 @@ from signoff.verification.ignored import Ignored
 from signoff.verification.steering.content import Content, inside
 from signoff.verification.steering.launchers import invocations_of
 from signoff.verification.steering.rule_node import pin_in_front
-from signoff.verification.steering.rule_python import steer_python_path
+from signoff.verification.steering.rule_python import pin_startup, steer_python_path
 from signoff.verification.steering.rule_scripts import execute, steer_executed
 from signoff.verification.steering.rules import RULES, Pin
 from signoff.verification.steering.trail import (
@@ -45,7 +45,7 @@ def steering_of(
     see through (`eval "$X"`, `$TOOL`, a program that starts others) adds nothing: `verify` says
     "cannot tell" about it, and `**protects:**` is the way to name it.
     """
-    trail = Trail(Content(manifest, read, ignored))
+    trail = Trail(Content(manifest, read, ignored), search_path)
     trail.follow(ShellText(contract.command, ""))
     seen: set[ShellText | Invocation] = set()
     while trail.ahead and len(seen) < MOST_LOOKED_AT:
@@ -53,7 +53,8 @@ def steering_of(
         if what not in seen:
             seen.add(what)
             _look_at(what, trail)
-    pin_in_front(trail, search_path)
+    pin_in_front(trail)
+    pin_startup(trail)
     return dict(sorted(trail.pinned.items()))
 
 
@@ -64,6 +65,7 @@ def _look_at(what: ShellText | Invocation, trail: Trail) -> None:
         if what.path:
             steer_executed(what, trail)
         return
+    trail.texts.append(what.text)
     facts = analyse(what.text)
     for script in facts.scripts:
         path = inside(what.folder, script.path)

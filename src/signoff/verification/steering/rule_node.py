@@ -54,7 +54,7 @@ def steer_several_scripts(call: Invocation, trail: Trail) -> None:
             trail.follow(Invocation("npm", ("run", word), call.folder))
 
 
-def pin_in_front(trail: Trail, search_path: str) -> None:
+def pin_in_front(trail: Trail) -> None:
     """Programs among the node packages, which go before the machine's while a script runs.
 
     One that an install brings may appear, unless the machine had a program of this name already:
@@ -65,7 +65,7 @@ def pin_in_front(trail: Trail, search_path: str) -> None:
             path = f"{folder}/{name}"
             if not trail.content.has(path):
                 continue
-            if find_tool(name, search_path) is not None:
+            if find_tool(name, trail.search_path) is not None:
                 trail.pin(path)
                 continue
             links, end = trail.content.trace(path)

@@ -8,6 +8,7 @@ import sys
 from functools import lru_cache
 
 from signoff.domain.snapshot import FileKind
+from signoff.verification.steering.borrowed import borrowed_modules
 from signoff.verification.steering.content import inside
 from signoff.verification.steering.launchers import is_plain, python_words
 from signoff.verification.steering.sections import Section
@@ -18,6 +19,10 @@ _STARTUP_MODULES = ("sitecustomize.py", "usercustomize.py")
 _RUNNER_MODULES = ("pytest", "_pytest", "pluggy", "iniconfig", "xdist", "hypothesis", "unittest")
 _PLUGIN_PATTERNS = ("pytest_*", "_hypothesis_pytestplugin*")
 _PYTHON_PATH = re.compile(r"\bPYTHONPATH=[\"']?([\w./:-]+)")
+# These look for an environment by themselves.
+_FINDS_ONE = re.compile(
+    r"\b(?:uvx?|poetry|pdm|hatch|pipenv|rye|pixi|tox|nox|conda|mamba|micromamba)\b"
+)
 _COMMAND_TABLES = (
     ("project", "scripts"),
     ("project", "gui-scripts"),
@@ -81,31 +86,58 @@ def pin_shadows(folder: str, trail: Trail) -> None:
     """Pin what an import would find in the folder instead of what it should find.
 
     Runner and start-up modules are pinned with their content. A module with a name of the standard
-    library is pinned as being there: it can be the very thing a project is about.
+    library, or of what the runner brings along, is pinned as being there: it can be the very thing
+    a project is about.
     """
     if not trail.first_time("shadows", folder):
         return
-    content = trail.content
-    for name in _STARTUP_MODULES:
-        for path in content.anywhere(name):
-            trail.pin(path)
-    for path in content.anywhere("*.pth"):
-        if posixpath.basename(posixpath.dirname(path)) in ("site-packages", "dist-packages"):
-            trail.pin(path)
+    trail.starts_python = True
     for name in (*_RUNNER_MODULES, *_tool_modules()):
         for path in _modules_named(name, folder, trail):
             trail.pin(path)
-    for name in sys.stdlib_module_names:
+    for name in sys.stdlib_module_names | borrowed_modules(trail.search_path):
         for path in _modules_named(name, folder, trail):
             trail.pin_presence(path)
     _pin_patterned(folder, trail)
+
+
+def pin_startup(trail: Trail) -> None:
+    """What every interpreter runs at its start, wherever it lies, if one of these is started.
+
+    In an environment that an agent makes for itself it says nothing to any other interpreter.
+    """
+    if not trail.starts_python:
+        return
+    unused = tuple(f"{folder}/" for folder in _environments(trail) if not _is_used(folder, trail))
+    paths = [p for name in _STARTUP_MODULES for p in trail.content.anywhere(name)]
+    paths += [p for p in trail.content.anywhere("*.pth") if _is_for_packages(p)]
+    for path in paths:
+        if not path.startswith(unused):
+            trail.pin(path)
+
+
+def _is_for_packages(path: str) -> bool:
+    return posixpath.basename(posixpath.dirname(path)) in ("site-packages", "dist-packages")
+
+
+def _environments(trail: Trail) -> list[str]:
+    """Virtual environments in the content, by the file that makes a folder one."""
+    folders = map(posixpath.dirname, trail.content.anywhere("pyvenv.cfg"))
+    return [folder for folder in folders if folder]
+
+
+def _is_used(environment: str, trail: Trail) -> bool:
+    """Whether the contract can start an interpreter of the environment, as far as can be seen."""
+    name = posixpath.basename(environment)
+    on_path = f"/{environment}/bin" in trail.search_path
+    return on_path or any(name in text or _FINDS_ONE.search(text) for text in trail.texts)
 
 
 def _pin_patterned(folder: str, trail: Trail) -> None:
     """Compiled modules, and modules of installed pytest plugins, by the look of their names."""
     depth = folder.count("/") + 1 if folder else 0
     for path in trail.content.in_folder(folder, "*.so"):
-        if posixpath.basename(path).partition(".")[0] in _shadowable():
+        if posixpath.basename(path).partition(".")[0] in _shadowable(trail.search_path):
             trail.pin(path)
     for pattern in _PLUGIN_PATTERNS:
         for path in trail.content.in_folder(folder, f"{pattern}.py"):
@@ -132,6 +164,7 @@ def _tool_modules() -> tuple[str, ...]:
     return tuple(tool for tool in SETTINGS if tool.isidentifier() and tool != "task")
 
 
-@lru_cache(maxsize=1)
-def _shadowable() -> frozenset[str]:
-    return sys.stdlib_module_names | {*_RUNNER_MODULES, *_tool_modules()}
+@lru_cache(maxsize=16)
+def _shadowable(search_path: str) -> frozenset[str]:
+    named = {*_RUNNER_MODULES, *_tool_modules()}
+    return sys.stdlib_module_names | borrowed_modules(search_path) | named

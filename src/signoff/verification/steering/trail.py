@@ -54,10 +54,13 @@ class Trail:
     """Grows while rules are applied; `pinned` is the answer."""
 
     content: Content
+    search_path: str = ""
     pinned: dict[str, str] = field(default_factory=dict)
     ahead: list[ShellText | Invocation] = field(default_factory=list)
     called: set[str] = field(default_factory=set)  # names of programs, as a shell looks for them
     in_front: dict[str, None] = field(default_factory=dict)  # folders before the search path
+    texts: list[str] = field(default_factory=list)  # everything that a shell is given to run
+    starts_python: bool = False
     _done: set[tuple[str, ...]] = field(default_factory=set)
 
     def first_time(self, *work: str) -> bool:
