@@ -57,6 +57,67 @@ def test_a_later_step_may_change_it_when_the_plan_says_so(desk: Desk) -> None:
     desk.run("--yes").exits(0)
 
 
+def test_a_later_step_may_add_to_what_an_earlier_one_protects_when_the_plan_says_so(
+    desk: Desk,
+) -> None:
+    desk.file("tests/check", FIRM)
+    agent = 'if [ "$SIGNOFF_STEP" = 1 ]; then echo firm > ground; else echo true > tests/more; fi'
+    first = step("Lay the ground", "bash tests/check", protects=["tests/**"])
+    second = step("Test it", "test -s tests/more", may_change="tests/more", on_fail="abort")
+    desk.agent(agent).plan(first, second).run("--yes").exits(0)
+    desk.about_plan("audit").exits(0)
+
+
+def test_what_it_added_there_counts_as_it_was_accepted(desk: Desk) -> None:
+    desk.file("tests/check", FIRM)
+    script = """case $SIGNOFF_STEP in
+        1) echo firm > ground;;
+        2) echo true > tests/more;;
+        3) echo false > tests/more; echo roof > roof;;
+    esac"""
+    desk.agent(script).plan(
+        step("Lay the ground", "bash tests/check", protects=["tests/**"]),
+        step("Test it", "test -s tests/more", may_change="tests/more"),
+        step("Roof", "test -s roof", on_fail="abort"),
+    )
+    desk.run("--yes").exits(1).shows("`tests/more`: output of an accepted step was changed")
+
+
+def test_no_step_answers_for_what_the_agent_of_a_waiting_one_tampered_with(desk: Desk) -> None:
+    desk.file("tests/check", FIRM)
+    desk.agent("echo true > tests/check; echo x > tests/extra", role="liar")
+    desk.agent("echo 'a tool' > README")
+    desk.plan(
+        step(
+            "Lay the ground",
+            "bash tests/check",
+            target="liar",
+            protects=["tests/**"],
+            on_fail="escalate",
+        ),
+        step("Tell", "grep -q tool README", protects=["tests/**"], needs="none", on_fail="abort"),
+    )
+    desk.run("--yes").exits(6).shows(
+        "step 1: step.cleared put back for the other steps: tests/check, tests/extra",
+        "step 2: verdict kept [attempt]",
+    )
+    assert desk.read("tests/check") == FIRM
+    assert not (desk.workspace / "tests/extra").exists()
+    (item,) = desk.inbox()
+    assert item["step"] == "1"
+    desk.agent("echo firm > ground", role="liar")
+    desk.answer("retry")
+    desk.run().exits(0)
+
+
+def test_while_nobody_else_goes_on_it_stays_as_it_is_for_the_person_to_see(desk: Desk) -> None:
+    desk.file("tests/check", FIRM)
+    desk.agent("echo true > tests/check")
+    desk.plan(step("Lay the ground", "bash tests/check", protects=["tests/**"], on_fail="escalate"))
+    desk.run("--yes").exits(6).hides("step.cleared")
+    assert desk.read("tests/check") == "true\n"
+
+
 def test_a_contract_that_changes_the_work_is_unknown_unless_it_declares_it(desk: Desk) -> None:
     desk.agent("echo firm > ground")
     check = f"date +%N > report; {FIRM}"

@@ -24,7 +24,7 @@ STORED: dict[type[StrEnum], str] = {
         plan.verified plan.approved plan.rejected plan.drafted plan.edited
         run.started run.resumed run.finished step.listed step.expanded
         attempt.started attempt.finished verdict
-        step.done step.failed step.reopened step.restored step.waived
+        step.done step.failed step.reopened step.restored step.cleared step.waived
         escalation.opened escalation.answered audited
         plan.bound plan.unbound plan.merged
         session.started plan.written step.claimed tool.called note.kept step.strayed

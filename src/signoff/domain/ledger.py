@@ -31,6 +31,7 @@ class Kind(StrEnum):
     STEP_FAILED = "step.failed"
     STEP_REOPENED = "step.reopened"
     STEP_RESTORED = "step.restored"
+    STEP_CLEARED = "step.cleared"
     STEP_WAIVED = "step.waived"
     ESCALATION_OPENED = "escalation.opened"
     ESCALATION_ANSWERED = "escalation.answered"
@@ -75,6 +76,7 @@ KIND_MEANING: dict[Kind, str] = {
     Kind.STEP_FAILED: "the step's policy is used up",
     Kind.STEP_REOPENED: "a later change broke a step that was done",
     Kind.STEP_RESTORED: "a reopened step is kept again",
+    Kind.STEP_CLEARED: "what a waiting step had tampered with was put back for the others",
     Kind.STEP_WAIVED: "a person decided to go on without it; never called kept",
     Kind.ESCALATION_OPENED: "a question for a person",
     Kind.ESCALATION_ANSWERED: "the person's answer",

@@ -18,9 +18,10 @@ class Shortfall:
     need: str
 
     def __str__(self) -> str:
+        steps = f"{self.steps_left} step{'' if self.steps_left == 1 else 's'}"
         return (
             f"budget exceeded: {self.spent} of {self.limit} used, "
-            f"{self.steps_left} steps left, about {self.need} more needed"
+            f"{steps} left, about {self.need} more needed"
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.observation import Ending
@@ -59,6 +61,13 @@ class Worked:
     ending: str
     exit_code: int | None
     output_tail: str
+    why: str = ""
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Worked:
+        """Of the entry that ended an attempt."""
+        output = data.get("output_tail", "")
+        return cls(data["ending"], data["exit_code"], output, data.get("why", ""))
 
     @property
     def in_trouble(self) -> bool:
@@ -66,10 +75,10 @@ class Worked:
         return self.exit_code != 0 if self.ending == Ending.EXITED else self.ending in _TROUBLE
 
     def __str__(self) -> str:
-        said = f"exit code {self.exit_code}" if self.exit_code is not None else ""
-        if self.ending == Ending.EXITED:
-            return said
-        return _TROUBLE.get(self.ending, self.ending) + (f" ({said})" if said else "")
+        code = "" if self.exit_code is None else f"exit code {self.exit_code}"
+        how = "" if self.ending == Ending.EXITED else _TROUBLE.get(self.ending, self.ending)
+        first, *more = [said for said in (how, code, self.why) if said] or [""]
+        return first + (f" ({'; '.join(more)})" if more else "")
 
 
 _TROUBLE: dict[str, str] = {
@@ -108,6 +117,7 @@ class Record:
     worked: Worked | None = None
     advice: tuple[Advice, ...] = ()
     restored: tuple[str, ...] = ()  # tampered files that the harness put back, or removed again
+    cleared: int = 0  # the entry that says so of what was left for a person to look at
     handoff: tuple[str, ...] = ()
     held_before: bool | None = None
     before: Judged | None = None

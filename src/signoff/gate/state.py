@@ -183,7 +183,7 @@ def _worked(data: Mapping[str, Any]) -> Worked | None:
     """None of a lost attempt, and of work that was done in a session."""
     if data.get("lost") or "exit_code" not in data:
         return None
-    return Worked(data["ending"], data["exit_code"], data.get("output_tail", ""))
+    return Worked.from_data(data)
 
 
 def _remember_handoff(state: RunState, record: Record, entry: Entry) -> None:
@@ -300,6 +300,12 @@ def _step_restored(state: RunState, entry: Entry) -> None:
     _remember_produced(state, entry)
 
 
+def _step_cleared(state: RunState, entry: Entry) -> None:
+    record = state.record(entry.step or "")
+    record.cleared = entry.seq
+    record.restored = tuple(sorted({*record.restored, *entry.data["paths"]}))
+
+
 _HANDLERS: dict[Kind, Any] = {
     Kind.RUN_STARTED: _started,
     Kind.RUN_RESUMED: _take_session,
@@ -314,6 +320,7 @@ _HANDLERS: dict[Kind, Any] = {
     Kind.STEP_FAILED: _step_failed,
     Kind.STEP_REOPENED: _step_reopened,
     Kind.STEP_RESTORED: _step_restored,
+    Kind.STEP_CLEARED: _step_cleared,
     Kind.STEP_WAIVED: step_waived,
     Kind.ESCALATION_OPENED: escalation_opened,
     Kind.ESCALATION_ANSWERED: escalation_answered,

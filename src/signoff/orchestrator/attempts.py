@@ -27,7 +27,7 @@ from signoff.errors import Interrupted, StorageFailed, WorkspaceMissing
 from signoff.gate import Abandon, Dispatch, Record, RunState, shortfall, wall_left_s
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Output
-from signoff.orchestrator.restoring import Restored, restore_tampered
+from signoff.orchestrator.restoring import Restored, left_tampered, restore_tampered
 from signoff.process import kill_marked
 from signoff.settings import HUMAN_ROLE, RoleKind
 from signoff.testing.crash import CrashPoint, reach
@@ -49,6 +49,7 @@ class Attempts:
     def dispatch(self, action: Dispatch) -> None:
         """Give the step to its role, or say why that cannot be."""
         drive, step = self._drive, action.step
+        self.clear_ground(step)
         short = shortfall(drive.state, step)
         if drive.mission.session is not None and step.target != HUMAN_ROLE:
             self._take_work(drive.mission.session, step, action.attempt)
@@ -185,6 +186,7 @@ class Attempts:
         data: dict[str, Any] = {
             "ending": seen.ending,
             "exit_code": seen.exit_code,
+            "why": drive.mission.redactor.text(report.why),
             "duration_s": round(seen.duration_s, 6),
             "leftovers_killed": seen.leftovers_killed,
             "output_tail": output_tail(seen, drive.mission.redactor),
@@ -214,6 +216,22 @@ class Attempts:
             drive.draft(Kind.PLAN_EDITED, {"digest": digest, "difference": difference}),
             drive.question(Cause.PLAN_EDITED, question, None, {"difference": difference}),
         ]
+
+    def clear_ground(self, step: Step) -> None:
+        """No step answers for what the agent of another tampered with.
+
+        Until somebody else goes on, it stays as it is for the person to see.
+        """
+        drive = self._drive
+        for subject, record in left_tampered(drive.state, step.id):
+            try:
+                restored = restore_tampered(drive.mission, drive.state, record)
+            except StorageFailed:
+                continue  # this step will be told, and ask what is to be done
+            if restored.paths:
+                drive.append(
+                    drive.draft(Kind.STEP_CLEARED, {"paths": list(restored.paths)}, subject)
+                )
 
     def _restore_protected(self, step: Step) -> Restored | None:
         """Put tampered files back; None when something is in the way and a person was asked."""

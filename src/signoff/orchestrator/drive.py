@@ -220,6 +220,8 @@ class Drive:
         return next(p for p in self.mission.plan.postconditions if p.id == subject)
 
     def _judge(self, action: Judge) -> None:
+        if action.phase is Phase.BEFORE:
+            self._attempts.clear_ground(action.step)
         verdict = self.judge(action.step, action.phase)
         reach(CrashPoint.CONTRACT_JUDGED)
         drafts = [self.verdict_draft(verdict, action.attempt)]

@@ -61,20 +61,12 @@ def said(entry: Entry) -> str:
     """What an entry is to somebody who reads along; empty for what only the harness needs."""
     data = entry.data
     match entry.kind:
-        case Kind.RUN_STARTED:
-            return "run started"
-        case Kind.RUN_RESUMED:
-            return "run resumed"
         case Kind.RUN_FINISHED:
             return f"run finished: {data['outcome']}"
-        case Kind.STEP_DONE:
-            return "step done"
         case Kind.STEP_FAILED:
             return f"step failed: {data.get('message', '')}"
-        case Kind.STEP_REOPENED:
-            return "step reopened: a later change broke it"
-        case Kind.STEP_RESTORED:
-            return "step kept again"
+        case Kind.STEP_CLEARED:
+            return f"put back for the other steps: {', '.join(data['paths'])}"
         case Kind.STEP_WAIVED:
             return f"step waived by {data['by']}: {data['note']}"
         case Kind.ESCALATION_OPENED:
@@ -84,7 +76,16 @@ def said(entry: Entry) -> str:
         case Kind.PLAN_MERGED:
             return f"merged into {data['base']} as {data['commit'][:12]}"
         case _:
-            return ""
+            return _FIXED.get(entry.kind, "")
+
+
+_FIXED = {
+    Kind.RUN_STARTED: "run started",
+    Kind.RUN_RESUMED: "run resumed",
+    Kind.STEP_DONE: "step done",
+    Kind.STEP_REOPENED: "step reopened: a later change broke it",
+    Kind.STEP_RESTORED: "step kept again",
+}
 
 
 def _line(entry: Entry, text: str) -> str:

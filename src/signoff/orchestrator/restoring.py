@@ -1,4 +1,4 @@
-"""Tampered files put back before the next attempt, so that it starts from honest ground."""
+"""Tampered files put back before anybody goes on, so that work starts from honest ground."""
 
 from __future__ import annotations
 
@@ -45,6 +45,19 @@ def restore_tampered(mission: Mission, state: RunState, record: Record) -> Resto
         undone += mission.workspace.revert(snapshot, only=paths)
     added = [change for change in undone if change.kind is ChangeKind.ADDED]
     return Restored(_names(c for c in undone if c not in added), _names(added))
+
+
+def left_tampered(state: RunState, besides: str) -> list[tuple[str, Record]]:
+    """Other steps that wait for a person, with what their agents tampered with still in place."""
+    return [
+        (subject, record)
+        for subject, record in state.records.items()
+        if subject != besides
+        and record.escalation is not None
+        and record.latest is not None
+        and record.latest.reason is Reason.TAMPERED
+        and record.cleared < record.latest.seq
+    ]
 
 
 def _files(mission: Mission, latest: Judged) -> set[str]:

@@ -34,7 +34,7 @@ from signoff.usecases.ground.workbench import (
 from signoff.usecases.proofs.edits import edits_since
 from signoff.usecases.proofs.rejudging import Finding, Line, judge_again
 from signoff.usecases.proofs.sign_offs import waivers_of
-from signoff.verification import Bench, Guards, Pins, written_by_contracts
+from signoff.verification import Bench, Guards, Pins
 from signoff.workspace import Workspace, changes_between
 
 
@@ -55,6 +55,7 @@ class AuditReport:
     anchors: int | None = None
     notes: tuple[str, ...] = ()  # what changed since approval and does not count
     waivers: tuple[WaiverProof, ...] = ()
+    says_done: bool = False  # the ledger does, proved or not
 
     @property
     def result(self) -> Result:
@@ -65,6 +66,13 @@ class AuditReport:
         proved = self.signed_off_at is not None and not self.edited
         bad = findings & {Finding.BROKEN, Finding.UNPROVED}
         return Result.KEPT if proved and not bad else Result.BROKEN
+
+    @property
+    def only_unsigned(self) -> bool:
+        """Whether nothing is broken, and the answer is no because nothing was signed off."""
+        found = {line.finding for line in self.lines}
+        sound = not self.edited and not found & {Finding.BROKEN, Finding.UNKNOWN}
+        return self.signed_off_at is None and not self.says_done and sound
 
 
 def audit_plan(
@@ -133,7 +141,7 @@ def _audit(
     )
     redactor = redactor_of(site, plan, settings_from_pin(pins.settings))
     judge = open_judge(site, place, pins, workspace, bench, redactor)
-    guards = Guards(pins, approved, written_by_contracts(plan))
+    guards = Guards.of_plan(pins, approved, plan)
     lines = judge_again(state, judge, guards, state.produced, tell)
     content = workspace.snapshot().digest
     at, on = _sign_off(history, state)
@@ -152,6 +160,7 @@ def _audit(
         isolation=bench.enclosure.isolation,
         notes=edits.notes,
         waivers=waivers,
+        says_done=_says_done(history),
     )
 
 
@@ -177,10 +186,14 @@ def _with_waivers(lines: tuple[Line, ...], waivers: tuple[WaiverProof, ...]) -> 
 def _sign_off(history: PlanHistory, state: RunState) -> tuple[str | None, str | None]:
     """The sign-off counts only if the gate, asked again about that content, is open."""
     finished = history.finished
-    if finished is None or finished.data["outcome"] != Outcome.DONE:
+    if finished is None or not _says_done(history):
         return None, None
     on: str = finished.data["snapshot"]
     return (None, None) if evaluate(state, on).gate is Gate.SHUT else (finished.at, on)
+
+
+def _says_done(history: PlanHistory) -> bool:
+    return history.finished is not None and history.finished.data["outcome"] == Outcome.DONE
 
 
 def _record(site: Site, report: AuditReport) -> None:

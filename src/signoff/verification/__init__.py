@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         Pins,
         fingerprint,
         protected_files,
-        written_by_contracts,
     )
     from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
     from signoff.verification.rooms import Rooms, ScratchRooms
@@ -67,7 +66,6 @@ __all__ = [
     "steering_of",
     "tool_folder",
     "tools_of",
-    "written_by_contracts",
 ]
 
 _MODULE_OF = {
@@ -105,7 +103,6 @@ _MODULE_OF = {
     "tool_folder": "enclosure",
     "changed_tools": "tools",
     "tools_of": "tools",
-    "written_by_contracts": "pins",
 }
 
 __getattr__ = door(__name__, _MODULE_OF)

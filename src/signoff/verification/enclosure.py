@@ -54,6 +54,16 @@ class Enclosure:
         """Whether neither agents nor contracts can change anything but the content."""
         return self.of_agents is not Isolation.NONE
 
+    def missing(self, workspace: Path) -> tuple[Path, ...]:
+        """Places that the user opened and that are left out, because they are not there.
+
+        In the workspace they may come yet, and are opened with it.
+        """
+        if self.isolation is Isolation.NONE:
+            return ()
+        opened = dict.fromkeys((*self.readable, *(self.writable if self.agents else ())))
+        return tuple(p for p in opened if not p.is_relative_to(workspace) and not _is_there(p))
+
     def for_contract(
         self,
         contract: Contract,
@@ -89,7 +99,7 @@ class Enclosure:
             return None
         opened = set(self.writable)
         # What lies in the workspace is writable with it; a mount of its own could not be replaced.
-        outside = (path for path in self.writable if not path.is_relative_to(workspace))
+        outside = (p for p in self.writable if not p.is_relative_to(workspace) and _is_there(p))
         return Confinement(
             isolation=self.isolation,
             writable=(workspace, *outside, *writable),
@@ -114,6 +124,13 @@ class Enclosure:
 def tool_folder(entry: Path) -> Path:
     """A virtual environment's programs need the rest of it."""
     return entry.parent if (entry.parent / "pyvenv.cfg").exists() else entry
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 UNCONFINED = Enclosure()

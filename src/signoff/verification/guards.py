@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from signoff.domain.globs import matches_any
-from signoff.domain.plan import Contract, Postcondition, Step
+from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import FileKind
 from signoff.planfile.verify import analyse, demanded_files
-from signoff.verification.pins import Pins, fingerprint
+from signoff.verification.pins import Pins, fingerprint, written_by_contracts
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.steering import INSTALLED, PRESENT, steering_of
 from signoff.workspace import Workspace
@@ -26,6 +26,13 @@ class Guards:
     pins: Pins
     workspace: Workspace
     writes: tuple[str, ...] = ()  # what contracts of the plan write themselves
+    protects: tuple[str, ...] = ()  # what any step of the plan protects
+
+    @classmethod
+    def of_plan(cls, pins: Pins, workspace: Workspace, plan: Plan) -> Guards:
+        """With everything that a step may have to know of the others."""
+        protects = {glob for step in plan.steps for glob in step.protects}
+        return cls(pins, workspace, written_by_contracts(plan), tuple(sorted(protects)))
 
     def of(
         self,
@@ -85,7 +92,7 @@ class Guards:
     ) -> dict[str, str]:
         """Files this step answers for once it is accepted on this content.
 
-        What it produces, and whatever was pinned that it was allowed to change.
+        What it produces, and whatever was pinned or is protected that it was allowed to change.
         """
         may_change = step.contract.may_change if step.contract else ()
         if not (step.produces or may_change):
@@ -99,7 +106,10 @@ class Guards:
             path: fingerprint(state)
             for path, state in manifest.items()
             if matches_any(step.produces, path)
-            or (path in pinned and matches_any(may_change, path))
+            or (
+                matches_any(may_change, path)
+                and (path in pinned or matches_any(self.protects, path))
+            )
         }
 
     def named_by(

@@ -12,7 +12,7 @@ from signoff.domain.ledger import Entry
 from signoff.domain.observation import Observation
 from signoff.domain.plan import Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
-from signoff.domain.snapshot import Change, Snapshot
+from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import decode_output, storable_path, tail
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.verification.bench import Bench
@@ -22,6 +22,12 @@ from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
 from signoff.verification.ignored import Ignored
 from signoff.verification.inherited import expected_steering
+from signoff.verification.moves import (
+    NAMED_FILES,
+    moved_by_contract,
+    moved_by_either,
+    moved_by_somebody,
+)
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
@@ -30,16 +36,7 @@ from signoff.verification.steering import steering_of
 from signoff.workspace import Workspace
 
 OUTPUT_TAIL_CHARACTERS = 4_000
-NAMED_FILES = 20
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
-
-
-_BY_CONTRACT = "the contract wrote it: declare `**writes:**`"
-_BY_SOMEBODY = "the contract cannot have done it: stop whatever else writes to the workspace"
-_BY_EITHER = (
-    "if the contract wrote it, declare `**writes:**`; "
-    "if not, stop whatever else writes to the workspace"
-)
 
 # Refusals that the contract itself gave; being tampered with says nothing about its answer.
 _SAID_NO = frozenset({Reason.EXPECTATION, Reason.HELD_OUT})
@@ -229,11 +226,15 @@ class Judge:
         in_room = seat.judged_in is JudgeIn.CLEAN
         by_contract = self.rooms.moved() if in_room else ()
         if by_contract:
-            return _moved(by_contract, _BY_CONTRACT)
+            return moved_by_contract(by_contract, self.workspace.manifest(before.digest))
         if after.digest == before.digest:
             return None
-        changes = self.workspace.diff(before.digest, after.digest)
-        return _moved(changes, _BY_SOMEBODY if in_room else _BY_EITHER)
+        if in_room:
+            return moved_by_somebody(self.workspace.diff(before.digest, after.digest))
+        changes = self.workspace.put_litter_away(before.digest)
+        if not changes:
+            return None
+        return moved_by_either(changes, self.workspace.manifest(before.digest))
 
 
 def _can_stand(case: Case, earlier: Entry) -> bool:
@@ -254,13 +255,6 @@ def output_tail(observation: Observation, redactor: Redactor) -> str:
     streams = (observation.stdout, observation.stderr)
     parts = [redactor.text(decode_output(stream.kept)) for stream in streams]
     return tail("\n".join(part.rstrip("\n") for part in parts if part), OUTPUT_TAIL_CHARACTERS)
-
-
-def _moved(changes: tuple[Change, ...], advice: str) -> Answer:
-    names = ", ".join(f"`{storable_path(c.path)}` {c.kind}" for c in changes[:NAMED_FILES])
-    more = "" if len(changes) <= NAMED_FILES else f" and {len(changes) - NAMED_FILES} more"
-    message = f"content moved while it was judged: {names}{more}; {advice}"
-    return Answer(Result.UNKNOWN, Reason.MOVED, message)
 
 
 def _tampered(verdict: Verdict, tampering: tuple[Tampering, ...]) -> Verdict:

@@ -26,7 +26,7 @@ from signoff.usecases.ground.workbench import (
 )
 from signoff.usecases.proofs.rejudging import Line, judge_again
 from signoff.usecases.running.rehoming import pins_here
-from signoff.verification import Bench, Guards, Pins, ScratchRooms, written_by_contracts
+from signoff.verification import Bench, Guards, Pins, ScratchRooms
 from signoff.workspace import Git, Workspace, check_out
 
 
@@ -74,7 +74,7 @@ def judge_merged(
         shown_at=place.workspace if boxed else None,
         shared=shared,
     )
-    guards = Guards(from_base, workspace, written_by_contracts(plan))
+    guards = Guards.of_plan(from_base, workspace, plan)
     lines = judge_again(state, replace(judge, rooms=rooms), guards, {}, tell)
     return Judged(lines, workspace.snapshot().digest)
 

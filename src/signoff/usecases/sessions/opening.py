@@ -27,7 +27,7 @@ from signoff.usecases.ground.workbench import (
     workspace_lock,
 )
 from signoff.usecases.sessions.watching import session_place
-from signoff.verification import Bench, Case, Guard, Guards, Judge, Pins, written_by_contracts
+from signoff.verification import Bench, Case, Guard, Guards, Judge, Pins
 from signoff.workspace import Workspace
 
 _NO_PLAN = Plan(title="", steps=())
@@ -147,5 +147,5 @@ def _judge(site: Site, place: PlanPlace, pins: Pins, plan: Plan | None) -> Pinne
     )
     redactor = redactor_of(site, known, site.settings)
     court = open_judge(site, place, pins, workspace, bench, redactor)
-    guards = Guards(pins, workspace, written_by_contracts(known))
+    guards = Guards.of_plan(pins, workspace, known)
     return PinnedJudge(court, workspace, guards, plan)
