@@ -63,3 +63,12 @@ def test_the_next_step_waits_for_every_item(desk: Desk) -> None:
     desk.plan(SUMMARISE, step("Index", "test -s index")).run("--yes").exits(6)
     assert desk.dispatched() == ["1[a]", "1[b]"]
     assert desk.status()["steps"][-1]["state"] == "pending"
+
+
+def test_who_writes_the_list_cannot_write_the_contract_with_it(desk: Desk) -> None:
+    """`{item}` stands in quotes of its own, in which an item could end them."""
+    desk.file("list", '";exit 0;"\nplain\n')
+    check = 'test -s out/plain || { echo "no {item}"; exit 1; }'
+    desk.agent("true").plan(step("Make", check, for_each="cat list", on_fail="abort"))
+    desk.run("--yes").exits(6).shows("the shell would read what these items say")
+    assert desk.entries("step.done") == []

@@ -170,7 +170,7 @@ def test_removing_a_status_line_cannot_change_the_plan_behind_its_digest() -> No
     assert parse(with_hint).plan == parse(without).plan
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(documents)
 def test_without_its_status_lines_a_document_is_the_same_plan(text: str) -> None:
     outline = read_outline(text)

@@ -238,7 +238,7 @@ def test_long_values_are_cut_in_messages() -> None:
     assert len(found.text) <= 200
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(documents)
 def test_no_document_makes_reading_fail(text: str) -> None:
     parsed = parse(text)

@@ -169,7 +169,7 @@ _defining_documents = _lines(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(_flat_documents)
 @example("````\n```\n# no\n```\n````\n# yes\n")
 @example("    ```\n# yes\n")
@@ -181,7 +181,7 @@ def test_headings_and_fences_are_those_of_commonmark(text: str) -> None:
     assert _by_us(text) == _by_markdown_it(text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(_nested_documents)
 @example("- a\n\n  ```\n  # no\n  ```\n# yes\n")
 @example("1)\n   \n# yes\n")
@@ -191,7 +191,7 @@ def test_headings_and_fences_in_lists_and_quotes_are_those_of_commonmark(text: s
     assert _by_us(text) == _by_markdown_it(text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(_defining_documents)
 @example("[a]: b\n<a>\n### hidden\n\n# yes\n")
 @example("[a]: b\n---\n# yes\n")
@@ -207,7 +207,7 @@ def test_headings_and_fences_around_link_definitions_are_those_of_commonmark(tex
     assert _by_us(text) == _by_markdown_it(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_flat_documents | _nested_documents | _defining_documents)
 def test_line_ends_and_byte_order_mark_change_nothing(text: str) -> None:
     plain = _by_us(text)
@@ -268,7 +268,7 @@ def test_nesting_is_followed_to_a_limit_and_no_further() -> None:
     assert scan(("a", "> " * (MAX_DEPTH + 1) + "x")).too_deep == 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(alphabet="#`~>-*1.) \t\nx<!/", max_size=80))
 def test_any_text_is_scanned_and_every_line_gets_a_kind(text: str) -> None:
     lines = split_lines(text)

@@ -107,7 +107,7 @@ def test_the_right_line_is_marked_below_status_hints() -> None:
     assert marked == text.replace("### 2. Work", "### 2. ✅ Work")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(documents, _marks, _statuses)
 def test_only_step_headings_and_the_status_line_change(
     text: str, marks: dict[str, Mark], status: PlanStatus | None
@@ -124,7 +124,7 @@ def test_only_step_headings_and_the_status_line_change(
             assert old.endswith("\r") == new.endswith("\r")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(documents, _marks, _statuses)
 def test_writing_back_keeps_the_plan_and_its_digest(
     text: str, marks: dict[str, Mark], status: PlanStatus | None
@@ -134,7 +134,7 @@ def test_writing_back_keeps_the_plan_and_its_digest(
     assert plan_digest(marked) == plan_digest(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(documents, _marks, _statuses)
 def test_writing_back_twice_is_writing_back_once(
     text: str, marks: dict[str, Mark], status: PlanStatus | None
@@ -143,7 +143,7 @@ def test_writing_back_twice_is_writing_back_once(
     assert mark_text(marked, marks, status) == marked
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(documents, _marks, _statuses)
 def test_what_was_written_is_read_again(
     text: str, marks: dict[str, Mark], status: PlanStatus | None
@@ -156,7 +156,7 @@ def test_what_was_written_is_read_again(
             assert new.mark is old.mark
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(documents)
 def test_the_same_meaning_digest_is_the_same_plan(text: str) -> None:
     parsed = parse(text).plan

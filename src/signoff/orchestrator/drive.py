@@ -37,6 +37,7 @@ from signoff.orchestrator.attempts import Attempts
 from signoff.orchestrator.events import Appended, Doing, Driving
 from signoff.orchestrator.mission import Mission
 from signoff.orchestrator.sweep import FinalSweep
+from signoff.planfile.verify import unfit_items
 from signoff.storage import StorageCause
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification import Case
@@ -48,6 +49,7 @@ STATUS_OF = {
     Outcome.REVISED: PlanStatus.DRAFT,
 }
 
+_ITEMS_NAMED = 5
 
 # What people may add to a run that somebody else drives.
 _FROM_OTHERS = frozenset({Kind.ESCALATION_ANSWERED, Kind.STEP_WAIVED, Kind.AUDITED})
@@ -257,6 +259,11 @@ class Drive:
         items = tuple(dict.fromkeys((*listed, *found)))
         if not items:
             self._ask_about_list(step, "the list is empty")
+            return
+        if unfit := unfit_items(step.contract.command if step.contract else "", items):
+            named = ", ".join(f"`{item}`" for item in unfit[:_ITEMS_NAMED])
+            why = "is in quotes there, and the shell would read what these items say"
+            self._ask_about_list(step, f"`{{item}}` in its contract {why}: {named}")
             return
         self.append(self.draft(Kind.STEP_EXPANDED, {"items": list(items)}, step.id))
 

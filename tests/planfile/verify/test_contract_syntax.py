@@ -238,7 +238,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(PIECES), max_size=10))
 def test_no_mixture_of_shell_words_that_bash_accepts_is_called_an_error(pieces: list[str]) -> None:
     command = " ".join(pieces)
@@ -250,7 +250,7 @@ def test_no_mixture_of_shell_words_that_bash_accepts_is_called_an_error(pieces: 
         assert any(b": warning: " not in line for line in said.stderr.splitlines()), command
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=80) | st.text(alphabet="a \n\t;&|<>(){}[]'\"`$\\#!=*?~-/.0", max_size=60))
 def test_any_text_gets_the_same_answer_twice_and_never_an_accident(text: str) -> None:
     first = of_command(text)
@@ -351,7 +351,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(_PIECES, max_size=10).map("".join))
 def test_text_that_is_taken_for_plain_is_never_refused_by_bash(text: str) -> None:
     if is_plain(text):

@@ -322,6 +322,25 @@ def test_a_failure_that_the_last_command_hides_is_a_warning(command: str, line: 
 
 
 @pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("pytest; grep x f", "begin the contract with `set -e`"),
+        ("set -e\n! grep -q bad f\ntest -s f", "write `if …; then exit 1; fi`"),
+        ("! grep -q bad f\ntest -s f", "write `if …; then exit 1; fi`"),
+        ("set -e; test -s a && ! grep -q bad a; test -s f", "write `if …; then exit 1; fi`"),
+    ],
+)
+def test_the_advice_about_a_hidden_failure_would_mend_it(command: str, advice: str) -> None:
+    (finding,) = [f for f in of_command(command) if f.code == "only-last-counts"]
+    assert advice in finding.hint
+
+
+def test_what_is_advised_for_a_denial_is_not_told_again() -> None:
+    for mended in ("set -e\nif grep -q bad f; then exit 1; fi", "! grep -q bad f &&"):
+        assert codes(of_command(f"{mended}\ntest -s f")) == []
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "pytest && grep x f",

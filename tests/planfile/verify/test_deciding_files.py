@@ -10,12 +10,18 @@ from .plans import World, check, codes, contract, step
 
 CODE = "protected-by-check"
 THERE = World(
-    files=frozenset({"calc.py", "Makefile", "package.json", "tools/run.sh", "conftest.py"})
+    files=frozenset(
+        (
+            *("calc.py", "Makefile", "package.json", "tools/run.sh", "conftest.py", "src/app.py"),
+            *("tests/t.sh", "tools/run-checks.sh", "gradlew", "node_modules/.bin/tsc"),
+        )
+    )
 )
 
 
-def _told(findings: tuple[Finding, ...]) -> list[str]:
-    return [f.message.split("`")[1] for f in findings if f.code == CODE]
+def _told(findings: tuple[Finding, ...], severity: Severity = Severity.WARNING) -> list[str]:
+    found = [f for f in findings if f.code == CODE and f.severity is severity]
+    return [f.message.split("`")[1] for f in found]
 
 
 @pytest.mark.parametrize(
@@ -27,6 +33,11 @@ def _told(findings: tuple[Finding, ...]) -> list[str]:
         ("make test", "Add a target to the Makefile", "Makefile"),
         ("npm run build", "Put a build script into package.json", "package.json"),
         ("python -m pytest -q", "Move the fixtures to conftest.py", "conftest.py"),
+        ('test "$(tools/run.sh)" = 8080', "Let `tools/*.sh` read the port.", "tools/run.sh"),
+        ("tools/run.sh", "All scripts (**/*.sh) use bash.", "tools/run.sh"),
+        ("python3 src/app.py", "Let `app` print 5", "src/app.py"),
+        ("python3 src/app.py", "Let `src.app` print 5", "src/app.py"),
+        ("python3 src/app.py", "Rewrite `src/app`", "src/app.py"),
     ],
 )
 def test_a_task_about_what_decides_its_check_is_warned_and_told_the_way_out(
@@ -44,6 +55,8 @@ def test_a_task_about_what_decides_its_check_is_warned_and_told_the_way_out(
     [
         ("python3 calc.py", "Make it print 5"),
         ("python3 calc.py", "Read my-calc.py and calc.pyc and lib/calc.pyx"),
+        ("python3 calc.py", "Make the calc faster, and look at *.md and lib/*.py"),
+        ("python3 calc.py", "2 * 3 must be 6. Is it?"),
         ("make test", "Fix the parser"),
         ("test -s calc.py", "Write calc.py"),
         ("python3 -m pytest -q", "Fix calc.py"),
@@ -51,6 +64,49 @@ def test_a_task_about_what_decides_its_check_is_warned_and_told_the_way_out(
 )
 def test_a_task_about_something_else_is_not_warned(command: str, task: str) -> None:
     assert _told(check(step("1", command, task=task), world=THERE)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("python3 src/app.py --version | grep -q 2.0", "src/app.py"),
+        ("tools/run.sh", "tools/run.sh"),
+        ('test "$(python3 calc.py)" = 5', "calc.py"),
+    ],
+)
+def test_a_program_that_decides_and_may_be_the_work_is_noted(command: str, file: str) -> None:
+    findings = check(step("1", command), step("2", command), world=THERE)
+    (note,) = [f for f in findings if f.code == CODE]
+    assert note.severity is Severity.NOTE
+    assert note.message == f"`{file}` decides this check, so the agent may not change it"
+    assert note.hint == f"if it is to be changed: `**may_change:** {file}`"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bash tests/t.sh",
+        "tools/run-checks.sh",
+        "make",
+        "./gradlew build",
+        "node_modules/.bin/tsc --noEmit",
+        "python3 -m pytest",
+        "./missing.sh",
+    ],
+)
+def test_what_looks_like_a_check_or_a_tool_is_not_noted(command: str) -> None:
+    findings = check(step("1", command), world=THERE)
+    assert _told(findings, Severity.NOTE) == []
+
+
+def test_nothing_is_noted_for_a_person_or_of_what_is_protected_or_allowed() -> None:
+    allowed = contract("python3 calc.py", may_change=("calc.py",))
+    steps = [
+        step("1", contract=allowed),
+        step("2", "python3 calc.py", target="human"),
+        step("3", "python3 calc.py", protects=("*.py",)),
+    ]
+    assert _told(check(*steps, world=THERE), Severity.NOTE) == []
 
 
 def test_who_says_it_may_change_or_is_protected_is_not_told_again() -> None:
@@ -82,3 +138,38 @@ def test_a_step_that_may_write_its_own_check_misses_no_script() -> None:
     assert codes(check(step("1", None, contract=allowed))) == []
     (finding,) = check(step("1", "./check.sh"))
     assert "say `**may_change:** check.sh` if this step writes its own check" in finding.hint
+    assert "this step can be kept only with `**may_change:** check.sh`" in finding.message
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make -s && ./prog | grep -q hello",
+        "cc -o prog prog.c; ./prog",
+        "g++ a.cc -o prog && ./prog",
+        "cargo build -q && target/debug/prog",
+        "go build -o prog . && ./prog",
+        "cmake -B build && cmake --build build && build/prog",
+        "npm run build && node dist/main.js",
+        "cd sub && make && ./prog",
+        "cp template.sh run.sh && bash run.sh",
+        "printf 'exit 3' > run.sh; sh run.sh",
+    ],
+)
+def test_a_program_that_the_contract_itself_builds_is_not_missed(command: str) -> None:
+    assert "script-missing" not in codes(check(step("1", command)))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./prog && make",
+        "test -s prog.c && ./prog",
+        "chmod +x run.sh && ./run.sh",
+        "make && ./run.sh",
+        "npm install && node main.js",
+        "sh run.sh > run.sh",
+    ],
+)
+def test_a_program_that_the_agent_would_have_to_write_is_missed(command: str) -> None:
+    assert "script-missing" in codes(check(step("1", command)))

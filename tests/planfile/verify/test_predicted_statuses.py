@@ -84,9 +84,7 @@ def ended_with(script: str, values: tuple[int, int], folder: Path) -> int:
         shell.wait()
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SCRIPTS, st.sampled_from([(0, 0), (0, 1), (1, 0), (1, 2)]))
 @example("! true | ( : ) | cat || true", (0, 0))
 @example("case $A in 0) true ;; *) trap 'exit 0' EXIT ;; esac && ! ( true )", (0, 0))

@@ -118,7 +118,7 @@ def test_an_empty_contract_is_refused() -> None:
     assert "cannot-fail" in codes(verify(parse(text), NOTHING), Severity.ERROR)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=200))
 def test_no_text_in_a_contract_makes_verification_stumble(command: str) -> None:
     parsed = parse(PLAN.replace("COMMAND", command))
@@ -153,7 +153,6 @@ NUMBERED = [
 ]
 
 
-@settings(deadline=None)
 @given(st.sampled_from(NUMBERED), st.integers(0, 300), st.integers(0, 300))
 def test_commands_of_one_shape_are_analysed_as_if_alone(template: str, a: int, b: int) -> None:
     text = template.format(a=a, b=b)

@@ -6,6 +6,7 @@ from signoff.domain.findings import Finding
 from signoff.planfile.bulk import without_collection
 from signoff.planfile.verify.demanded import demanded_files
 from signoff.planfile.verify.facts import ShellFacts
+from signoff.planfile.verify.item_quotes import unfit_items
 from signoff.planfile.verify.shell import analyse, is_readable
 from signoff.planfile.verify.surroundings import Anywhere, ParsedPlan, Surroundings
 from signoff.planfile.verify.table import CODES, RULES
@@ -21,6 +22,7 @@ __all__ = [
     "analyse",
     "demanded_files",
     "is_readable",
+    "unfit_items",
     "verify",
 ]
 

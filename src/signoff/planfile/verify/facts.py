@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from signoff.planfile.verify.grammar import SyntaxProblem
+from signoff.planfile.verify.references import Reference
 from signoff.planfile.verify.statuses import Statuses
 from signoff.planfile.verify.uses import Call, FileUse, FileWrite, Unseen
 from signoff.planfile.verify.weaknesses import Weakness
@@ -33,6 +34,7 @@ class ShellFacts:
     calls: tuple[Call, ...]
     reads: tuple[FileUse, ...]
     writes: tuple[FileWrite, ...]
+    references: tuple[Reference, ...]
     scripts: tuple[FileUse, ...]
     functions: frozenset[str]
     statuses: Statuses
@@ -40,6 +42,8 @@ class ShellFacts:
     reason: str
     last_line: int
     ignored_lines: tuple[int, ...]
+    # Those of them that hold `! …`, which `set -e` does not look at.
+    negated_lines: tuple[int, ...]
     skips_line: int | None
     prints: tuple[str, ...]
     empty: bool
@@ -101,12 +105,16 @@ def with_numbers(facts: ShellFacts, pairs: list[tuple[str, str]]) -> ShellFacts:
     def written(write: FileWrite) -> FileWrite:
         return FileWrite(fill(write.path), write.line, write.order, write.how, write.made_up)
 
+    def referred(use: Reference) -> Reference:
+        return Reference(tuple(map(fill, use.paths)), use.line, use.how, use.compares)
+
     return ShellFacts(
         facts.problem,
         facts.unseen,
         tuple(map(called, facts.calls)),
         tuple(map(used, facts.reads)),
         facts.writes and tuple(map(written, facts.writes)),
+        facts.references and tuple(map(referred, facts.references)),
         facts.scripts and tuple(map(used, facts.scripts)),
         facts.functions and frozenset(map(fill, facts.functions)),
         facts.statuses,
@@ -114,6 +122,7 @@ def with_numbers(facts: ShellFacts, pairs: list[tuple[str, str]]) -> ShellFacts:
         facts.reason and fill(facts.reason),
         facts.last_line,
         facts.ignored_lines,
+        facts.negated_lines,
         facts.skips_line,
         facts.prints and tuple(map(fill, facts.prints)),
         facts.empty,

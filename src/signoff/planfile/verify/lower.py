@@ -52,11 +52,16 @@ class TooDeep(Exception):
 def lower(text: str) -> tuple[Block, bool]:
     """The tree of a script, and whether tree-sitter read all of it without an error."""
     source = text.encode("utf-8", "surrogatepass")
-    root = _PARSER.parse(source.translate(_AS_LETTERS)).root_node
+    root = syntax_of(source)
     try:
         return _Lowering(source).block(root), not root.has_error
     except TooDeep:
         return Block((Opaque(text[:40], 0),), 0), False
+
+
+def syntax_of(source: bytes) -> tree_sitter.Node:
+    """What the grammar makes of a script, byte for byte where the script has it."""
+    return _PARSER.parse(source.translate(_AS_LETTERS)).root_node
 
 
 def _row(node: tree_sitter.Node) -> int:

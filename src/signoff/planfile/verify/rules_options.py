@@ -12,8 +12,10 @@ from signoff.planfile.verify.builtins import NETWORKED, NETWORKED_SUBCOMMANDS
 from signoff.planfile.verify.uses import Call
 from signoff.planfile.verify.view import Subject, View
 
-_LOCAL = re.compile(r"(?:\w+://)?(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(?:[:/].*)?")
-_ADDRESS = re.compile(r"\w+://.*|[\w.-]+:\d+(?:/.*)?|localhost(?:/.*)?")
+_LOCAL = re.compile(
+    r"file://.*|(?:\w+://)?(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(?:[:/?].*)?"
+)
+_ADDRESS = re.compile(rf"{_LOCAL.pattern}|\w+://.*|[\w.-]+:\d+(?:/.*)?")
 _NEVER_KEPT = (126, 127)
 
 

@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
+from signoff.planfile.verify.builders import builds
 from signoff.planfile.verify.builtins import BUILTINS
 from signoff.planfile.verify.statuses import FAILS
-from signoff.planfile.verify.view import Subject, SubjectKind, View
+from signoff.planfile.verify.uses import FileUse
+from signoff.planfile.verify.view import Producer, Subject, SubjectKind, View
 from signoff.planfile.verify.weaknesses import WeaknessKind
 
 _SHOWN_STEPS = 5
+_WRITTEN_BY_HAND = (".sh", ".bash", ".py", ".rb", ".pl", ".php")
+_PLAIN = "begin the contract with `set -e`, or join the commands with `&&`"
+_NEGATED = "`set -e` passes over `! …`: write `if …; then exit 1; fi`, or join it with `&&`"
 
 
 def contract_syntax(view: View) -> Iterator[Finding]:
@@ -80,17 +85,43 @@ def scripts_exist(view: View) -> Iterator[Finding]:
                 continue
             if any(_is_made_before(view, p.place, subject) for p in makers):
                 continue
-            late = [p for p in makers if p.declared]
-            who = f"only step {view.plan.steps[late[0].place].id} makes it" if late else ""
-            yield view.finding(
-                "script-order" if late else "script-missing",
-                Severity.ERROR if late else Severity.WARNING,
-                subject.line + script.line,
-                f"`{script.path}` does not exist and {who or 'no earlier step makes it'}",
-                "write the script before the plan runs, let an earlier step produce it, or say "
-                f"`**may_change:** {script.path}` if this step writes its own check",
-                step=subject.owner,
-            )
+            if _is_built_before(subject, script):
+                continue
+            yield _missing_script(view, subject, script, [p for p in makers if p.declared])
+
+
+def _missing_script(view: View, subject: Subject, script: FileUse, late: list[Producer]) -> Finding:
+    path = script.path
+    who = f"only step {view.plan.steps[late[0].place].id} makes it" if late else ""
+    message = f"`{path}` does not exist and {who or 'no earlier step makes it'}"
+    if subject.kind is SubjectKind.CONTRACT and not late:
+        message += f"; this step can be kept only with `**may_change:** {path}`"
+    return view.finding(
+        "script-order" if late else "script-missing",
+        Severity.ERROR if late else Severity.WARNING,
+        subject.line + script.line,
+        message,
+        "write the script before the plan runs, let an earlier step produce it, or say "
+        f"`**may_change:** {path}` if this step writes its own check",
+        step=subject.owner,
+    )
+
+
+def _is_built_before(subject: Subject, script: FileUse) -> bool:
+    """Whether an earlier command of the same contract makes the program that it then runs."""
+    writes = (w for w in subject.facts.writes if w.order < script.order and w.how != "chmod")
+    if any(w.path and _covers(w.path, script.path) for w in writes):
+        return True
+    name = script.path.rpartition("/")[2]
+    if name.endswith(_WRITTEN_BY_HAND):
+        return False
+    for call in subject.facts.calls:
+        words = [word.rpartition("/")[2] for word in (call.name, *call.args)]
+        if builds(call) and words[0] != name:
+            return True
+        if call.line == script.line and name in words:
+            return False
+    return False
 
 
 def _is_made_before(view: View, place: int, subject: Subject) -> bool:
@@ -168,7 +199,7 @@ def only_last_counts(view: View) -> Iterator[Finding]:
             Severity.WARNING,
             subject.line + line,
             "only the last command's status counts; a failure here goes unnoticed",
-            "begin the contract with `set -e`, or join the commands with `&&`",
+            _NEGATED if line in facts.negated_lines else _PLAIN,
             step=subject.owner,
         )
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Step
+from signoff.planfile.verify.mentions import speaks_of
+from signoff.planfile.verify.rules_plan import HUMAN
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
@@ -21,25 +23,58 @@ _DECIDING = {
     "nox": ("noxfile.py",),
     "just": ("justfile",),
 }
+_LIKE_A_CHECK = (
+    *("test", "check", "verif", "spec", "lint", "valid", "assert", "accept", "smoke", "e2e"),
+    *("bats", "makefile", "judge", "compare", "audit", "expect", "conftest"),
+)
+# Tools that lie in the workspace and are nobody's work.
+_FOREIGN = re.compile(r"(?:^|/)(?:\.[^/]+|node_modules|vendor|venv|gradlew|mvnw|manage\.py)(?:/|$)")
 
 
 def decides_its_own_check(view: View) -> Iterator[Finding]:
-    """The task speaks of a file that its contract runs or obeys, and may not change it."""
+    """A file that a contract runs or obeys, which its own step may not change.
+
+    A warning where the task speaks of it. Otherwise a note, once, about a program of the workspace
+    that does not look like a check: it may well be what is to be changed.
+    """
+    noted: set[str] = set()
     for subject in view.subjects:
         step = subject.step
         if subject.kind is not SubjectKind.CONTRACT or step is None or subject.contract is None:
             continue
+        programs = {script.path for script in subject.facts.scripts}
         for path, line in _deciding(view, subject).items():
-            known = subject.may_write(path) or matches_any(step.protects, path)
-            if not known and _speaks_of(step, path):
-                yield view.finding(
-                    "protected-by-check",
-                    Severity.WARNING,
-                    subject.line + line,
-                    f"`{path}` decides this check, so it is protected from this step",
-                    f"if this step is to change it, say `**may_change:** {path}`",
-                    step=subject.owner,
-                )
+            if subject.may_write(path) or matches_any(step.protects, path):
+                continue
+            if speaks_of(step, path):
+                yield _protected(view, subject, path, line, Severity.WARNING)
+            elif path in programs - noted and _is_the_work(view, step, path):
+                noted.add(path)
+                yield _protected(view, subject, path, line, Severity.NOTE)
+
+
+def _protected(view: View, subject: Subject, path: str, line: int, severity: Severity) -> Finding:
+    spoken_of = severity is Severity.WARNING
+    so = "it is protected from this step" if spoken_of else "the agent may not change it"
+    allowed = f"`**may_change:** {path}`"
+    return view.finding(
+        "protected-by-check",
+        severity,
+        subject.line + line,
+        f"`{path}` decides this check, so {so}",
+        f"if this step is to change it, say {allowed}"
+        if spoken_of
+        else f"if it is to be changed: {allowed}",
+        step=subject.owner,
+    )
+
+
+def _is_the_work(view: View, step: Step, path: str) -> bool:
+    """Whether a program that is run is rather the work than a check of it."""
+    if step.target == HUMAN or not view.exists(path) or _FOREIGN.search(path):
+        return False
+    parts = (part for part in re.split(r"[/_.-]", path.casefold()) if part)
+    return not any(part.startswith(_LIKE_A_CHECK) or part == "ci" for part in parts)
 
 
 def _deciding(view: View, subject: Subject) -> dict[str, int]:
@@ -57,12 +92,3 @@ def _deciding(view: View, subject: Subject) -> dict[str, int]:
         for path in _DECIDING.get(call.args[1] if module and call.args[1:] else call.name, ()):
             found.setdefault(path, call.line)
     return {path: line for path, line in found.items() if ITEM not in path}
-
-
-def _speaks_of(step: Step, path: str) -> bool:
-    """Whether title or task name the file, by its path or by its own name."""
-    text, own_name = f"{step.title}\n{step.task}", path.rpartition("/")[2]
-    if own_name not in text:
-        return False  # told without compiling anything, as for most of ten thousand steps
-    names = "|".join(re.escape(name) for name in {path, own_name})
-    return re.search(rf"(?<![\w./-])(?:\./)?(?:{names})(?![\w/-]|\.\w)", text) is not None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import Step
 from signoff.planfile.invisible import called, hidden_places
-from signoff.planfile.verify.shell import quotes_item
+from signoff.planfile.verify.item_quotes import Purpose, QuotedItem, quoted_items
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
@@ -141,15 +141,8 @@ def item_use(view: View) -> Iterator[Finding]:
                 "name `{item}` in the contract, unquoted",
                 step=subject.owner,
             )
-        elif listed and quotes_item(subject.command):
-            yield view.finding(
-                "item-quoted",
-                Severity.WARNING,
-                subject.line,
-                "`{item}` stands inside quotes, but it arrives quoted already",
-                "write {item} without quotes around it",
-                step=subject.owner,
-            )
+        elif listed and (quoted := quoted_items(subject.command)):
+            yield _quoted(view, subject, min(quoted, key=lambda q: q.purpose.value))
         elif uses and not listed:
             yield view.finding(
                 "item-without-list",
@@ -159,3 +152,22 @@ def item_use(view: View) -> Iterator[Finding]:
                 "add `**for_each:**` with a command that prints the items",
                 step=subject.owner,
             )
+
+
+def _quoted(view: View, subject: Subject, item: QuotedItem) -> Finding:
+    """An error where no item is kept that way, or only one without any special character."""
+    reader = "program" if item.purpose is Purpose.PROGRAM else "shell"
+    effect = f"the {reader} then reads what the item says"
+    hint = f"write `{item.corrected}`" if item.corrected else "write {item} outside of the quotes"
+    if item.purpose is Purpose.PROGRAM:
+        hint = "pass it as an argument: `bash -c '… \"$1\"' - {item}`"
+    elif item.purpose is Purpose.WORD and item.quote == '"':
+        effect = "its own quotes become part of the word"
+    return view.finding(
+        "item-quoted",
+        Severity.ERROR if item.purpose is Purpose.WORD else Severity.WARNING,
+        subject.line + item.line,
+        f"`{{item}}` arrives quoted, and stands inside quotes: {effect}",
+        hint,
+        step=subject.owner,
+    )

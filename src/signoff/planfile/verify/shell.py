@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from signoff.planfile.verify.facts import ShellFacts, shape_of, with_numbers
@@ -18,6 +17,7 @@ from signoff.planfile.verify.script import (
     If,
     Link,
     Node,
+    Not,
     Opaque,
     Pipeline,
 )
@@ -34,7 +34,6 @@ _SETUP = frozenset(
     )
 )
 _PRINTERS = frozenset(("echo", "printf"))
-_QUOTED_ITEM = re.compile(r"'[^']*\{item\}[^']*'|\"(?:[^\"\\]|\\.)*\{item\}(?:[^\"\\]|\\.)*\"")
 
 
 @lru_cache(maxsize=4096)
@@ -60,6 +59,7 @@ def _analyse(text: str) -> ShellFacts:
     unseen = tuple(dict.fromkeys(collector.unseen))[:_MOST_UNSEEN]
     if not clear and not unseen:
         unseen = (*unseen, Unseen(0, "all of the shell syntax used here"))
+    ignored = _ignored(block)
     evaluator = Evaluator()
     statuses = evaluator.final(block) if clear else ANY
     return ShellFacts(
@@ -68,13 +68,15 @@ def _analyse(text: str) -> ShellFacts:
         calls=tuple(collector.calls),
         reads=tuple(collector.reads),
         writes=tuple(collector.writes),
+        references=tuple(collector.references),
         scripts=tuple(collector.scripts),
         functions=frozenset(collector.functions),
         statuses=statuses,
         certain=not unseen,
         reason=_reason(block) if len(statuses) == 1 else "",
         last_line=block.items[-1].line if block.items else 0,
-        ignored_lines=_ignored(block),
+        ignored_lines=tuple(item.line for item in ignored),
+        negated_lines=tuple(item.line for item in ignored if _is_negated(item)),
         skips_line=_skips(block),
         prints=_prints(block, evaluator.errexit) if _may_echo(collector) else (),
         empty=not block.items,
@@ -98,11 +100,6 @@ def is_readable(text: str) -> bool:
     return len(text) <= MAX_ANALYSED_CHARS and (find_problem(text) is not None or lower(text)[1])
 
 
-def quotes_item(text: str) -> bool:
-    """Whether `{item}`, which arrives quoted already, stands inside quotes."""
-    return "{item}" in text and _QUOTED_ITEM.search(text) is not None
-
-
 def _unread(problem: SyntaxProblem | None, what: str) -> ShellFacts:
     unseen = (Unseen(0, what),) if what else ()
     return ShellFacts(
@@ -112,11 +109,13 @@ def _unread(problem: SyntaxProblem | None, what: str) -> ShellFacts:
         (),
         (),
         (),
+        (),
         frozenset(),
         ANY,
         False,
         "",
         0,
+        (),
         (),
         None,
         (),
@@ -145,10 +144,10 @@ def _reason(block: Block) -> str:
     return what
 
 
-def _ignored(block: Block) -> tuple[int, ...]:
-    """Lines of commands whose failure nobody would notice."""
+def _ignored(block: Block) -> tuple[Node, ...]:
+    """Commands whose failure nobody would notice."""
     evaluator = Evaluator()
-    lines: list[int] = []
+    found: list[Node] = []
     last: Statuses = ZERO
     for i, item in enumerate(block.items[:-1]):
         outcome = evaluator.run(item, last)
@@ -156,10 +155,17 @@ def _ignored(block: Block) -> tuple[int, ...]:
         stops = evaluator.errexit and evaluator.stops(item) is not False
         lost = nonzero(outcome.falls) and not stops and not _is_setup(item)
         if lost and not asks_for_status(block.items[i + 1 :]):
-            lines.append(item.line)
+            found.append(item)
         if not last:
             return ()
-    return tuple(lines)
+    return tuple(found)
+
+
+def _is_negated(node: Node) -> bool:
+    """Whether the status comes from `! …`."""
+    if isinstance(node, Chain):
+        return _is_negated(node.rest[-1][1])
+    return isinstance(node, Not)
 
 
 def _is_setup(node: Node) -> bool:

@@ -17,6 +17,15 @@ from signoff.planfile.verify.operands import (
     repairs,
     written_by,
 )
+from signoff.planfile.verify.references import (
+    Named,
+    Reference,
+    fed_by,
+    of_call,
+    of_command,
+    of_loop,
+    piped,
+)
 from signoff.planfile.verify.script import (
     Background,
     Block,
@@ -116,6 +125,7 @@ class Collector:
         self.calls: list[Call] = []
         self.reads: list[FileUse] = []
         self.writes: list[FileWrite] = []
+        self.references: list[Reference] = []
         self.scripts: list[FileUse] = []
         self.unseen: list[Unseen] = []
         self.functions: set[str] = set()
@@ -155,6 +165,7 @@ class Collector:
 
     def _redirected(self, node: Redirected) -> None:
         self.visit(node.body)
+        self._refer(fed_by(node), node.line)
         self._redirects(node.redirects, constant=False)
 
     def _opaque(self, node: Opaque) -> None:
@@ -170,6 +181,8 @@ class Collector:
     def _pipeline(self, pipeline: Pipeline) -> None:
         before, outer = self._folder, self._fed_constant
         self._fed_constant = False
+        for source, into in pairwise(pipeline.stages):
+            self._refer(piped(source, into), source.line)
         for i, stage in enumerate(pipeline.stages):
             self.visit(stage)
             self._fed_constant = (self._fed_constant or i == 0) and _prints_constant(stage)
@@ -184,6 +197,7 @@ class Collector:
 
     def _loop(self, loop: Loop) -> None:
         self._words(loop.words)
+        self._refer(of_loop(loop), loop.line)
         if loop.condition is not None:
             self.visit(loop.condition)
         self.visit(loop.body)
@@ -205,6 +219,7 @@ class Collector:
         self._words(command.assigned)
         self._words(command.words)
         if command.words:
+            self._refer(of_command(command), command.line)
             seen, _ = see_through(command, self._depth)
             if isinstance(seen, Hidden):
                 self._see_not(seen.line, seen.what)
@@ -237,6 +252,7 @@ class Collector:
             self._script(command.words[0])
         elif name in INTERPRETERS and args and looks_like_path(args[0].text):
             self._script(args[0])
+        self._refer(of_call(name, args), command.line)
         if name == "cd":
             self._change_folder(args)
         elif name in ("test", "["):
@@ -297,6 +313,16 @@ class Collector:
         if path:
             self._order += 1
             self.writes.append(FileWrite(path, self._base + word.line, self._order, how, made_up))
+
+    def _refer(self, named: Named | None, line: int) -> None:
+        if named is None:
+            return
+        found = [path for path in map(self._path, named.words) if path]
+        with_itself = named.compares and len(found) == 2 and found[0] == found[1]
+        paths = tuple(path for path in found if not path.startswith(("/", "~")))
+        if paths and not with_itself:
+            line = self._base + line
+            self.references.append(Reference(paths, line, named.how, named.compares))
 
     def _script(self, word: Word) -> None:
         path = self._path(word)

@@ -126,6 +126,11 @@ class View:
         return tuple(found)
 
     @cached_property
+    def protected(self) -> tuple[str, ...]:
+        """What any step protects: the sweep compares it for all of them."""
+        return tuple(dict.fromkeys(p for step in self.plan.steps for p in step.protects))
+
+    @cached_property
     def _exact_producers(self) -> dict[str, list[Producer]]:
         table: dict[str, list[Producer]] = {}
         for producer in self.producers:

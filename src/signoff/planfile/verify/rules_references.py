@@ -1,0 +1,169 @@
+"""Rules about files by which work is measured: an agent that may change them sets its own mark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from signoff.domain.findings import Finding, Severity
+from signoff.domain.globs import intersect, literal, matches_any
+from signoff.domain.plan import Contract, Step
+from signoff.planfile.verify.mentions import paths_named, says_to_change
+from signoff.planfile.verify.references import Reference
+from signoff.planfile.verify.rules_plan import HUMAN
+from signoff.planfile.verify.runners import runs_tests
+from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
+
+_LIKE_A_REFERENCE = re.compile(
+    r"expect|golden|reference|fixture|baseline|snapshot|sample|approved|oracle|known|want|\borig",
+    re.IGNORECASE,
+)
+_TEST_FILES = (
+    *("**/test_*.*", "**/*_test.*", "**/*.test.*", "**/*.spec.*", "**/*_spec.*", "**/*.bats"),
+    *("tests/**", "test/**", "spec/**", "**/__tests__/**"),
+)
+_NOTHING = Contract("")
+_WRITES_TESTS = re.compile(
+    r"\b(?:write|add|create|extend|update|rewrite|port|migrate|move|cover)\b[^.\n]{0,80}\btests?\b",
+    re.IGNORECASE,
+)
+
+
+def references_are_protected(view: View) -> Iterator[Finding]:
+    """What a contract compares with or loops over, and the step may change."""
+    seen: set[str] = set()
+    for subject in view.subjects:
+        if subject.contract is None or _is_for_a_person(subject):
+            continue
+        for reference in subject.facts.references:
+            paths = [p for p in _changeable(view, subject, reference) if p not in seen]
+            seen.update(paths)
+            if paths:
+                yield _unprotected(view, subject, reference, paths)
+
+
+def _is_for_a_person(subject: Subject) -> bool:
+    return subject.step is not None and subject.step.target == HUMAN
+
+
+def _changeable(view: View, subject: Subject, reference: Reference) -> list[str]:
+    """Those of the files that are there and that nobody gave a thought."""
+    there = [path for path in reference.paths if _is_there(view, path)]
+    if not there:
+        return []
+    protected = partial(_covers, view.protected)
+    if any(map(protected, there)):
+        # Of two files that are compared, one cannot be changed: enough.
+        return [] if reference.compares else [p for p in there if not protected(p)]
+    found = [path for path in there if not _is_thought_of(view, subject, path, reference)]
+    if len(found) > 1 and reference.compares:
+        return [path for path in found if _LIKE_A_REFERENCE.search(path)] or found
+    return found
+
+
+def _is_there(view: View, path: str) -> bool:
+    if ITEM in path:
+        return view.surroundings.matches_glob(path.replace(ITEM, "*"))
+    return view.exists(path)
+
+
+def _covers(patterns: Iterable[str], path: str) -> bool:
+    """Whether a pattern covers the file, or something in the folder."""
+    spelled = literal(path.replace(ITEM, "\0")).replace("\0", "*")
+    return any(intersect(pattern.replace(ITEM, "*"), spelled) for pattern in patterns)
+
+
+def _is_thought_of(view: View, subject: Subject, path: str, reference: Reference) -> bool:
+    """Whether the plan says that somebody makes or changes it, or it is pinned anyway."""
+    facts, contract = subject.facts, subject.contract
+    assert contract is not None
+    touched = [*(s.path for s in facts.scripts), *(w.path for w in facts.writes)]
+    if path in touched or _covers((*contract.writes, *contract.may_change), path):
+        return True
+    if any(p.declared for p in (*view.producers_of(path), *view.producers_of(f"{path}/file"))):
+        return True
+    makers = view.makers_of(path, besides=subject.place)
+    if any(subject.step is None or view.order.comes_before(p.place, subject.place) for p in makers):
+        return True
+    of_list = not reference.compares
+    steps = view.plan.steps if subject.step is None else (subject.step,)
+    return any(says_to_change(step, path, of_list=of_list) for step in steps)
+
+
+def _unprotected(view: View, subject: Subject, reference: Reference, paths: list[str]) -> Finding:
+    shown = [path.replace(ITEM, "*") for path in paths]
+    what = "what the result is compared with" if reference.compares else "what is checked"
+    measure = "what it is compared with" if reference.compares else what
+    who = "this step" if subject.step is not None else "any step"
+    message = f"`{shown[0]}` says {what} (`{reference.how}`), and {who} may change it"
+    hint = f"`**protects:** {shown[0]}`, or the agent may change {measure}"
+    if len(shown) > 1:
+        both = " and ".join(f"`{path}`" for path in shown)
+        message = f"`{reference.how}` looks at {both}, and {who} may change them"
+        lines = " or ".join(f"`**protects:** {path}`" for path in shown)
+        hint = f"{lines}: whichever is right already, or the agent may change both"
+    line = subject.line + reference.line
+    owner = subject.owner
+    return view.finding("reference-unprotected", Severity.WARNING, line, message, hint, step=owner)
+
+
+def protection_leaves_room(view: View) -> Iterator[Finding]:
+    """A file that a step is to make where another step lets nobody add one."""
+    protecting = [step for step in view.plan.steps if step.protects]
+    for step in view.plan.steps if protecting else ():
+        allowed = (*step.protects, *step.produces, *(step.contract or _NOTHING).may_change)
+        for path in paths_named(step):
+            by = next((s for s in protecting if s is not step and _covers(s.protects, path)), None)
+            if by is None or view.exists(path) or _covers(allowed, path):
+                continue
+            yield view.finding(
+                "protected-by-other",
+                Severity.WARNING,
+                step.line,
+                f"step {step.id} is to make `{path}`, and step {by.id} protects that place",
+                f"say `**may_change:** {path}` in step {step.id}, or it is removed again",
+                step=step.id,
+            )
+
+
+def tests_are_protected(view: View) -> Iterator[Finding]:
+    """A contract that runs tests which the step may rewrite; told once, as one line mends it."""
+    if any(map(_names_tests, view.protected)):
+        return
+    for subject in view.subjects:
+        step = subject.step
+        if subject.kind is not SubjectKind.CONTRACT or step is None or step.target == HUMAN:
+            continue
+        runner = next(filter(runs_tests, subject.facts.calls), None)
+        if runner is None or _is_about_tests(step) or _is_covered(subject, view.protected):
+            continue
+        if any(map(view.surroundings.matches_glob, _TEST_FILES)):
+            yield view.finding(
+                "tests-unprotected",
+                Severity.NOTE,
+                subject.line + runner.line,
+                "the contract runs tests that this step may change",
+                "`**protects:** tests/**`, or where they are",
+                step=subject.owner,
+            )
+            return
+
+
+def _names_tests(pattern: str) -> bool:
+    """Whether a pattern is about tests, or about everything."""
+    return pattern.startswith("**") or any(
+        w in pattern.casefold() for w in ("test", "spec", "bats")
+    )
+
+
+def _is_about_tests(step: Step) -> bool:
+    may_change = step.contract.may_change if step.contract is not None else ()
+    declared = (*step.produces, *may_change)
+    words = f"{step.title}\n{step.task}"
+    return any(map(_names_tests, declared)) or _WRITES_TESTS.search(words) is not None
+
+
+def _is_covered(subject: Subject, protected: tuple[str, ...]) -> bool:
+    """Whether what the runner is told to run is protected under whatever name."""
+    return any(matches_any(protected, use.path) for use in subject.facts.reads)

@@ -1,0 +1,159 @@
+"""An item arrives quoted: quotes around `{item}` are found, and the right line is given."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from signoff.domain.findings import Finding, Severity
+from signoff.domain.plan import expand
+from signoff.planfile.verify import unfit_items
+
+from .plans import check, codes, contract, step
+
+
+def _found(command: str) -> list[Finding]:
+    return [f for f in check(step("1", command, for_each="ls")) if f.code == "item-quoted"]
+
+
+@pytest.mark.parametrize(
+    ("command", "corrected"),
+    [
+        ('test -s "out/{item}"', "test -s out/{item}"),
+        ("test -s 'out/{item}'", "test -s out/{item}"),
+        ('test -s "$dir/{item}"', 'test -s "$dir/"{item}'),
+        ("grep -q '^{item}$' index", "grep -q '^'{item}'$' index"),
+        ('[[ -s "a b/{item}.md" ]]', '[[ -s "a b/"{item}.md ]]'),
+        ('cat < "in/{item}"', "cat < in/{item}"),
+        ('f="out/{item}"; test -s "$f"', 'f=out/{item}; test -s "$f"'),
+        ('test "$(wc -l < "en/{item}")" -eq 4', 'test "$(wc -l < en/{item})" -eq 4'),
+        ('echo "{item}" | grep -qf - index', "echo {item} | grep -qf - index"),
+        ('./check.sh "{item}"', "./check.sh {item}"),
+        ("test -s 'ü/{item}' && test -s \"ä{item}\"", "test -s 'ü/'{item} && test -s \"ä\"{item}"),
+    ],
+)
+def test_an_item_inside_quotes_is_an_error_that_gives_the_right_line(
+    command: str, corrected: str
+) -> None:
+    (finding,) = _found(command)
+    assert finding.severity is Severity.ERROR
+    assert finding.hint == f"write `{corrected}`"
+    assert _found(corrected) == []
+
+
+@pytest.mark.parametrize("item", ["a", "b c", "it's", "$(exit 9)", '";exit 0;"'])
+def test_the_line_that_is_given_stands_for_the_item_as_it_is(item: str) -> None:
+    made = step("1", contract=contract("""printf %s "<a b/{item}>" | cat"""), for_each="ls")
+    (finding,) = [f for f in check(made) if f.code == "item-quoted"]
+    given = finding.hint.removeprefix("write `").removesuffix("`")
+    (each,) = expand(step("1", contract=contract(given)), (item,))
+    assert each.contract is not None
+    done = subprocess.run(
+        ["bash", "-c", each.contract.command], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == f"<a b/{item}>"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "test -s out/{item}",
+        'test "$(wc -l < docs/en/{item})" -eq 4',
+        'test "`wc -l < docs/en/{item}`" -eq 4',
+        "grep -q \"x\" {item} && grep -q 'y' {item}",
+        "grep -q '^'{item}'$' index",
+        'cat <<X | grep -q .\n"{item}"\nX',
+    ],
+)
+def test_an_item_where_its_own_quotes_work_is_not_told(command: str) -> None:
+    assert _found(command) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        (
+            'test -s {item} || { echo "no {item}" >&2; exit 1; }',
+            'write `test -s {item} || { echo "no "{item} >&2; exit 1; }`',
+        ),
+        ('python3 -c "import json; json.load(open({item}))"', "pass it as an argument: "),
+        ('bash -c "test -s out/{item}"', "pass it as an argument: "),
+        ("awk '/{item}/ {exit 1}' index", "pass it as an argument: "),
+    ],
+)
+def test_an_item_that_is_printed_or_part_of_a_program_is_a_warning(command: str, hint: str) -> None:
+    (finding,) = _found(command)
+    assert finding.severity is Severity.WARNING
+    assert finding.hint.startswith(hint)
+
+
+def test_the_line_with_the_quotes_is_named_and_one_that_cannot_be_mended_alone_is_not_made_up() -> (
+    None
+):
+    (finding,) = _found('test -d out\ntest -s "out\n{item}"')
+    assert finding.hint == "write {item} outside of the quotes"
+    (nested,) = _found('test "a{item}$(cat "b{item}")" = x')
+    assert nested.hint == "write {item} outside of the quotes"
+
+
+def test_an_item_without_a_list_is_only_told_that_there_is_none() -> None:
+    assert codes(check(step("1", 'test -f "{item}"'))) == ["item-without-list"]
+
+
+HOSTILE = [
+    '";touch owned;"',
+    "';touch owned;'",
+    "$(touch owned)",
+    "`touch owned`",
+    "a;touch owned",
+    "a'\"$(touch owned)\"'",
+    "x\\",
+    "a\ntouch owned\n",
+    "a & touch owned",
+]
+SCRIPTS = [
+    "printf %s {item}",
+    'printf %s "no {item}"',
+    "printf %s 'no {item}'",
+    "printf %s $'no {item}'",
+    "cat <<EOF\nno {item}\nEOF",
+    "cat <<'EOF'\nno {item}\nEOF",
+    'printf %s "${x:-{item}}"',
+    'printf %s "$(printf %s {item})"',
+    'printf %s "$(printf %s "{item}")"',
+    "printf %s 'a'{item}'b'",
+    "printf %s `printf %s {item}`",
+    "true # {item}",
+    'printf %s "unclosed {item}',
+    "case {item} in a) printf a;; *) printf b;; esac",
+    "[[ a == {item} ]] || printf no",
+    'x=({item}); printf %s "${x[@]}"',
+    "bash -c 'printf %s \"$1\"' - {item}",
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_no_item_that_is_let_through_is_read_by_the_shell(script: str, tmp_path: Path) -> None:
+    fit = [item for item in HOSTILE if not unfit_items(script, [item])]
+    for each in expand(step("1", contract=contract(script), for_each="ls"), tuple(fit)):
+        assert each.contract is not None
+        command = ["bash", "-c", each.contract.command]
+        subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+        assert not (tmp_path / "owned").exists(), each.contract.command
+
+
+@pytest.mark.parametrize("item", [*HOSTILE, "release notes.md", "it's", "*"])
+def test_outside_of_quotes_every_item_will_do(item: str) -> None:
+    assert unfit_items('test "$(wc -l < en/{item})" -eq 4 && grep -q x out/{item}', [item]) == ()
+
+
+@pytest.mark.parametrize("item", ["a", "release notes.md", "übersicht.md", "a;b", "*"])
+def test_inside_double_quotes_an_item_may_hold_what_means_nothing_there(item: str) -> None:
+    assert unfit_items('test -s {item} || { echo "no {item}"; exit 1; }', [item]) == ()
+
+
+def test_inside_single_quotes_only_plain_items_will_do() -> None:
+    items = ["a", "docs/über.md", "release notes.md", "*", "a;b"]
+    assert unfit_items("echo 'no {item}'", items) == ("release notes.md", "*", "a;b")
