@@ -21,11 +21,9 @@ PYTHON = sys.executable
     ("command", "named"),
     [
         ("echo more >> file.txt", "`file.txt` modified"),
-        ("echo new > new.txt", "`new.txt` added"),
         ("rm file.txt", "`file.txt` removed"),
         ("chmod +x file.txt", "`file.txt` modified"),
         ("ln -sf /etc/passwd file.txt", "`file.txt` modified"),
-        ("mkdir empty", "`empty` added"),
     ],
 )
 def test_content_that_moves_while_it_is_judged_is_unknown_and_named(
@@ -38,6 +36,27 @@ def test_content_that_moves_while_it_is_judged_is_unknown_and_named(
         f"content moved while it was judged: {named}; if the contract wrote it, declare "
         "`**writes:**`; if not, stop whatever else writes to the workspace"
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("echo new > new.txt", "**writes:** new.txt"),
+        ("mkdir -p .foo/deep; echo x > .foo/deep/a; echo x > .foo/b", "**writes:** .foo/**"),
+        ("echo x > src/gen.c; echo x > out", "**writes:** out, src/gen.c"),
+        ("echo x > 'a, b'", "**writes:**"),
+        ("echo x > 'a*'", "**writes:**"),
+        ("touch f{1..6}", "**writes:**"),
+        ("echo x > new.txt; echo more >> file.txt", "**writes:**"),
+    ],
+)
+def test_what_a_contract_wrote_comes_with_the_line_that_declares_it(
+    court: Courtroom, command: str, line: str
+) -> None:
+    """Only for what is new: of what was there before, it might be what the contract looks at."""
+    court.write("file.txt")
+    court.write("src/a.c")
+    assert f"declare `{line}`;" in court.judge(command).message
 
 
 def test_many_moved_files_are_counted_rather_than_listed(court: Courtroom) -> None:

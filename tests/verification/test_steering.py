@@ -281,7 +281,7 @@ _STATE = FileState(FileKind.FILE, False, 4, "0" * 64)
     ),
     st.binary(max_size=60),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_whatever_the_command_and_the_files_say_there_is_one_answer(
     words: list[str], data: bytes
 ) -> None:

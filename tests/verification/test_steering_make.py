@@ -244,7 +244,7 @@ _PIECES = [
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=9), st.data())
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_changes_what_make_would_do_changes_what_is_pinned(
     pieces: list[str], data: st.DataObject
 ) -> None:

@@ -177,12 +177,12 @@ def test_what_a_contract_changed_is_named(desk: Desk) -> None:
     (room.path / "removed").unlink()
     (room.path / "kind").unlink()
     (room.path / "kind").mkdir()
-    (room.path / "empty").mkdir()
+    (room.path / "new").write_text("new")
     (room.path / "same").chmod(0o755)
     expected = (
         Change("edited", ChangeKind.MODIFIED),
-        Change("empty", ChangeKind.ADDED),
         Change("kind", ChangeKind.MODIFIED),
+        Change("new", ChangeKind.ADDED),
         Change("removed", ChangeKind.REMOVED),
         Change("same", ChangeKind.MODIFIED),
     )
@@ -201,6 +201,25 @@ def test_by_products_and_caches_that_a_contract_writes_are_no_change(desk: Desk)
     assert clean.moved() == ()
     clean.prepare(workspace.snapshot().digest)
     assert set(listing(room.path)) == {"src", "src/a.py"}
+
+
+def test_empty_folders_and_litter_of_tools_that_a_contract_adds_are_no_change(desk: Desk) -> None:
+    desk.write("src/a.py")
+    (desk.root / "bare").mkdir()
+    workspace = desk.workspace(RULES)
+    clean = desk.clean_room(workspace)
+    digest = workspace.snapshot().digest
+    room = clean.prepare(digest)
+    for path in ("new", "bare/deep/new", "src/.benchmarks"):
+        (room.path / path).mkdir(parents=True)
+    for path in (".coverage", "src/.coverage.host.1.x", "htmlcov/index.html", ".tox/py/bin/x"):
+        (room.path / path).parent.mkdir(parents=True, exist_ok=True)
+        (room.path / path).write_text("made by the contract")
+    assert clean.moved() == ()
+    (room.path / "new/report").write_text("this is more")
+    assert clean.moved() == (Change("new/report", ChangeKind.ADDED),)
+    clean.prepare(digest)
+    assert set(listing(room.path)) == {"bare", "src", "src/a.py"}
 
 
 def test_a_touched_file_with_the_same_content_is_no_change(desk: Desk) -> None:

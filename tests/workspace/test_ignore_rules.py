@@ -186,7 +186,7 @@ pattern_text = st.lists(st.sampled_from(pieces), min_size=1, max_size=6).map("".
 names = st.sampled_from(["a", "b", "ab", "a b", "é", "-", "]", "a.b", "^", "a ", "!", "a\\b"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     lines=st.lists(pattern_text, min_size=1, max_size=4),
     nested=st.lists(pattern_text, max_size=2),

@@ -200,7 +200,7 @@ TREES = st.dictionaries(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(tree=TREES, object_format=st.sampled_from(("sha1", "sha256")))
 def test_whatever_is_committed_is_checked_out_byte_for_byte(
     tree: dict[tuple[bytes, bytes], tuple[str, bytes]], object_format: str

@@ -174,7 +174,7 @@ def test_named_files_come_back_whatever_stands_in_their_place(
     assert not (desk.root / "t").is_symlink()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.dictionaries(entry_names, trees, max_size=4), st.dictionaries(entry_names, trees))
 def test_any_tree_can_be_reverted_to_any_other(
     one: dict[str, object], two: dict[str, object]

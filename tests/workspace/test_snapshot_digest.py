@@ -264,7 +264,7 @@ def build(root: Path, tree: object) -> None:
         root.symlink_to(str(tree))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.dictionaries(entry_names, trees, max_size=5))
 def test_what_was_restored_has_the_same_digest(tree: dict[str, object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -279,7 +279,7 @@ def test_what_was_restored_has_the_same_digest(tree: dict[str, object]) -> None:
         assert desk.workspace().manifest(taken.digest) == workspace.manifest(taken.digest)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.dictionaries(entry_names, trees, max_size=3), st.dictionaries(entry_names, trees))
 def test_different_trees_never_share_a_digest(
     one: dict[str, object], two: dict[str, object]

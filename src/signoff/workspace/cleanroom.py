@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from signoff.workspace.cloning import Cloner, How
 from signoff.workspace.fitting import Copies, Fitted, Fitter
 from signoff.workspace.folders import opened_root, remove_tree, unlink_if_there
 from signoff.workspace.layout import Layout, has_place, lay_out
+from signoff.workspace.litter import without_litter
 from signoff.workspace.records import FilesByFolder, Folders, source_states
 from signoff.workspace.walk import Territory, scan
 from signoff.workspace.workspace import Workspace, changes_between
@@ -84,7 +86,7 @@ class CleanRoom:
         )
 
     def moved(self) -> tuple[Change, ...]:
-        """What a contract changed since the room was prepared, by-products aside."""
+        """What a contract changed since the room was prepared, by-products and litter aside."""
         if self._put is None:
             raise InternalError("a clean room was asked what moved before it was prepared")
         try:
@@ -208,8 +210,10 @@ def _check_size(content: FilesByFolder, limits: RoomLimits) -> None:
 def _changed(put: Folders, now: Folders) -> tuple[Change, ...]:
     """A folder that is as it was put is the same object; only the others are compared."""
     differ = [path for path in put.keys() | now.keys() if put.get(path) is not now.get(path)]
-    return changes_between(_states(put, differ), _states(now, differ))
+    after = _states(now, differ)
+    changes = changes_between(_states(put, differ), after)
+    return without_litter(changes, _states(put, put), after) if changes else ()
 
 
-def _states(folders: Folders, paths: list[str]) -> Manifest:
+def _states(folders: Folders, paths: Iterable[str]) -> Manifest:
     return dict(source_states(folders[path] for path in paths if path in folders))

@@ -12,6 +12,7 @@ from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
 from signoff.workspace.ignore import IgnoreRules
+from signoff.workspace.litter import without_litter
 from signoff.workspace.objects import ObjectStore
 from signoff.workspace.records import (
     FilesByFolder,
@@ -176,6 +177,22 @@ class Workspace:
         if refused:
             raise not_put_back(refused)
         return changes
+
+    def put_litter_away(self, before: str) -> tuple[Change, ...]:
+        """What differs from the snapshot once litter that came since is removed again.
+
+        Only where nothing else differs is anything removed; nothing is left to tell then.
+        """
+        now = self.snapshot().digest
+        changes = self.diff(before, now)
+        work = without_litter(changes, self.manifest(before), self.manifest(now))
+        if work or not changes:
+            return work
+        try:
+            self.revert(before, {change.path for change in changes})
+        except StorageFailed:
+            return changes
+        return self.diff(before, self.snapshot().digest)
 
     def diff(self, old: str, new: str) -> tuple[Change, ...]:
         """The paths that differ, sorted."""
