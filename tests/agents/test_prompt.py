@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -113,7 +113,6 @@ def test_quoted_text_cannot_end_its_quote(place: str, text: str) -> None:
     assert f"{text.rstrip()}\n" in _fences(prompt)
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1))
 def test_no_text_at_all_can_end_its_quote(text: str) -> None:
     prompt = build_prompt("T", "", STEP, (Material("file:a", text),), _setback(output_tail=text))

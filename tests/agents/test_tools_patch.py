@@ -32,9 +32,7 @@ def _diff(path: str, old: str, new: str) -> str:
 LINES = st.lists(st.sampled_from(["a", "b", "", "  c", "-d", "+e", "@@", "\\ x"]), max_size=12)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES, LINES, st.booleans(), st.booleans())
 def test_the_diff_of_any_two_texts_turns_one_into_the_other(
     bench: Bench, old: list[str], new: list[str], old_ends: bool, new_ends: bool

@@ -121,3 +121,19 @@ def test_outside_git_there_are_no_worktrees_to_look_at(healthy: Project) -> None
 def test_a_machine_without_any_plan_is_no_failure_yet(desk: Desk) -> None:
     shown = desk.signoff("doctor").exits(0).shows("WARN  vault: none yet", "next: signoff init")
     assert "FAIL" not in shown.stdout
+
+
+def test_opened_places_that_are_not_there_are_named_with_what_to_do(healthy: Project) -> None:
+    user = healthy.folder / "config.toml"
+    user.write_text('[sandbox]\nwritable = ["/nowhere/at all", ".git", "/usr"]\n')
+    found = checks(healthy)
+    if found["isolation"]["health"] != "ok":
+        pytest.skip("no sandbox on this machine")
+    assert found["sandbox places"] == {
+        "name": "sandbox places",
+        "health": "warn",
+        "detail": "not there, so left out of the sandbox: `/nowhere/at all`",
+        "next": "mkdir -p '/nowhere/at all', or change [sandbox] in your own configuration",
+    }
+    user.write_text('[sandbox]\nwritable = [".git", "/usr"]\n')
+    assert "sandbox places" not in checks(healthy)

@@ -40,6 +40,7 @@ class Report:
     usage: Usage | None
     answer: Answer | None = None
     usage_unreadable: bool = False  # it reported something that is no report
+    why: str = ""  # it ended as it did, where more is known than that it did
 
 
 def printed(text: bytes) -> Report:

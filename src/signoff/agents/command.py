@@ -12,6 +12,7 @@ from pathlib import Path
 from signoff.agents.answer import ANSWER_VARIABLE, read_answer
 from signoff.agents.assignment import Assignment, Report
 from signoff.agents.clients import paths_of_client
+from signoff.agents.endings import why_it_ended
 from signoff.agents.program import program_path, program_trouble
 from signoff.agents.usage import USAGE_VARIABLE, read_usage
 from signoff.domain.verdict import Isolation
@@ -73,7 +74,9 @@ class CommandAgent:
         )
         usage = read_usage(assignment.usage_file)
         unreadable = usage is None and os.path.lexists(assignment.usage_file)
-        return Report(observation, usage, read_answer(assignment.answer_file), unreadable)
+        answer = read_answer(assignment.answer_file)
+        why = why_it_ended(observation, self.enclosure.of_agents)
+        return Report(observation, usage, answer, unreadable, why)
 
     def _confinement(self, assignment: Assignment, argv: tuple[str, ...]) -> Confinement | None:
         """What the role's own command names may be read: whoever approved it named it."""

