@@ -8,10 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.postgres import database_url, postgres_server, postgres_url
 
 __all__ = ["database_url", "postgres_server", "postgres_url"]
+
+# How long an example takes says something about the machine, and nothing about the claim.
+settings.register_profile("claims", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("claims")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.domain.conflicts import conflict_copy_of, kept_loser_of, merge_progress
@@ -93,14 +93,12 @@ marks = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["PLAN", "progress"]), slugs, st.lists(marks, min_size=1, max_size=3))
 def test_any_name_with_a_mark_behind_it_is_a_copy(kind: str, slug: str, behind: list[str]) -> None:
     assert conflict_copy_of(f"{kind}-{slug}{''.join(behind)}.md") == f"{kind}-{slug}.md"
     assert conflict_copy_of(f"{kind}-{slug}.md") is None
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_name_can_be_asked(name: str) -> None:
     original = conflict_copy_of(name)
@@ -226,7 +224,6 @@ def time_of(line: str) -> datetime | None:
         return None
 
 
-@settings(deadline=None)
 @given(st.lists(versions, max_size=4))
 def test_no_line_is_lost_and_none_is_invented(texts: list[list[str]]) -> None:
     result = Counter(merged(*map(text_of, texts)))
@@ -240,7 +237,6 @@ def test_no_line_is_lost_and_none_is_invented(texts: list[list[str]]) -> None:
     assert all(union[line] <= result[line] <= total[line] for line in result | union)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(untimed, max_size=8), max_size=4))
 def test_without_times_the_result_is_the_union_of_the_lines(texts: list[list[str]]) -> None:
     union: Counter[str] = Counter()
@@ -249,14 +245,12 @@ def test_without_times_the_result_is_the_union_of_the_lines(texts: list[list[str
     assert Counter(merged(*map(text_of, texts))) == union
 
 
-@settings(deadline=None)
 @given(st.lists(versions, max_size=4))
 def test_times_never_run_backwards(texts: list[list[str]]) -> None:
     times = [t for line in merged(*map(text_of, texts)) if (t := time_of(line))]
     assert times == sorted(times)
 
 
-@settings(deadline=None)
 @given(st.lists(versions, min_size=1, max_size=4))
 def test_merging_again_changes_nothing(texts: list[list[str]]) -> None:
     once = merge_progress([*map(text_of, texts)])
@@ -264,7 +258,6 @@ def test_merging_again_changes_nothing(texts: list[list[str]]) -> None:
     assert merge_progress([once, *map(text_of, texts)]) == once
 
 
-@settings(deadline=None)
 @given(versions)
 def test_every_line_without_a_time_keeps_the_timed_line_before_it(lines: list[str]) -> None:
     assert _anchors(merged(text_of(lines))) == _anchors(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.domain.glob_automaton import automaton
@@ -86,7 +86,6 @@ def test_a_pattern_does_not_cover_the_path(pattern: str, path: str) -> None:
     assert not matches(pattern, path)
 
 
-@settings(deadline=None)
 @given(plain_paths)
 def test_a_path_without_wildcards_covers_itself_and_what_lies_below_only(path: str) -> None:
     assert matches(path, path)
@@ -95,14 +94,12 @@ def test_a_path_without_wildcards_covers_itself_and_what_lies_below_only(path: s
     assert not matches(path, "above/" + path)
 
 
-@settings(deadline=None)
 @given(paths)
 def test_two_stars_cover_every_path(path: str) -> None:
     assert matches("**", path)
     assert matches("**/*", path)
 
 
-@settings(deadline=None)
 @given(paths, plain_names)
 def test_one_star_never_crosses_a_folder(path: str, suffix: str) -> None:
     if matches("*" + suffix, path):
@@ -110,13 +107,11 @@ def test_one_star_never_crosses_a_folder(path: str, suffix: str) -> None:
         assert first.endswith(suffix)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab/.*?é\n", max_size=12), paths)
 def test_any_pattern_of_stars_and_marks_can_be_asked(pattern: str, path: str) -> None:
     assert matches(pattern, path) in (True, False)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="a/*?", min_size=1, max_size=8), st.text(alphabet="a/", max_size=8))
 def test_stars_mean_what_a_second_reading_of_them_means(pattern: str, path: str) -> None:
     assert matches(pattern, path) == _second_reading(pattern.rstrip("/"), path)
@@ -159,7 +154,6 @@ def test_a_pattern_of_many_stars_is_answered_at_once(
     assert not matches(pattern, outside)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab/*?[]!-^", max_size=10), st.text(alphabet="ab/-]", max_size=8))
 def test_both_ways_of_matching_say_the_same(pattern: str, path: str) -> None:
     assert matches(pattern, path) == automaton(pattern).accepts(path)

@@ -128,7 +128,7 @@ def test_a_folder_may_be_called_like_a_file() -> None:
     assert not intersect("src/*.py", "src/*.md")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(patterns, patterns)
 @example("**/", "/")
 @example("[.-b]a", "?a")
@@ -137,7 +137,7 @@ def test_it_is_what_trying_every_short_path_says(one: str, other: str) -> None:
     agrees_with_trying_every_path(one, other)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(wild_patterns, wild_patterns)
 def test_brackets_that_are_no_classes_are_no_exception(one: str, other: str) -> None:
     agrees_with_trying_every_path(one, other)
@@ -157,7 +157,7 @@ def blurred(draw: st.DrawFn, path: str) -> str:
     return "".join(out) if cut == -1 or draw(st.booleans()) else literal(path[:cut])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data(), paths)
 def test_what_is_known_to_meet_is_found_to_meet(data: st.DataObject, path: str) -> None:
     one, other = data.draw(blurred(path)), data.draw(blurred(path))
@@ -168,14 +168,12 @@ def test_what_is_known_to_meet_is_found_to_meet(data: st.DataObject, path: str) 
         check_both_cover(one, other, found)
 
 
-@settings(deadline=None)
 @given(patterns, patterns)
 def test_neither_pattern_comes_first(one: str, other: str) -> None:
     assert intersect(one, other) == intersect(other, one)
     assert common_path(one, other) == common_path(other, one)
 
 
-@settings(deadline=None)
 @given(patterns, paths)
 def test_a_pattern_meets_the_path_that_it_covers(pattern: str, path: str) -> None:
     if matches(pattern, path):
@@ -184,7 +182,6 @@ def test_a_pattern_meets_the_path_that_it_covers(pattern: str, path: str) -> Non
     assert below is None or below == path or below.startswith(path + "/")
 
 
-@settings(deadline=None)
 @given(patterns)
 def test_a_pattern_meets_itself_unless_it_covers_nothing(pattern: str) -> None:
     assert intersect(pattern, pattern) != covers_nothing(pattern)
@@ -204,7 +201,6 @@ def test_a_pattern_that_some_path_falls_under_is_told_apart(pattern: str) -> Non
     assert not covers_nothing(pattern)
 
 
-@settings(deadline=None)
 @given(patterns, paths)
 def test_every_path_that_a_pattern_covers_starts_as_the_pattern_spells(
     pattern: str, path: str

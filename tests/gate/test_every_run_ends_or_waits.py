@@ -46,7 +46,7 @@ def worlds(draw: st.DrawFn) -> World:
     )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(
     plan=missions(),
     world=worlds(),
@@ -70,7 +70,7 @@ def test_every_run_ends_or_waits_and_is_done_only_with_an_open_gate(
         assert set(end.escalations) <= set(simulation.state.escalations)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(plan=plans(), seed=st.integers(0, 2**32), crashes=st.integers(0, 3))
 def test_honest_work_is_signed_off_however_often_the_driver_dies(
     plan: Plan, seed: int, crashes: int
@@ -83,7 +83,7 @@ def test_honest_work_is_signed_off_however_often_the_driver_dies(
     assert evaluate(simulation.state, simulation.snapshot()).gate is Gate.OPEN
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(plan=missions(), seed=st.integers(0, 2**32), patience=st.integers(0, 6))
 def test_work_that_never_holds_is_never_signed_off(plan: Plan, seed: int, patience: int) -> None:
     answers = (Choice.RETRY, Choice.ABORT)

@@ -88,7 +88,7 @@ def sets_of_plans(draw: st.DrawFn) -> list[Finished]:
 merged_plans = st.sets(st.sampled_from(["x", *NAMES]), max_size=2)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(sets_of_plans(), merged_plans)
 def test_every_plan_is_in_the_order_held_back_or_on_a_cycle(
     plans: list[Finished], merged: set[str]
@@ -105,7 +105,7 @@ def test_every_plan_is_in_the_order_held_back_or_on_a_cycle(
         assert all(b in needs[a] for a, b in itertools.pairwise(ring))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(sets_of_plans(), merged_plans)
 def test_at_each_place_stands_the_smallest_plan_that_is_free(
     plans: list[Finished], merged: set[str]

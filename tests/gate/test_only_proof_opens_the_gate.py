@@ -105,7 +105,7 @@ def test_nothing_that_lacks_one_detail_opens_the_gate_alone_or_after_another(
         claims_hold(ledger)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=250, suppress_health_check=list(HealthCheck))
 @given(plan=plans(), written=st.lists(acts(), max_size=14))
 def test_no_generated_ledger_opens_the_gate_without_proof(plan: Plan, written: list[Act]) -> None:
     ledger = Scribe(plan=plan)
@@ -114,7 +114,7 @@ def test_no_generated_ledger_opens_the_gate_without_proof(plan: Plan, written: l
     claims_hold(ledger)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(
     plan=plans(),
     victim=st.integers(0, 11),
@@ -130,7 +130,7 @@ def test_no_trick_about_the_last_open_subject_replaces_its_proof(
         claims_hold(ledger)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(plan=plans(), waived=st.sets(st.integers(0, 11), max_size=2), dropped=st.integers(0, 99))
 def test_every_entry_that_an_honest_sign_off_rests_on_is_needed(
     plan: Plan, waived: set[int], dropped: int
@@ -146,7 +146,7 @@ def test_every_entry_that_an_honest_sign_off_rests_on_is_needed(
     assert evaluate(state, NOW).gate is Gate.SHUT, f"not needed: {ledger.entries[gone]}"
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(plan=plans(), waived=st.sets(st.integers(0, 11), max_size=2))
 def test_an_honest_run_opens_the_gate_whenever_it_is_proved(plan: Plan, waived: set[int]) -> None:
     ledger = honest(plan, waived)
@@ -196,7 +196,6 @@ class Ledger(RuleBasedStateMachine):
 Ledger.TestCase.settings = settings(
     max_examples=80,
     stateful_step_count=20,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 TestLedger = Ledger.TestCase

@@ -276,7 +276,7 @@ def expected_state(plans: dict[str, Candidate], name: str) -> PlanState:
     return PlanState.WAITING if unmet or me.standing is S.WAITING_FOR_PERSON else PlanState.READY
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(vaults())
 def test_the_state_is_what_walking_the_dependencies_says(vault: list[Candidate]) -> None:
     plans = {p.name: p for p in vault}
@@ -284,7 +284,7 @@ def test_the_state_is_what_walking_the_dependencies_says(vault: list[Candidate])
         assert answer.state is expected_state(plans, name), name
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(vaults())
 def test_whoever_is_not_ready_can_say_why(vault: list[Candidate]) -> None:
     for answer in readiness(vault).plans:

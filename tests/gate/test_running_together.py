@@ -180,7 +180,7 @@ def begun(candidate: Candidate) -> bool:
     return candidate.standing in OCCUPYING or (candidate.holder != "" and not done)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(vaults())
 def test_no_group_holds_two_plans_that_could_meet(vault: list[Candidate]) -> None:
     plans = {p.name: p for p in vault}
@@ -196,7 +196,7 @@ def test_no_group_holds_two_plans_that_could_meet(vault: list[Candidate]) -> Non
         assert all(may_run_together(plans[name], other) for other in running if other.name != name)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(vaults())
 def test_no_plan_is_left_out_of_a_group_that_it_could_join(vault: list[Candidate]) -> None:
     plans = {p.name: p for p in vault}
@@ -206,7 +206,7 @@ def test_no_plan_is_left_out_of_a_group_that_it_could_join(vault: list[Candidate
             assert not all(may_run_together(plans[name], plans[other]) for other in group)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(vaults())
 def test_each_two_that_are_there_overlap_or_do_not_or_nobody_can_tell(
     vault: list[Candidate],
@@ -241,7 +241,7 @@ def waits_for(plans: dict[str, Candidate], name: str) -> set[str]:
     return seen
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(vaults(standings=[S.INTERRUPTED, S.INTERRUPTED, S.APPROVED, S.SIGNED_OFF], holders=[""]))
 def test_where_nobody_works_plans_never_wait_for_each_other_in_turn(
     vault: list[Candidate],

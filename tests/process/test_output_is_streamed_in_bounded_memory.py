@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.domain.observation import Ending
@@ -49,7 +49,6 @@ def test_text_is_found_in_the_middle_that_is_not_kept(tmp_path: Path) -> None:
     assert (seen.stdout.head, seen.stdout.tail) == (b"", b"")
 
 
-@settings(deadline=None)
 @given(
     chunks=st.lists(st.binary(max_size=12).map(lambda b: bytes(c % 3 + 97 for c in b)), max_size=8),
     needles=st.lists(st.text(alphabet="abc", max_size=6), max_size=3),

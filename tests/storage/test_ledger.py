@@ -155,7 +155,6 @@ json_values = st.recursive(
 
 @settings(
     max_examples=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.dictionaries(st.text(st.characters(codec=None)), json_values, max_size=4))

@@ -175,7 +175,7 @@ def test_a_plan_that_has_such_a_name_already_stays_one(vault: Vault, name: str) 
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_git_takes_every_name_a_new_plan_can_have(name: str) -> None:
     try:
         slug = new_plan_slug(name)

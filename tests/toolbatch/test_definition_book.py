@@ -181,7 +181,7 @@ def test_a_keeper_stopped_anywhere_and_taken_up_gives_the_same(history: list[Fac
 
 
 @given(HISTORIES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_same_holds_on_a_ledger(
     tmp_path_factory: pytest.TempPathFactory, history: list[Fact]
 ) -> None:

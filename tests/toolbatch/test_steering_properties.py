@@ -23,7 +23,7 @@ views = st.integers(0, 2**48).map(lambda seed: some_view(Random(seed)))
 
 
 @given(views)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_every_message_is_short_and_names_an_action_that_can_be_taken(seen: View) -> None:
     for rule in steering.STEERING:
         said = rule.speak(seen)
@@ -38,7 +38,7 @@ def test_every_message_is_short_and_names_an_action_that_can_be_taken(seen: View
 
 
 @given(st.lists(views, max_size=5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_turn_has_at_most_one_message_and_the_same_turn_the_same(turn: list[View]) -> None:
     said = steering.most_specific(turn)
     assert said == steering.most_specific(turn)
@@ -49,7 +49,7 @@ def test_a_turn_has_at_most_one_message_and_the_same_turn_the_same(turn: list[Vi
 
 
 @given(views)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_during_a_repair_nothing_outside_of_it_is_proposed(seen: View) -> None:
     said = steering.choose(seen)
     if said is None or seen.repair is None or said.next_action.tool == ANSWER:
@@ -58,7 +58,7 @@ def test_during_a_repair_nothing_outside_of_it_is_proposed(seen: View) -> None:
 
 
 @given(views)
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=1_500)
 def test_steering_never_proposes_what_pre_flight_would_block(seen: View) -> None:
     said = steering.choose(seen)
     if said is None or said.next_action.tool == ANSWER:

@@ -92,14 +92,14 @@ STARTS = (b"", b"%PDF-1.4\n", b"\xff\xd8\xff", GIF[:13], WEBP[:20], png()[:33], 
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(start=st.sampled_from(STARTS), content=st.binary(max_size=200))
 def test_any_bytes_are_answered(suffix: str, start: bytes, content: bytes) -> None:
     answer(f"a{suffix}", start + content)
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json", ".yaml", ".toml", ".csv", ".py"])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(text=st.text(alphabet="<>a=\"'/![](){}#&;:,-.*`|\n\\ \u2028\ufeff", max_size=80))
 def test_any_text_of_signs_is_answered(suffix: str, text: str) -> None:
     answer(f"a{suffix}", text.encode())
