@@ -125,3 +125,32 @@ def _cheat(desk: Desk, disguise: str) -> str:
     acts = [f"env {kept} {call} answer $item waive", f"env {kept} {call} approve OTHER.md --yes"]
     tries = [disguise.format(command=act, kept=kept) for act in acts]
     return "\n".join([f"export item={item}", "{", *tries, '} > "$seat/answers" 2>&1'])
+
+
+@pytest.mark.parametrize("policy", [False, True], ids=["--yes", "auto_approve"])
+def test_who_approves_without_being_asked_is_told_once_what_verify_warns_of(
+    desk: Desk, policy: bool
+) -> None:
+    desk.agent("true").plan(step("Write calc", "python3 calc.py | grep -qx 5", on_fail="escalate"))
+    ran = desk.person("auto_approve = true\n").run() if policy else desk.run("--yes")
+    first, second, *_ = ran.exits(6).stderr.splitlines()
+    assert first.startswith("PLAN.md:") and ": warning: " in first, first
+    assert "[script-missing]; hint: " in first and second.startswith("run.started ")
+    assert "[script-missing]" not in ran.stdout and ran.stderr.count("[script-missing]") == 1
+    desk.answer("retry")
+    desk.run("--yes").exits(6).shows("run.resumed").hides("[script-missing]")
+
+
+def test_what_verify_warns_of_does_not_disturb_machines_and_notes_are_left_out(desk: Desk) -> None:
+    desk.agent("true").plan(step("Write calc", "python3 calc.py | grep -qx 5", on_fail="escalate"))
+    noted = desk.about_plan("verify", "--json").exits(0).json["findings"]
+    ran = desk.run("--yes", "--json").exits(6)
+    assert ran.json_lines[0]["kind"] == "run.started"
+    warned = [finding["code"] for finding in noted if finding["severity"] == "warning"]
+    assert [line.partition("[")[2].partition("]")[0] for line in ran.stderr.splitlines()] == warned
+
+
+def test_an_approval_with_yes_shows_what_verify_warns_of(desk: Desk) -> None:
+    desk.agent("true").plan(step("Write calc", "python3 calc.py | grep -qx 5", on_fail="escalate"))
+    desk.about_plan("approve", "--yes").exits(0).shows("warning: ", "[script-missing]", "hint: ")
+    desk.run().exits(6).hides("[script-missing]")

@@ -48,7 +48,7 @@ def test_an_estimate_over_the_budget_is_asked_about_before_anything_is_spent(des
 
 def test_a_run_does_not_work_longer_than_its_wall_clock(desk: Desk) -> None:
     desk.agent("exec sleep 300").plan(ROOMS[0], budget="1 second")
-    desk.run("--yes").exits(6).shows("budget exceeded", "of 1 seconds used, 1 steps left")
+    desk.run("--yes").exits(6).shows("budget exceeded", "of 1 seconds used, 1 step left")
     assert len(desk.attempts()) == 1
     assert desk.entries("attempt.finished")[0]["data"]["ending"] == "timed-out"
 

@@ -101,9 +101,9 @@ def test_the_question_of_a_failed_step_carries_its_whole_context(desk: Desk) -> 
         RUN-1  PLAN.md  TIME
           step 1 (Dig) is broken after 1 attempt: exit code 1, expected 0
           contract:
-            echo 'no hole here'; test -e hole
-          output_tail:
-            no hole here
+            | echo 'no hole here'; test -e hole
+          the contract's last output:
+            | no hole here
           next: signoff answer RUN-1 retry|revise|abort|waive
         """
         )

@@ -160,12 +160,14 @@ def test_a_plan_that_never_ran_cannot_be_audited(desk: Desk) -> None:
 
 
 def test_an_unfinished_run_does_not_pass_an_audit(desk: Desk) -> None:
-    desk.agent("true").plan(step("Lay the ground", "test -s ground", on_fail="escalate"))
+    desk.agent(WORK).plan(GROUND, step("Put the roof on", "test -s roof", on_fail="escalate"))
     desk.run("--yes").exits(6)
-    desk.file("ground", "firm\n")
+    desk.file("roof", "tiles\n")
     desk.about_plan("audit").exits(1).shows(
-        "unproved   1  Lay the ground: it is blocked in the ledger", "not signed off"
-    )
+        "unproved   2  Put the roof on: it is blocked in the ledger", "audit: not signed off"
+    ).hides("broken")
+    desk.file("ground", "mud\n")
+    desk.about_plan("audit").exits(1).shows("broken     1  Lay the ground", "audit: broken")
 
 
 def _forge_verdict(database: sqlite3.Connection) -> None:

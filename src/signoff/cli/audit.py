@@ -59,7 +59,7 @@ def audit_command(
     if machine:
         say_json(_as_json(report))
     else:
-        _show(report)
+        _show(report, strict)
     return _code(report.result, strict and bool(report.waivers))
 
 
@@ -79,17 +79,25 @@ def _audit_bundle(
     if machine:
         say_json(bundle_json(report))
     else:
-        show_bundle(report)
+        show_bundle(report, strict)
     return _code(report.result, strict and bool(report.summary.waived))
 
 
-def answer_line(result: Result, waived: Sequence[str]) -> str:
+def answer_line(result: Result, waived: Sequence[str], strict: bool) -> str:
     """The last line: what was waived is never called kept."""
     but = f", except what was waived: {', '.join(waived)}" if waived else ""
+    but += "; not kept for --strict" if waived and strict else ""
     return f"audit: {result}{but if result is Result.KEPT else ''}"
 
 
-def _show(report: AuditReport) -> None:
+def _last_line(report: AuditReport, strict: bool) -> str:
+    """Without a sign-off there is nothing to be broken, unless something is."""
+    if report.only_unsigned:
+        return "audit: not signed off"
+    return answer_line(report.result, [waiver.subject for waiver in report.waivers], strict)
+
+
+def _show(report: AuditReport, strict: bool) -> None:
     say(f"ledger: {report.chain.entries} entries, chain holds")
     for line in report.lines:
         say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
@@ -108,7 +116,7 @@ def _show(report: AuditReport) -> None:
         for change in report.drift[:NAMED_FILES]:
             say_line(f"  {change.kind} {storable_path(change.path)}")
     say(f"isolation: {report.isolation}")
-    say_line(answer_line(report.result, [waiver.subject for waiver in report.waivers]))
+    say_line(_last_line(report, strict))
 
 
 def _as_json(report: AuditReport) -> dict[str, Any]:

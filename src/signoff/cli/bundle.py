@@ -10,7 +10,7 @@ from signoff.cli.show import count, say, say_line, short, versioned
 from signoff.usecases.bundle_audit import BundleAudit
 
 
-def show_bundle(report: BundleAudit) -> None:
+def show_bundle(report: BundleAudit, strict: bool) -> None:
     """For people; everything shown was checked, only the signer may be unknown."""
     show_summary(report.summary, bool(report.signer))
     for waiver in report.statement["predicate"]["waivers"]:
@@ -28,7 +28,7 @@ def show_bundle(report: BundleAudit) -> None:
         say_line(f"signed by key {report.key_id} ({report.signer})")
     else:
         say_line(f"signed by unknown key {report.key_id} (from the bundle itself)")
-    say_line(answer_line(report.result, report.summary.waived))
+    say_line(answer_line(report.result, report.summary.waived, strict))
 
 
 def bundle_json(report: BundleAudit) -> dict[str, Any]:

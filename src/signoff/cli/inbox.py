@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -11,22 +12,25 @@ import click
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
 from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.globs import literal
 from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import escape_line, tail
 from signoff.storage import find_vault
-from signoff.usecases.ground.questions import Item, open_items
-from signoff.usecases.inbox import LOOP, AnswerReport, answer
+from signoff.usecases.ground.questions import Item
+from signoff.usecases.inbox import LOOP, AnswerReport, answer, questions
 
 
 @click.command("inbox")
+@click.argument("plan", required=False)
 @json_option
 @click.pass_context
-def inbox_command(ctx: click.Context, as_json: bool) -> int:
+def inbox_command(ctx: click.Context, plan: str | None, as_json: bool) -> int:
     """List the questions that wait for a person.
 
-    Of every repository in your home folder, those of this one first."""
+    Of every repository in your home folder, those of this one first; with PLAN (a path, a name,
+    or the id of a session) only its own."""
     site = open_here()
-    items = open_items(site.ledger)
+    items = questions(site, plan)
     if wants_json(ctx, as_json):
         say_json([item_json(item) for item in items])
         return 0
@@ -70,6 +74,15 @@ def answer_command(ctx: click.Context, item_id: str, choice: str, why: str, as_j
 
 
 _FOR_MACHINES = ("ledger entry",)
+# Stored words that say less than people need; all others are shown as they are.
+_LABELS = {
+    "output_tail": "the contract's last output",
+    "put back or removed again": "put back or removed again before the last attempt",
+    "step": "the step that would be next",
+}
+_MOST_NAMED = 5
+# What can be typed into a list of globs as it is; anything else a person had better look at.
+_PLAIN_PATH = re.compile(r"[^\s,`#]+")
 # A revised plan is the person's to edit; one that was aborted may be run again, or not.
 _AFTER: dict[Outcome | None, str] = {Outcome.REVISED: "approve", Outcome.FAILED: "status"}
 
@@ -78,10 +91,13 @@ def _next(report: AnswerReport) -> str:
     """What goes on after an answer; a session's agent goes on, and nobody runs its workspace."""
     item = report.item
     if not item.plan.startswith(SESSION_PREFIX):
+        if item.gone:
+            return f"nothing goes on while `{item.workspace}` is gone; signoff inbox"
         verb = _AFTER.get(report.ended, "run")
         if item.cause is Cause.MERGE:
             verb = "merge" if report.choice is Choice.RETRY else "status"
-        return f"signoff {verb} {shlex.quote(item.path)}"
+        roles = report.role_words if verb == "approve" else ""
+        return f"signoff {verb} {shlex.quote(item.path)}{roles}"
     if report.choice is Choice.RETRY and report.author == LOOP:
         return f"signoff agent --resume {item.plan} --model PROVIDER:NAME"
     if report.choice is Choice.RETRY:
@@ -101,6 +117,8 @@ def item_json(item: Item) -> dict[str, object]:
         "context": item.context,
         "choices": list(item.choices),
         "at": item.at,
+        "workspace": item.workspace,
+        "gone": item.gone,
     }
 
 
@@ -120,10 +138,34 @@ def show_item(item: Item, where: str = "") -> None:
         # A name in a list may hold line ends of its own.
         names = [escape_line(str(name)) for name in value] if isinstance(value, list) else []
         text = "\n".join(names) or str(value)
-        say(f"  {name}:")
+        say(f"  {_LABELS.get(name, name)}:")
         # Only real line ends: a carriage return is shown, not obeyed.
         for line in tail(text, 2_000).rstrip("\n").split("\n"):
-            say(f"    {line}")
+            say(f"    | {line}")
+    if item.gone:
+        say_line(f"  its folder `{item.workspace}` is gone: put it back, or give the run up")
+        say(f"  next: signoff answer {item.id} {Choice.ABORT}")
+        return
     say(f"  next: signoff answer {item.id} {'|'.join(item.choices)}")
+    if item.step is not None and item.context.get("tampered") and Choice.REVISE in item.choices:
+        say_line(f"  to allow it: {_allowing(item)}")
     if item.cause is Cause.AGENT_ANSWER:
         say(f"  to tell the agent: signoff answer {item.id} retry --note TEXT")
+
+
+def _allowing(item: Item) -> str:
+    """What a person writes into the plan so that the step may change these files.
+
+    A name that would mean more than one file is spelled so that it means that one.
+    """
+    files = list(dict.fromkeys(_file(item, name) for name in item.context["tampered"]))
+    plain = all(_PLAIN_PATH.fullmatch(name) and escape_line(name) == name for name in files)
+    named = ", ".join(map(literal, files)) if plain and len(files) <= _MOST_NAMED else "PATH, PATH"
+    step = (item.step or "").partition("[")[0]  # the items of a list have one step in the plan
+    return f"add `**may_change:** {named}` to step {step}, then signoff answer {item.id} revise"
+
+
+def _file(item: Item, name: str) -> str:
+    """Only what steers a check is named with a part behind `#`; a file's own name may have one."""
+    steers = f"`{name}`: what steers the check" in item.question
+    return name.partition("#")[0] if steers else name

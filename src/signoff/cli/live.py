@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signoff.cli.progress import entry_line
-from signoff.cli.show import duration, styles
+from signoff.cli.show import dollars, duration, styles
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Step
 from signoff.domain.text import decode_output, escape, escape_line
@@ -97,7 +97,7 @@ class LiveReporter:
         return ", ".join(
             (
                 f"{tokens:,} tokens" + (f" of {budget.tokens * grants:,}" if budget.tokens else ""),
-                f"${usd:.2f}" + (f" of ${budget.usd * grants:.2f}" if budget.usd else ""),
+                dollars(usd) + (f" of ${budget.usd * grants:.2f}" if budget.usd else ""),
                 duration(work_s)
                 + (f" of {duration(budget.wall_s * grants)}" if budget.wall_s else ""),
             )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from signoff.cli.show import duration, say_json, short
+from signoff.cli.show import dollars, duration, say_json, short
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import POSTCONDITION_PREFIX
 from signoff.domain.text import escape_line
@@ -82,7 +82,8 @@ def _attempt_finished(entry: Entry) -> str:
         how = "was interrupted" if data.get("ending") else "was lost with its driver"
         return f"attempt {entry.attempt} {how}"
     usage = data.get("usage") or {}
-    cost = f", {usage.get('tokens', 0):,} tokens, ${usage.get('usd', 0):.2f}" if usage else ""
+    spent = f", {usage.get('tokens', 0):,} tokens, {dollars(usage.get('usd', 0))}"
+    cost = spent if usage else ""
     if data.get("usage_unreadable"):
         cost = ", its usage report is no JSON object with the numbers `tokens` and `usd`"
     answer = data.get("answer") or {}
@@ -97,7 +98,7 @@ def _trouble(data: Mapping[str, Any]) -> str:
     """Why an agent failed by itself stands at its end; of any other only the work counts."""
     if "exit_code" not in data:
         return ""
-    worked = Worked(data["ending"], data["exit_code"], data.get("output_tail", ""))
+    worked = Worked.from_data(data)
     return f"; it ended: {worked}{_last_line(worked.output_tail)}" if worked.in_trouble else ""
 
 
@@ -129,6 +130,7 @@ _WORDS: dict[Kind, Callable[[Entry], str]] = {
     Kind.STEP_DONE: lambda e: "kept from an earlier run" if e.data["carried"] else "",
     Kind.STEP_FAILED: lambda e: e.data["message"],
     Kind.STEP_REOPENED: lambda e: "broke with " + ", ".join(e.data["suspects"] or ["no attempt"]),
+    Kind.STEP_CLEARED: lambda e: f"put back for the other steps: {', '.join(e.data['paths'])}",
     Kind.STEP_WAIVED: lambda e: f"by {e.data['by']}: {e.data['note']}",
     Kind.ESCALATION_OPENED: lambda e: f"{e.data['id']}: {e.data['question']}",
     Kind.ESCALATION_ANSWERED: lambda e: (

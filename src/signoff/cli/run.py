@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import threading
@@ -24,10 +25,12 @@ from signoff.cli.options import (
     worker_option,
 )
 from signoff.cli.progress import JsonReporter, LineReporter
-from signoff.cli.show import note, say_json, versioned, wants_json
-from signoff.cli.status import show_status, status_json
+from signoff.cli.show import note, say, say_json, versioned, wants_json
+from signoff.cli.status import show_status, show_strictness, status_json
 from signoff.cli.streams import leave_at_once
+from signoff.cli.verify import finding_line
 from signoff.domain.escalation import Outcome
+from signoff.domain.findings import Finding
 from signoff.errors import Exit
 from signoff.orchestrator import Reporter
 from signoff.process import own_output
@@ -83,8 +86,17 @@ def run_command(
         from signoff.cli.fleet import run_all  # noqa: PLC0415 - merging is only for many plans
 
         return run_all(jobs, yes, roles, machine)
-    asked = RunOptions(yes, roles, worker=worker, anyway=anyway, output=own_output())
-    return _run_one(open_plan(plan, workspace, roles), asked, strict, machine)
+    opened = open_plan(plan, workspace, roles)
+    asked = RunOptions(
+        yes,
+        roles,
+        worker=worker,
+        anyway=anyway,
+        output=own_output(),
+        warn=lambda found: _warn(opened.place.path.name, found),
+        tell=note,
+    )
+    return _run_one(opened, asked, strict, machine)
 
 
 def _run_one(opened: Opened, asked: RunOptions, strict: bool, machine: bool) -> NoReturn:
@@ -101,7 +113,7 @@ def _run_one(opened: Opened, asked: RunOptions, strict: bool, machine: bool) -> 
         leave_at_once(show_failure(error, machine))
     reporter.close()
     with suppress(OSError):  # a reader who left does not change how the run stands
-        _show(report, machine)
+        _show(report, strict, machine)
     leave_at_once(_code(report, strict))
 
 
@@ -115,7 +127,12 @@ def _reporter(machine: bool) -> ClosableReporter:
     return LineReporter()
 
 
-def _show(report: RunReport, machine: bool) -> None:
+def _warn(name: str, findings: tuple[Finding, ...]) -> None:
+    for finding in findings:
+        note(finding_line(name, finding))
+
+
+def _show(report: RunReport, strict: bool, machine: bool) -> None:
     if report.no_receipt:
         note(f"no receipt: {report.no_receipt} (signoff receipt export makes it)")
     if report.unheeded:
@@ -124,13 +141,23 @@ def _show(report: RunReport, machine: bool) -> None:
         note(f"the plan file was not marked: {report.unmarked} (the ledger has it all)")
     if machine:
         inbox = [*map(item_json, report.inbox)]
-        say_json(versioned(report=status_json(report.status), inbox=inbox))
+        say_json(versioned(report=status_json(report.status), inbox=inbox, drift=report.drift))
         return
     if report.nothing_to_do:
         note("already signed off; approve it again to run it again")
     show_status(report.status)
+    show_strictness(report.status, strict)
+    if report.nothing_to_do and report.drift is not False:
+        _show_drift(report)
     for item in report.inbox:
         show_item(item)
+
+
+def _show_drift(report: RunReport) -> None:
+    """A sign-off does not un-happen; what is there now is another question."""
+    changed = "differs from what was signed off (drift), and was not judged"
+    say(f"the content {changed if report.drift else 'could not be compared with the sign-off'}")
+    note(f"next: signoff audit {shlex.quote(str(report.status.place.path))}")
 
 
 def _code(report: RunReport, strict: bool) -> int:

@@ -12,6 +12,8 @@ import click
 from signoff.domain.text import escape, escape_line
 from signoff.fastpath import SCHEMA_VERSION
 
+SMALL_USD = 0.1
+
 
 def say(text: str = "") -> None:
     """A line of the result on stdout."""
@@ -56,6 +58,11 @@ def short(digest: str | None) -> str:
 def count(number: int, noun: str) -> str:
     """`1 step`, `2 steps`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def dollars(amount: float) -> str:
+    """Money; so little of it that cents would hide it is told more closely."""
+    return f"${amount:.4f}" if 0 < amount < SMALL_USD else f"${amount:.2f}"
 
 
 def duration(seconds: float) -> str:

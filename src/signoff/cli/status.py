@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import click
 from signoff.cli.options import json_option, open_plan, plan_argument
 from signoff.cli.show import (
     count,
+    dollars,
     duration,
     note,
     say,
@@ -26,6 +28,7 @@ from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import Exit, NotApproved
 from signoff.gate import Standing, StepState
 from signoff.planfile import file_digest
+from signoff.usecases.ground.driver import Driver
 from signoff.usecases.ground.history import approved_text
 from signoff.usecases.ground.site import PlanPlace
 from signoff.usecases.status import StatusReport, status_of
@@ -63,6 +66,7 @@ def status_command(
         say_json(status_json(report))
     else:
         show_status(report)
+        show_strictness(report, strict)
     return status_code(report, strict)
 
 
@@ -115,6 +119,12 @@ def status_code(report: StatusReport, strict: bool = False) -> int:
     return Exit.WAITING if report.waiting else Exit.NOT_DONE
 
 
+def show_strictness(report: StatusReport, strict: bool) -> None:
+    """Why the exit code says no where the status says done."""
+    if strict and report.status is PlanStatus.DONE and report.gate.waived:
+        say_line(f"not done for --strict: {', '.join(report.gate.waived)} waived")
+
+
 def status_json(report: StatusReport) -> dict[str, Any]:
     """The stable shape of `status --json`."""
     gate = report.gate
@@ -137,7 +147,15 @@ def status_json(report: StatusReport) -> dict[str, Any]:
         signed_off_at=report.signed_off_at,
         signed_off_on=report.signed_off_on,
         since_sign_off=list(report.since_sign_off),
+        driver=_driver_json(report.driver),
     )
+
+
+def _driver_json(driver: Driver | None) -> dict[str, Any] | None:
+    if driver is None:
+        return None
+    holder = driver.holder
+    return {"pid": holder.pid, "host": holder.host, "since": holder.since, "alive": driver.alive}
 
 
 def _standing_json(standing: Standing) -> dict[str, Any]:
@@ -164,6 +182,8 @@ def show_status(report: StatusReport) -> None:
         f"{run}gate {report.gate.gate}, as of content {short(report.as_of)}, "
         f"isolation {report.isolation or '-'}"
     )
+    if report.status is PlanStatus.IN_PROGRESS:
+        _show_driver(report)
     for standing in (*report.gate.steps, *report.gate.postconditions):
         say(_standing_line(standing))
     if report.place.gone:
@@ -179,12 +199,22 @@ def show_status(report: StatusReport) -> None:
             say(f"missing: plan: it waits for a person ({item.id}) (signoff inbox)")
     spent = report.spent
     if spent.work_s:
-        usage = f"{spent.tokens:,} tokens, ${spent.usd:.2f}"
+        usage = f"{spent.tokens:,} tokens, {dollars(spent.usd)}"
         reported = usage if spent.tokens or spent.usd else "no usage reported"
         say(f"spent: {reported}, {duration(spent.work_s)} of work")
     if report.signed_off_at:
         since = f"; since then {', '.join(report.since_sign_off)}" if report.since_sign_off else ""
         say(f"signed off at {report.signed_off_at} on content {short(report.signed_off_on)}{since}")
+
+
+def _show_driver(report: StatusReport) -> None:
+    """Whether somebody works on it now; of a run that waits for a person, nobody has to."""
+    driver, going_on = report.driver, f"signoff run {shlex.quote(str(report.place.path))} goes on"
+    if driver is not None and driver.alive:
+        say_line(f"running: {driver.holder}")
+    elif not report.waiting:
+        gone = f"its driver is gone ({driver.holder})" if driver else "nobody drives it now"
+        say_line(f"{gone}: {going_on}")
 
 
 def _missing_lines(report: StatusReport) -> list[str]:

@@ -10,6 +10,7 @@ import click
 from signoff.cli.options import json_option, open_plan, plan_argument, role_option
 from signoff.cli.show import count, say, say_json, versioned, wants_json
 from signoff.domain.findings import Finding
+from signoff.domain.text import escape_line
 from signoff.errors import Exit
 from signoff.usecases.verify import VerifyReport, verify_plan
 
@@ -69,6 +70,13 @@ def _show(report: VerifyReport) -> None:
     found = ", ".join(count(n, name) for name, n in counts.items() if n)
     steps = count(len(report.plan.steps), "step")
     say(f"{report.place.path.name}: {steps}, {found or 'no findings'}; {report.status}")
+
+
+def finding_line(name: str, finding: Finding) -> str:
+    """The same on one line, for who did not ask for it."""
+    hint = f"; hint: {finding.hint}" if finding.hint else ""
+    said = f"{finding.severity}: {finding.message} [{finding.code}]{hint}"
+    return escape_line(f"{name}:{finding.line}: {said}")
 
 
 def finding_lines(name: str, finding: Finding) -> list[str]:

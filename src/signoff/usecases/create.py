@@ -46,7 +46,7 @@ CONFIG_TEMPLATE = """\
 # or in the place of {prompt}, and runs in the workspace.
 #
 # [roles.coder]
-# command = "claude -p"
+# command = "claude -p --permission-mode acceptEdits"
 # env = ["ANTHROPIC_API_KEY"]   # passed on from your environment; everything else is left out
 # timeout_s = 1200
 """

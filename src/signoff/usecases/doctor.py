@@ -22,8 +22,9 @@ from signoff.process import (
 )
 from signoff.settings import Settings, load_settings
 from signoff.storage import Home, Ledger, open_database
-from signoff.usecases.ground.workbench import wanted_isolation
+from signoff.usecases.ground.workbench import opened_places, unopened, wanted_isolation
 from signoff.usecases.vault.health import Check, Health, vault_checks
+from signoff.verification import Enclosure
 from signoff.workspace import find_repository
 
 
@@ -90,6 +91,7 @@ def _configuration(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
     else:
         yield Check("configuration", Health.OK, f"roles: {', '.join(settings.roles) or 'none'}")
         yield _isolation(settings)
+        yield from _opened(settings, environ, repository.top if repository else cwd)
         yield from _roles(settings, environ, repository.top if repository else cwd)
     yield from _home(environ, settings)
 
@@ -105,6 +107,18 @@ def _isolation(settings: Settings) -> Check:
         detail = "none: contracts and agents run without a sandbox"
         return Check("isolation", Health.FAIL if required else Health.WARN, detail)
     return Check("isolation", Health.OK, str(chosen))
+
+
+def _opened(settings: Settings, environ: Mapping[str, str], workspace: Path) -> Iterator[Check]:
+    """What the user opened to agents and contracts, and is not there."""
+    isolation = best_isolation(wanted_isolation(settings))
+    user = Path(environ.get("HOME", "/"))
+    readable, writable = opened_places(settings, user, workspace)
+    agents = settings.sandbox.agents
+    enclosure = Enclosure(isolation, readable=readable, writable=writable, agents=agents)
+    missing = unopened(enclosure, workspace)
+    if missing is not None:
+        yield Check("sandbox places", Health.WARN, missing.said, missing.advice)
 
 
 def _roles(settings: Settings, environ: Mapping[str, str], workspace: Path) -> Iterator[Check]:

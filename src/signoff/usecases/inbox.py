@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from signoff.domain.escalation import Choice, Outcome
@@ -11,7 +12,7 @@ from signoff.errors import NothingToAnswer
 from signoff.storage import Ledger
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.questions import Item, open_items
-from signoff.usecases.ground.site import Site
+from signoff.usecases.ground.site import Site, find_plan
 
 LOOP = "signoff agent"  # the author of sessions of the built-in loop
 
@@ -25,6 +26,21 @@ class AnswerReport:
     note: str
     author: str = ""  # of the session that asked, if one did
     ended: Outcome | None = None  # how the answer ended the run, unless somebody drives it
+    role_words: str = ""  # roles that only the command line named, to be typed again
+
+
+def questions(site: Site, plan: str | None = None) -> tuple[Item, ...]:
+    """Open questions of every repository, or of one plan: a path, a name, or a session's id."""
+    items = open_items(site.ledger)
+    if plan is None:
+        return items
+    # By where it was first: nothing else finds a plan whose folder is gone.
+    path = os.path.realpath(site.cwd / plan)
+    asked = tuple(item for item in items if path == item.path or plan == item.plan_id)
+    if asked or plan.startswith(SESSION_PREFIX):
+        return asked
+    found = find_plan(site.cwd, plan, environ=site.environ, even_gone=True).record.id
+    return tuple(item for item in items if item.plan_id == found)
 
 
 def answer(
@@ -55,7 +71,8 @@ def answer(
         drafts.append(Draft(Kind.STEP_WAIVED, waiver, entry.run, entry.step))
     site.ledger.append(entry.plan, drafts)
     ended = _end_run(site, entry) if choice in (Choice.REVISE, Choice.ABORT) else None
-    return AnswerReport(item, choice, note, _author(site.ledger, entry.plan), ended)
+    roles = _role_words(site, entry) if choice is Choice.REVISE else ""
+    return AnswerReport(item, choice, note, _author(site.ledger, entry.plan), ended, roles)
 
 
 def _why_not_open(ledger: Ledger, item_id: str) -> str:
@@ -77,6 +94,16 @@ def _end_run(site: Site, entry: Entry) -> Outcome | None:
     from signoff.usecases.running.ending import end_decided_run  # noqa: PLC0415
 
     return end_decided_run(site, entry.plan)
+
+
+def _role_words(site: Site, entry: Entry) -> str:
+    if entry.run is None:
+        return ""
+    # For the same reason as above.
+    from signoff.usecases.ground.history import read_history  # noqa: PLC0415
+    from signoff.usecases.ground.roles import role_words, roles_given  # noqa: PLC0415 - as above
+
+    return role_words(roles_given(site, read_history(site.ledger, entry.plan)))
 
 
 def _author(ledger: Ledger, chain: str) -> str:

@@ -12,6 +12,7 @@ from typing import Protocol
 from signoff import __version__
 from signoff.agents import CommandAgent, check_role
 from signoff.domain.escalation import Outcome
+from signoff.domain.findings import Finding
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.sessionwork import SessionWork
@@ -38,6 +39,7 @@ from signoff.usecases.ground.history import (
     waits_for_person,
 )
 from signoff.usecases.ground.questions import Item, open_items
+from signoff.usecases.ground.roles import role_words
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import (
     attempt_reports,
@@ -48,10 +50,12 @@ from signoff.usecases.ground.workbench import (
     open_workspace,
     pin_watch,
     redactor_of,
+    tell_unopened,
     workspace_lock,
 )
 from signoff.usecases.ground.worker import find_worker
 from signoff.usecases.ready import refuse_unready
+from signoff.usecases.running.drift import has_drifted
 from signoff.usecases.running.marks import projection_of
 from signoff.usecases.running.outputs import refuse_own_output
 from signoff.usecases.running.rehoming import pins_for, refuse_foreign_worktree
@@ -63,7 +67,6 @@ from signoff.verification import (
     Ignored,
     Pins,
     protected_files,
-    written_by_contracts,
 )
 from signoff.workspace import read_ignore_rules
 
@@ -86,6 +89,8 @@ class RunOptions:
     anyway: bool = False  # although plans it depends on are not signed off and merged
     output: tuple[Path, ...] = ()  # files that the caller writes into while the run goes on
     session: SessionWork | None = None  # did the steps already: they are judged, given to nobody
+    warn: Callable[[tuple[Finding, ...]], None] = lambda _: None  # of what nobody was shown
+    tell: Callable[[str], None] = lambda _: None  # what the person should know before it begins
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,7 @@ class RunReport:
     no_receipt: str = ""  # why a sign-off has no receipt yet
     unheeded: str = ""  # what was asked for on the command line and changes nothing now
     unmarked: str = ""  # why the plan file does not show how the run stands
+    drift: bool | None = None  # the content differs from the signed one; None: nobody could look
 
 
 def run_plan(
@@ -144,6 +150,7 @@ def run_plan(
         if options.session is None:
             _check_roles(plan, settings, pins.search_path, place.workspace)
         enclosure = _required_enclosure(site, place, pins, settings)
+        tell_unopened(enclosure, place.workspace, options.tell)
         run, fence = _begin(
             site, place, history, entry, holder, options, reporter, pins, plan, lease
         )
@@ -177,10 +184,12 @@ def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunRepo
     if history.status(place.parse().plan.plan_digest) is not PlanStatus.DONE:
         return None
     assert history.run is not None
-    plan = pinned_plan(read_pins(site.ledger, history.run))
+    pins = read_pins(site.ledger, history.run)
+    plan = pinned_plan(pins)
     require_proved(history, fold_run(history, plan), place.path)
     _mark(site, place, history, plan, PlanStatus.DONE)
-    return replace(_report(site, place, Outcome.DONE), nothing_to_do=True)
+    drift = has_drifted(site, place, pins, plan, history.finished.data["snapshot"])
+    return replace(_report(site, place, Outcome.DONE), nothing_to_do=True, drift=drift)
 
 
 def _unheeded(options: RunOptions, status: StatusReport) -> str:
@@ -217,14 +226,15 @@ def _require_approval(
     refuse_own_output(options.output, workspace, place.workspace)
     given = site.settings.with_roles(options.roles or {})
     proposal = propose(replace(site, settings=given), place)
-    if options.yes:
-        return approve(site, proposal, interactive=False).entry
-    if site.settings.auto_approve:
-        return approve(site, proposal, interactive=False, policy="auto_approve").entry
+    if options.yes or site.settings.auto_approve:
+        policy = None if options.yes else "auto_approve"
+        entry = approve(site, proposal, interactive=False, policy=policy).entry
+        options.warn(proposal.warnings)
+        return entry
     why = "was not approved" if history.approval is None else "changed since it was approved"
     if stands:
         why = f"was approved with another `{REPOSITORY_FILE}` than there is now"
-    given_roles = "".join(f" --role {n}={shlex.quote(c)}" for n, c in (options.roles or {}).items())
+    given_roles = role_words(options.roles or {})
     raise NotApproved(
         f"plan `{place.name}` {why}", f"signoff approve {shlex.quote(str(place.path))}{given_roles}"
     )
@@ -353,7 +363,7 @@ def _mission(
         fence=fence,
         workspace=workspace,
         judge=open_judge(site, place, pins, workspace, bench, redactor),
-        guards=Guards(pins, workspace, written_by_contracts(plan)),
+        guards=Guards.of_plan(pins, workspace, plan),
         agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), enclosure),
         agent_isolation=enclosure.of_agents,
         redactor=redactor,

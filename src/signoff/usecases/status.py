@@ -12,6 +12,7 @@ from signoff.domain.verdict import Isolation, weakest
 from signoff.errors import PlanNotFound, PlanUnreadable
 from signoff.gate import GateReport, RunState, evaluate
 from signoff.planfile import parse
+from signoff.usecases.ground.driver import Driver, driver_of
 from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
@@ -21,6 +22,7 @@ from signoff.usecases.ground.history import (
     require_proved,
 )
 from signoff.usecases.ground.questions import ways_to_end
+from signoff.usecases.ground.roles import role_words, roles_given
 from signoff.usecases.ground.site import PlanPlace, Site
 
 
@@ -59,6 +61,7 @@ class StatusReport:
     signed_off_on: str | None
     since_sign_off: tuple[str, ...] = ()
     next_for_edit: str = ""  # how the edited plan can be taken
+    driver: Driver | None = None  # of a run that is not over; None when nobody has it
 
 
 def status_of(site: Site, place: PlanPlace) -> StatusReport:
@@ -92,12 +95,14 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
         signed_off_on=signed.data["snapshot"] if signed else None,
         since_sign_off=_since(history, signed, digest) if signed else (),
         next_for_edit=how_to_take_edit(site, place, history) if edited else "",
+        driver=driver_of(site, place.record.id) if history.running else None,
     )
 
 
 def how_to_take_edit(site: Site, place: PlanPlace, history: PlanHistory) -> str:
     """What to do with a plan that was edited since its run was approved."""
-    approve = f"signoff approve {shlex.quote(str(place.path))}"
+    given = role_words(roles_given(site, history))
+    approve = f"signoff approve {shlex.quote(str(place.path))}{given}"
     return f"{ways_to_end(site.ledger, place)}, then {approve}" if history.running else approve
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Entry
+from signoff.domain.ledger import Entry, Kind
 from signoff.storage import Ledger
 from signoff.usecases.ground.site import PlanPlace
 
@@ -18,6 +22,7 @@ class Item:
 
     id: str
     plan: str
+    plan_id: str
     path: str
     step: str | None
     question: str
@@ -25,18 +30,35 @@ class Item:
     choices: tuple[Choice, ...]
     at: str
     cause: Cause
+    workspace: str = ""  # of the run that asks; empty where no run does
+    host: str = ""  # where that is
+
+    @property
+    def gone(self) -> bool:
+        """Whether nobody can work there any more: the run's folder is known not to exist."""
+        if not self.workspace or self.host != socket.gethostname():
+            return False
+        try:
+            Path(self.workspace).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:
+            return False
+        return False
 
 
 def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[Item, ...]:
     """Every open question, oldest first; runs that are over ask nothing any more."""
     known = {record.id: record for record in ledger.plans()}
+    beginning_of = cache(lambda plan, run: _beginning(ledger, plan, run))
     items = []
     for entry in ledger.open_escalations(plan_id):
         if ledger.run_is_over(entry.plan, entry.run or ""):
             continue
         record = known.get(entry.plan)
         name = (record.name or "PLAN") if record else entry.plan
-        items.append(_item(entry, name, record.path if record else ""))
+        began = beginning_of(entry.plan, entry.run) if entry.run else {}
+        items.append(_item(entry, name, record.path if record else "", began))
     return tuple(items)
 
 
@@ -47,11 +69,18 @@ def ways_to_end(ledger: Ledger, place: PlanPlace) -> str:
     return f"signoff answer {asked[0].id} revise, or {cancel}" if asked else cancel
 
 
-def _item(entry: Entry, name: str, path: str) -> Item:
+def _beginning(ledger: Ledger, plan: str, run: str) -> Mapping[str, Any]:
+    """What was recorded when the run began: where, and on which machine."""
+    began = next(iter(ledger.entries(plan, run=run)), None)
+    return began.data if began is not None and began.kind is Kind.RUN_STARTED else {}
+
+
+def _item(entry: Entry, name: str, path: str, began: Mapping[str, Any]) -> Item:
     data = entry.data
     return Item(
         id=data["id"],
         plan=name,
+        plan_id=entry.plan,
         path=path,
         step=entry.step,
         question=data["question"],
@@ -59,4 +88,6 @@ def _item(entry: Entry, name: str, path: str) -> Item:
         choices=tuple(Choice(c) for c in data["choices"]),
         at=entry.at,
         cause=Cause(data["cause"]),
+        workspace=str(began.get("workspace", "")),
+        host=str(began.get("host", "")),
     )

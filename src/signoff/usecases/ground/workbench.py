@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.plan import Plan
 from signoff.domain.redaction import Redactor, secret_variables
+from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SignoffError
 from signoff.orchestrator import PinWatch
@@ -135,14 +138,15 @@ def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
     cache = user / ".cache"
     with suppress(OSError):
         cache.mkdir(mode=0o700, exist_ok=True)  # shown empty in a sandbox, so it must be there
+    readable, writable = opened_places(site.settings, user, place.workspace)
     return Enclosure(
         isolation=_working_isolation(site),
         hidden=(site.home.path, user_file(site.environ)),
         untouchable=(place.vault.path, place.path, place.workspace / ".git"),
         scratch=(cache,),
         search_path=search_path,
-        readable=_paths(chosen.readable, user, place.workspace),
-        writable=_paths(chosen.writable, user, place.workspace),
+        readable=readable,
+        writable=writable,
         agents=chosen.agents,
     )
 
@@ -168,6 +172,39 @@ def _working_isolation(site: Site) -> Isolation:
 def wanted_isolation(settings: Settings) -> Isolation | None:
     """The sandbox the user named; None is the best there is."""
     return _WANTED[settings.sandbox.isolation]
+
+
+def opened_places(
+    settings: Settings, user: Path, workspace: Path
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """What the user opened for reading, and for writing."""
+    chosen = settings.sandbox
+    return _paths(chosen.readable, user, workspace), _paths(chosen.writable, user, workspace)
+
+
+class Unopened(NamedTuple):
+    """Places that the user opened and that are not there, and what to do."""
+
+    said: str
+    advice: str
+
+
+def unopened(enclosure: Enclosure, workspace: Path) -> Unopened | None:
+    """None when every one of them is there."""
+    missing = [storable_path(str(path)) for path in enclosure.missing(workspace)]
+    if not missing:
+        return None
+    return Unopened(
+        f"not there, so left out of the sandbox: {', '.join(f'`{path}`' for path in missing)}",
+        f"mkdir -p {shlex.join(missing)}, or change [sandbox] in your own configuration",
+    )
+
+
+def tell_unopened(enclosure: Enclosure, workspace: Path, tell: Callable[[str], None]) -> None:
+    """In one line, with what to do."""
+    found = unopened(enclosure, workspace)
+    if found is not None:
+        tell(f"{found.said} ({found.advice})")
 
 
 def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, ...]:

@@ -66,7 +66,9 @@ def _vault(place: VaultPlace) -> Iterator[Check]:
         files = [plan_file(name) for name in names]
         more = f" and {len(files) - MOST_NAMED} more" if len(files) > MOST_NAMED else ""
         named = sum(1 for name in names if name)
-        said = f"{len(files)} plans, {named} of them named" if named else "one plan without a name"
+        said = f"{len(files)} plans, {named} of them named"
+        if len(files) == 1:
+            said = "one plan with a name" if named else "one plan without a name"
         detail = f"`{vault.path}`: {said}: {', '.join(files[:MOST_NAMED])}{more}"
         yield Check("vault", Health.OK, detail)
     odd = vault.odd_names()
