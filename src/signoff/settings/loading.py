@@ -234,7 +234,8 @@ def _role(name: str, table: Any, where: str) -> Role:
             f"`{place}` has no `command`"
             if command is None or isinstance(command, str)
             else f"`{place}`: `command` must be a text with a command line",
-            f'[roles.{name}] needs a line such as: command = "claude -p --permission-mode acceptEdits"',
+            f"[roles.{name}] needs a line such as:"
+            ' command = "claude -p --permission-mode acceptEdits"',
         )
     timeout_s = table.get("timeout_s")
     if timeout_s is not None and not is_positive(timeout_s):
