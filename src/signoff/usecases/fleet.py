@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
@@ -97,6 +99,7 @@ class _Fleet:
     tell: Callable[[str, str], None]
     threads: ThreadPoolExecutor
     running: dict[Future[int], str] = field(default_factory=dict)
+    begun: dict[str, threading.Event] = field(default_factory=dict)  # plan → its run has begun
     tried: dict[str, str] = field(default_factory=dict)  # plan → why it is not done
     unmergeable: dict[str, str] = field(default_factory=dict)
     merged: list[str] = field(default_factory=list)
@@ -116,6 +119,10 @@ class _Fleet:
     def _merge_finished(self) -> None:
         """In the order that their dependencies and sizes give; who fails holds up no other."""
         found = order_in(self.site, take_census(self.site)).answer
+        if found.order:
+            # Who merges holds a lock, and below a process that does nobody may approve.
+            for name in self.running.values():
+                self.begun[name].wait()
         for name in found.order:
             if name not in self.unmergeable:
                 self._merge(name)
@@ -159,12 +166,24 @@ class _Fleet:
             self.tried[name] = error.message
             self.tell(name, error.message)
             return True
+        self.begun[name] = threading.Event()
         self.running[self.threads.submit(self._drive_one, name, worker.name)] = name
         return True
 
     def _drive_one(self, name: str, worker: str) -> int:
+        try:
+            return self._run_driver(name, worker)
+        finally:
+            self.begun[name].set()
+
+    def _tell_of(self, name: str, line: str) -> None:
+        if line.startswith((Kind.RUN_STARTED, Kind.RUN_RESUMED)):
+            self.begun[name].set()
+        self.tell(name, line)
+
+    def _run_driver(self, name: str, worker: str) -> int:
         """One driver process; whatever it started ends with it."""
-        lines = {stream: _Lines(lambda line: self.tell(name, line)) for stream in StreamName}
+        lines = {stream: _Lines(partial(self._tell_of, name)) for stream in StreamName}
         words = [sys.executable, "-m", "signoff", "run", name]
         words += ["--yes"] if self.options.yes else []
         words += [f"--role={role}={command}" for role, command in self.options.roles.items()]
