@@ -9,21 +9,10 @@ import pytest
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.verdict import Isolation
-from signoff.process import probe_sandboxes
 from signoff.usecases.ground.site import find_plan
 from signoff.usecases.run import RunOptions, run_plan
 from tests.adversary.arena import HONEST, Arena, Direct, Silence
-
-AVAILABLE = [s.isolation for s in probe_sandboxes() if s.available]
-SEVERAL = pytest.mark.parametrize(
-    "mode",
-    [
-        pytest.param(
-            mode, marks=() if mode in AVAILABLE else pytest.mark.skip(f"no {mode} on this machine")
-        )
-        for mode in (Isolation.BUBBLEWRAP, Isolation.LANDLOCK)
-    ],
-)
+from tests.usecases.test_isolation import AVAILABLE, SEVERAL
 
 
 def arena_with(base: Path, mode: Isolation, opened: str) -> Arena:

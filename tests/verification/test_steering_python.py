@@ -287,6 +287,13 @@ def test_an_environment_on_the_search_path_steers(tmp_path: Path) -> None:
     assert place.change("python3 -m unittest", edits) != []
 
 
+def test_a_folder_called_an_environment_does_not_hide_a_start_up_module(tmp_path: Path) -> None:
+    """A makefile or the user's own variables may put the folder on the search path."""
+    place = Place(tmp_path, {"src/m.py": ""})
+    edits = {"src/pyvenv.cfg": "", "src/sitecustomize.py": "import os; os._exit(0)"}
+    assert place.change("python3 -m unittest", edits) == ["src/sitecustomize.py"]
+
+
 def test_the_workspace_itself_is_no_environment(tmp_path: Path) -> None:
     """Or a file of that name at its top would let everything below it steer unseen."""
     place = Place(tmp_path, {"m.py": ""})

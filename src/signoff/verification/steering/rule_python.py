@@ -104,7 +104,8 @@ def pin_shadows(folder: str, trail: Trail) -> None:
 def pin_startup(trail: Trail) -> None:
     """What every interpreter runs at its start, wherever it lies, if one of these is started.
 
-    In an environment that an agent makes for itself it says nothing to any other interpreter.
+    Among the packages of an environment that an agent makes for itself, it says nothing to any
+    other interpreter; elsewhere in it, a search path may still lead there.
     """
     if not trail.starts_python:
         return
@@ -112,7 +113,7 @@ def pin_startup(trail: Trail) -> None:
     paths = [p for name in _STARTUP_MODULES for p in trail.content.anywhere(name)]
     paths += [p for p in trail.content.anywhere("*.pth") if _is_for_packages(p)]
     for path in paths:
-        if not path.startswith(unused):
+        if not (path.startswith(unused) and _is_for_packages(path)):
             trail.pin(path)
 
 
