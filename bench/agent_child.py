@@ -16,8 +16,10 @@ from typing import Any
 from pydantic_ai.models.wrapper import WrapperModel
 
 import signoff
-from signoff.agents.tools import ToolOutcome
-from signoff.testing import Call, Conversation, Script, Turn, say, scripted_model, use
+from signoff.agents.tools.definition import ToolOutcome
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.model import scripted_model
+from signoff.testing.script import Script, Turn, say, use
 
 # What a turn must at least put on disk: the answer, its use, the call and its result.
 RECORDS_A_TURN = 4

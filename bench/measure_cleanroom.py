@@ -12,7 +12,8 @@ from lines import Line, Unit, compared
 from measure_content import make_files
 from sizes import Sizes
 
-from signoff.workspace import CleanRoom, Workspace
+from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.workspace import Workspace
 
 MANY_FILES = 50_000
 KEPT_LINES = (("unchanged", 2.0), ("one file changed", None), ("asked what moved", 2.0))

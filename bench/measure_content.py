@@ -11,8 +11,9 @@ from lines import Line, Unit, compared
 from sizes import Sizes
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage import Ledger, open_database, sqlite_url
-from signoff.workspace import Workspace
+from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.ledger import Ledger
+from signoff.workspace.workspace import Workspace
 
 FILES_PER_FOLDER = 100
 DATA = {"message": "x" * 400, "snapshot": "0" * 64, "key": "1" * 64}

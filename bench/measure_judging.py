@@ -13,19 +13,17 @@ from sizes import Sizes
 
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Isolation, Phase
-from signoff.process import STANDARD_PATH, probe_sandboxes
-from signoff.verification import (
-    Bench,
-    Case,
-    Enclosure,
-    HeldOutChecks,
-    Judge,
-    NoEvidence,
-    Obstacles,
-    Pins,
-    Rooms,
-)
-from signoff.workspace import CleanRoom, Workspace
+from signoff.process.environment import STANDARD_PATH
+from signoff.process.sandboxes import probe_sandboxes
+from signoff.verification.bench import Bench
+from signoff.verification.enclosure import Enclosure
+from signoff.verification.heldout import HeldOutChecks
+from signoff.verification.judge import Case, Judge, NoEvidence
+from signoff.verification.obstacles import Obstacles
+from signoff.verification.pins import Pins
+from signoff.verification.rooms import Rooms
+from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.workspace import Workspace
 
 FILES_PER_FOLDER = 100
 JUDGINGS = 5

@@ -14,10 +14,10 @@ from lines import Line, Unit
 from scene import IDLE_AGENT, Scene, holds_already, plan_text, wants_work
 from sizes import Sizes
 
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 from signoff.planfile.verify import verify
-from signoff.settings import Settings
-from signoff.storage import Vault
+from signoff.settings.loading import Settings
+from signoff.storage.vault import Vault
 from signoff.usecases.ground.surroundings import RealSurroundings
 
 PARSE_GOAL_S = 1.0

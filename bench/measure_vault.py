@@ -13,7 +13,10 @@ from lines import Line, Unit, compared
 from scene import IDLE_AGENT, Scene, holds_already
 from sizes import Sizes
 
-from signoff.storage import Ledger, Vault, open_database, plan_identity, sqlite_url
+from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.identity import plan_identity
+from signoff.storage.ledger import Ledger
+from signoff.storage.vault import Vault
 
 FAST_GOAL = 3.0
 MANY_PLANS_GOAL = 6.0
@@ -30,7 +33,7 @@ for i in range(int(sys.argv[2])):
 """,
     "appends": """
 import sys
-from signoff.storage import Vault
+from signoff.storage.vault import Vault
 for i in range(int(sys.argv[2])):
     Vault(sys.argv[1]).append_progress("a", "x" * 100)
 """,
@@ -38,7 +41,7 @@ for i in range(int(sys.argv[2])):
 import sys
 from pathlib import Path
 from signoff.errors import PlanConflict
-from signoff.storage import Vault
+from signoff.storage.vault import Vault
 vault = Vault(sys.argv[1])
 for i in range(int(sys.argv[2])):
     while True:

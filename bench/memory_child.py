@@ -19,11 +19,13 @@ def main() -> None:
 def plan_a_run(path: Path) -> None:
     """Everything between reading a plan and the first thing a run does."""
     # Imported here: an idle process is the floor for the others.
-    from signoff.gate import RunState, evaluate, next_action  # noqa: PLC0415
-    from signoff.planfile import parse  # noqa: PLC0415
+    from signoff.gate.actions import next_action  # noqa: PLC0415
+    from signoff.gate.standing import evaluate  # noqa: PLC0415
+    from signoff.gate.state import RunState  # noqa: PLC0415
+    from signoff.planfile.parse import parse  # noqa: PLC0415
     from signoff.planfile.verify import verify  # noqa: PLC0415
-    from signoff.settings import Policy, Settings  # noqa: PLC0415
-    from signoff.storage import Vault  # noqa: PLC0415
+    from signoff.settings.loading import Policy, Settings  # noqa: PLC0415
+    from signoff.storage.vault import Vault  # noqa: PLC0415
     from signoff.usecases.ground.surroundings import RealSurroundings  # noqa: PLC0415
 
     settings = Settings().with_roles({"coder": "true"})
@@ -36,7 +38,9 @@ def plan_a_run(path: Path) -> None:
 
 def swallow_output(size: int) -> None:
     """Watch a process that prints that much."""
-    from signoff.process import Command, Limits, run  # noqa: PLC0415
+    from signoff.process.command import Command  # noqa: PLC0415
+    from signoff.process.limits import Limits  # noqa: PLC0415
+    from signoff.process.runner import run  # noqa: PLC0415
 
     argv = ("/usr/bin/head", "-c", str(size), "/dev/zero")
     seen = run(Command(argv, Path.cwd(), {"PATH": "/usr/bin:/bin"}, Limits(wall_s=600)))

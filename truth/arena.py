@@ -15,7 +15,7 @@ from string import Template
 from signoff.domain.ledger import Entry
 from signoff.domain.verdict import Isolation, Result
 from signoff.errors import SignoffError
-from signoff.storage import VAULT_FOLDER
+from signoff.storage.location import VAULT_FOLDER
 from signoff.usecases.ground.site import find_plan
 from signoff.wiring import open_site
 from truth.agents import command_line

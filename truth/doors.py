@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.verdict import Result
 from signoff.errors import Exit, SignoffError
-from signoff.orchestrator import Event
+from signoff.orchestrator.events import Event
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.ground.questions import open_items
 from signoff.usecases.ground.site import Site, find_plan

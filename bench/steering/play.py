@@ -13,7 +13,9 @@ from pathlib import Path
 from forgetful import Habit, Make, Model, Say
 from tasks import CHECK_S
 
-from signoff.agents.tools import STANDARD_TOOLS, Changes, Files, ToolContext
+from signoff.agents.tools.context import Changes, ToolContext
+from signoff.agents.tools.files import Files
+from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.definition import (
     Check,
     Definition,

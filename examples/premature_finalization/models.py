@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from signoff.testing import Call, Conversation, Turn, say, use
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.script import Turn, say, use
 
 NOTES = ("ada", "alan", "barbara", "donald", "edsger", "grace")
 BORED_AFTER = 4

@@ -29,8 +29,10 @@ from models import (
 )
 
 import signoff
-from signoff.settings import BatchPolicy, EvidenceRule, SelfSetRule, SessionPolicy
-from signoff.testing import Script, scripted_model
+from signoff.settings.agent import EvidenceRule, SelfSetRule, SessionPolicy
+from signoff.settings.batches import BatchPolicy
+from signoff.testing.model import scripted_model
+from signoff.testing.script import Script
 
 TASK = "Summarise each of the six notes in notes/ into a file of its own in summaries/."
 # What is measured is the gate alone: steering would tell the model before the gate has to.

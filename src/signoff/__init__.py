@@ -10,37 +10,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = [
-    "STANDARD_TOOLS",
-    "ActivePlan",
-    "LoopLimits",
-    "PlanText",
-    "Tool",
-    "ToolContext",
-    "ToolError",
-    "Vault",
-    "__version__",
-    "list_plan_files",
-    "plan_tools",
-    "resolve_active_plan",
-    "run_agent",
-    "start_session",
-    "tool",
-]
-
-_TOOLS = ("STANDARD_TOOLS", "Tool", "ToolContext", "ToolError", "tool")
-_MODULES = {
-    **dict.fromkeys(_TOOLS, "agents.tools"),
-    "LoopLimits": "agents.loop",
-    "plan_tools": "agents.tools",
+_MODULE_OF = {
+    "STANDARD_TOOLS": "agents.tools.standard",
+    "ActivePlan": "storage.active",
+    "LoopLimits": "agents.loop.limits",
+    "PlanText": "storage.vault",
+    "Tool": "agents.tools.definition",
+    "ToolContext": "agents.tools.context",
+    "ToolError": "agents.tools.failure",
+    "Vault": "storage.vault",
+    "list_plan_files": "storage.active",
+    "plan_tools": "agents.tools.plan",
+    "resolve_active_plan": "storage.active",
     "run_agent": "wiring",
     "start_session": "wiring",
+    "tool": "agents.tools.definition",
 }
+__all__ = ("__version__", *_MODULE_OF)  # noqa: PLE0604 - its names are the keys above
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
     from importlib import import_module  # noqa: PLC0415 - loaded when first asked for
 
-    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'storage')}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING
 
 from signoff.errors import StorageFailed
 from signoff.places import resolve_home
-from signoff.settings import SessionPolicy, load_settings
-from signoff.storage import Home, Ledger, open_database
+from signoff.settings.agent import SessionPolicy
+from signoff.settings.loading import load_settings
+from signoff.storage.database import open_database
+from signoff.storage.home import Home
+from signoff.storage.ledger import Ledger
 from signoff.usecases.ground.site import Site
-from signoff.workspace import find_repository
+from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from signoff.agents import PlanSession
-    from signoff.agents.loop import Confirm, LoopLimits, LoopReporter
-    from signoff.agents.tools import Tool
+    from signoff.agents.loop.acting import Confirm
+    from signoff.agents.loop.limits import LoopLimits
+    from signoff.agents.loop.setup import LoopReporter
+    from signoff.agents.session import PlanSession
+    from signoff.agents.tools.definition import Tool
     from signoff.usecases.agent import AgentReport
     from signoff.usecases.run import Engine
 
@@ -58,7 +63,9 @@ def open_site(
 
 def _hidden(error: StorageFailed, environ: Mapping[str, str]) -> StorageFailed:
     """An agent is shown no home, and nobody is to make it writable for one."""
-    from signoff.agents import ATTEMPT_VARIABLE  # noqa: PLC0415 - seldom needed, loads slowly
+    from signoff.agents.assignment import (  # noqa: PLC0415 - seldom needed, loads slowly
+        ATTEMPT_VARIABLE,
+    )
 
     if ATTEMPT_VARIABLE not in environ:
         return error

@@ -11,8 +11,8 @@ from typing import Any
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
-from signoff.orchestrator import Event
-from signoff.storage import Ledger
+from signoff.orchestrator.events import Event
+from signoff.storage.ledger import Ledger
 from signoff.usecases.ground.questions import open_items
 from signoff.usecases.ground.site import Site, find_plan
 from signoff.usecases.inbox import answer

@@ -12,11 +12,17 @@ from signoff.agents.loop.ending import LoopReport
 from signoff.agents.loop.limits import LoopLimits
 from signoff.agents.loop.setup import LoopSetup
 from signoff.agents.loop.transcript import Transcript
-from signoff.agents.tools import STANDARD_TOOLS, Files, Shell, Tool, ToolContext, ToolOutcome
+from signoff.agents.tools.context import Shell, ToolContext
+from signoff.agents.tools.definition import Tool, ToolOutcome
+from signoff.agents.tools.files import Files
+from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.ledger import Kind
-from signoff.process import STANDARD_PATH
-from signoff.storage import Ledger, open_database, sqlite_url
-from signoff.testing import Call, Script, Turn, scripted_model, use
+from signoff.process.environment import STANDARD_PATH
+from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.ledger import Ledger
+from signoff.testing.conversation import Call
+from signoff.testing.model import scripted_model
+from signoff.testing.script import Script, Turn, use
 
 # Waits between retries are real; nobody has to sit through them.
 QUICK = LoopLimits(first_wait_s=0.001, longest_wait_s=1.0)

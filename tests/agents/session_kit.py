@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from signoff.agents import PlanSession, SessionReport
+from signoff.agents.session import PlanSession, SessionReport
 from signoff.domain.escalation import Choice
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import ToolCall
-from signoff.settings import SessionPolicy
+from signoff.settings.agent import SessionPolicy
 from signoff.usecases.ground.questions import Item, open_items
 from signoff.usecases.ground.site import Site, find_plan
 from signoff.usecases.inbox import answer

@@ -9,17 +9,12 @@ from typing import Any
 
 import pytest
 
-from signoff.agents import (
-    ATTEMPT_VARIABLE,
-    Assignment,
-    CommandAgent,
-    Report,
-    Usage,
-    check_role,
-)
+from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report
+from signoff.agents.command import CommandAgent, check_role
+from signoff.agents.usage import Usage
 from signoff.domain.observation import Ending
 from signoff.errors import ConfigInvalid
-from signoff.settings import Role
+from signoff.settings.loading import Role
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

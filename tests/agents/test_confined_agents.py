@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents import ATTEMPT_VARIABLE, Assignment, CommandAgent, Report
+from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report
+from signoff.agents.command import CommandAgent
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
-from signoff.process import best_isolation
-from signoff.settings import Role
-from signoff.verification import Enclosure
+from signoff.process.sandboxes import best_isolation
+from signoff.settings.loading import Role
+from signoff.verification.enclosure import Enclosure
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

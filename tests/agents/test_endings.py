@@ -10,7 +10,7 @@ from signoff.agents.endings import GIT_IS_READ_ONLY, WORKSPACE_ONLY, why_it_ende
 from signoff.domain.digests import digest_bytes
 from signoff.domain.observation import Ending, Observation, Output
 from signoff.domain.verdict import Isolation
-from signoff.gate import Worked
+from signoff.gate.record import Worked
 
 BOXED, FENCED, FREE = Isolation.BUBBLEWRAP, Isolation.LANDLOCK, Isolation.NONE
 HOME = "OSError: [Errno 30] Read-only file system: '/home/me/.myagent'"

@@ -14,8 +14,10 @@ from signoff.agents.loop.batching import Batching
 from signoff.agents.loop.ending import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
-from signoff.testing import Call, Conversation, Script, Turn, say, scripted_model, use
-from signoff.toolbatch import BatchLimits
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.model import scripted_model
+from signoff.testing.script import Script, Turn, say, use
+from signoff.toolbatch.view import BatchLimits
 from signoff.usecases.agent import AgentReport
 from tests.agents.loopkit import QUICK, Stage, bash, entries, write
 from tests.unconfined import UNCONFINED

@@ -15,7 +15,8 @@ import pytest
 
 from signoff.agents.loop.ending import Ended
 from signoff.errors import TranscriptUnusable
-from signoff.testing import Call, Conversation, Script, Turn, refuse, say, use
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.script import Script, Turn, refuse, say, use
 from tests.agents.loopkit import QUICK, Stage, bash, write
 
 WAIT_S = 120
@@ -24,7 +25,7 @@ SITTING = """
 import signal
 import sys
 from pathlib import Path
-from signoff.testing import Script, say
+from signoff.testing.script import Script, say
 from tests.agents.loopkit import Stage, bash
 signal.signal(signal.SIGINT, signal.default_int_handler)
 stage = Stage(Path(sys.argv[1]))

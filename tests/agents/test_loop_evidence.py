@@ -10,8 +10,10 @@ import pytest
 
 import signoff
 from signoff.domain.session import SessionStanding
-from signoff.settings import SelfSetRule, SessionPolicy
-from signoff.testing import Call, Script, Turn, say, scripted_model, use
+from signoff.settings.agent import SelfSetRule, SessionPolicy
+from signoff.testing.conversation import Call
+from signoff.testing.model import scripted_model
+from signoff.testing.script import Script, Turn, say, use
 from signoff.usecases.agent import AgentReport
 from tests.unconfined import UNCONFINED
 

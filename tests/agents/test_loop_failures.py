@@ -15,7 +15,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from signoff.agents.loop.ending import Ended
 from signoff.agents.loop.models import open_model
 from signoff.errors import ModelUnusable
-from signoff.testing import FailureKind, Script, ScriptedServer, Turn, refuse, say, use
+from signoff.testing.script import FailureKind, Script, Turn, refuse, say, use
+from signoff.testing.server import ScriptedServer
 from tests.agents.loopkit import QUICK, Stage, bash, write
 
 PASSING = [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from signoff.agents.loop.ending import Ended
-from signoff.testing import say
+from signoff.testing.script import say
 from tests.agents.loopkit import Stage
 
 WAIT_S = 120
@@ -21,8 +21,9 @@ SITTING = """
 import os, signal, sys, weakref
 from dataclasses import replace
 from pathlib import Path
-from signoff.agents.tools import tool
-from signoff.testing import Call, Script, use
+from signoff.agents.tools.definition import tool
+from signoff.testing.conversation import Call
+from signoff.testing.script import Script, use
 from tests.agents.loopkit import QUICK, Stage
 
 class Thing:

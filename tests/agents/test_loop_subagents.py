@@ -9,7 +9,8 @@ import pytest
 
 from signoff.agents.loop.ending import Ended
 from signoff.agents.loop.limits import LoopLimits
-from signoff.testing import Call, Conversation, Script, Turn, say, use
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.script import Script, Turn, say, use
 from tests.agents.loopkit import Told, write
 from tests.agents.test_loop_gate import checked, plan, play, update
 from tests.unconfined import UNCONFINED

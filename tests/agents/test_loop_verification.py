@@ -13,8 +13,10 @@ from signoff.agents.loop.ending import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
-from signoff.settings import SelfSetRule, SessionPolicy
-from signoff.testing import Call, Conversation, Script, Turn, say, scripted_model, use
+from signoff.settings.agent import SelfSetRule, SessionPolicy
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.model import scripted_model
+from signoff.testing.script import Script, Turn, say, use
 from signoff.usecases.agent import AgentReport
 from tests.agents.loopkit import Stage, bash, entries, write
 from tests.unconfined import UNCONFINED

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents import Material, gather
+from signoff.agents.materials import gather
+from signoff.agents.prompt import Material
 from signoff.domain.plan import Subscription, SubscriptionKind
 
 TOPICS = {"auth": "What we know about auth.\n"}

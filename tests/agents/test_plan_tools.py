@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents import PLAN_TOOLS, call_plan_tool
+from signoff.agents.plantools import PLAN_TOOLS, call_plan_tool
 from signoff.domain.session import PLAN_TOOL_NAMES
 from tests.agents.session_kit import Bureau
 

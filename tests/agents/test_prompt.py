@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from signoff.agents import Material, Setback, build_prompt
+from signoff.agents.prompt import Material, Setback, build_prompt
 from signoff.domain.plan import Contract, Expectation, ExpectationKind, Step
 from signoff.domain.text import escape
 

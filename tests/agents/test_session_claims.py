@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents import PlanSession
+from signoff.agents.session import PlanSession
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Contract
 from signoff.domain.session import Decision, SessionStanding
 from signoff.domain.verdict import Verdict
-from signoff.settings import BlockedRule, EvidenceRule, SessionPolicy
+from signoff.settings.agent import BlockedRule, EvidenceRule, SessionPolicy
 from tests.agents.session_kit import Bureau, checked, person_plan
 
 PROSE = SessionPolicy(evidence=EvidenceRule.PROSE)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents import PlanSession
+from signoff.agents.session import PlanSession
 from signoff.domain.escalation import Choice
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Budget, Cost

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.agents import sign_session
+from signoff.agents.session import sign_session
 from signoff.domain.ledger import Kind
 from signoff.domain.session import (
     Decision,
@@ -21,7 +21,7 @@ from signoff.domain.session import (
     SessionStanding,
     references_in,
 )
-from signoff.settings import SessionPolicy
+from signoff.settings.agent import SessionPolicy
 from tests.agents.session_kit import Bureau, checked
 
 

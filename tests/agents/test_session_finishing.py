@@ -10,7 +10,7 @@ from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Cost
 from signoff.domain.session import Decision, SessionStanding, session_id_of
-from signoff.settings import SelfSetRule, SessionPolicy
+from signoff.settings.agent import SelfSetRule, SessionPolicy
 from tests.agents.session_kit import Bureau, checked
 
 MADE = checked("Make it", "file_exists", path="made")

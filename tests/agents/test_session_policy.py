@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ConfigInvalid
-from signoff.settings import (
+from signoff.settings.agent import (
     BlockedRule,
     EvidenceRule,
     RatchetRule,
     SelfSetRule,
     SessionPolicy,
-    load_settings,
 )
+from signoff.settings.loading import load_settings
 
 LAX = 'evidence = "prose"\nblocked = "accept"\nratchet = "reason"\nself_set = "accept"\n'
 STRICT = 'evidence = "resolvable"\nblocked = "person"\nratchet = "approve"\nself_set = "label"\n'

@@ -9,7 +9,10 @@ from typing import Any, Literal, Optional
 
 import pytest
 
-from signoff.agents.tools import Effect, Files, ToolContext, ToolError, ToolOutcome, tool
+from signoff.agents.tools.context import ToolContext
+from signoff.agents.tools.definition import Effect, ToolOutcome, tool
+from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.files import Files
 from signoff.errors import UsageError
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.tools import Shell
+from signoff.agents.tools.context import Shell
 from signoff.domain.verdict import Isolation
-from signoff.process import STANDARD_PATH, probe_sandboxes
-from signoff.settings import Role
-from signoff.verification import Enclosure
+from signoff.process.environment import STANDARD_PATH
+from signoff.process.sandboxes import probe_sandboxes
+from signoff.settings.loading import Role
+from signoff.verification.enclosure import Enclosure
 from tests.agents.toolkit import Bench
 
 BOXED = [s.isolation for s in probe_sandboxes() if s.available]

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from signoff.agents.tools import STANDARD_TOOLS, Files, Shell, ToolContext, ToolOutcome
-from signoff.process import STANDARD_PATH
+from signoff.agents.tools.context import Shell, ToolContext
+from signoff.agents.tools.definition import ToolOutcome
+from signoff.agents.tools.files import Files
+from signoff.agents.tools.standard import STANDARD_TOOLS
+from signoff.process.environment import STANDARD_PATH
 
 
 @dataclass

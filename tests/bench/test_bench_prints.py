@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process import probe_sandboxes
+from signoff.process.sandboxes import probe_sandboxes
 
 BENCH = Path(__file__).parents[2] / "bench" / "bench.py"
 

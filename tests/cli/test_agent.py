@@ -10,16 +10,9 @@ from typing import Any
 
 import pytest
 
-from signoff.testing import (
-    Call,
-    Conversation,
-    Script,
-    ScriptedServer,
-    Turn,
-    refuse,
-    say,
-    use,
-)
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.script import Script, Turn, refuse, say, use
+from signoff.testing.server import ScriptedServer
 from tests.cli.ended import LIMIT_S, Ended
 from tests.cli.kit import Desk
 from tests.cli.plans import step

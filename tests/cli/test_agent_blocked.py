@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from signoff.testing import Call, Script, ScriptedServer, Turn, refuse, say, use
+from signoff.testing.conversation import Call
+from signoff.testing.script import Script, Turn, refuse, say, use
+from signoff.testing.server import ScriptedServer
 from tests.cli.ended import Ended
 from tests.cli.kit import Desk
 

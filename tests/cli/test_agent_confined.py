@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import signoff
-from signoff.process import probe_sandboxes
-from signoff.testing import Call, Conversation, Script, ScriptedServer, Turn, say, use
+from signoff.process.sandboxes import probe_sandboxes
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.script import Script, Turn, say, use
+from signoff.testing.server import ScriptedServer
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 

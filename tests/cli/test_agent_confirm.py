@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from signoff.testing import Call, Script, ScriptedServer, say, use
+from signoff.testing.conversation import Call
+from signoff.testing.script import Script, say, use
+from signoff.testing.server import ScriptedServer
 from tests.cli.ended import Ended
 from tests.cli.kit import Desk
 

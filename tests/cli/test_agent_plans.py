@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from signoff.testing import Call, Script, Turn, say, use
+from signoff.testing.conversation import Call
+from signoff.testing.script import Script, Turn, say, use
 from tests.cli.ended import Ended
 from tests.cli.kit import Desk
 from tests.cli.plans import step

@@ -18,7 +18,7 @@ CROWD = """
 import signal, threading
 from signoff.cli.live import LiveReporter
 from signoff.domain.ledger import Entry, Kind
-from signoff.orchestrator import Appended, Doing
+from signoff.orchestrator.events import Appended, Doing
 
 signal.alarm(60)
 reporter = LiveReporter()

@@ -224,7 +224,8 @@ def test_a_vault_without_a_repository_works_too(desk: Desk) -> None:
 
 def _forge_the_end(desk: Desk, name: str) -> None:
     from signoff.domain.ledger import Draft, Kind
-    from signoff.storage import Ledger, open_database, sqlite_url
+    from signoff.storage.database import open_database, sqlite_url
+    from signoff.storage.ledger import Ledger
 
     ledger = Ledger(open_database(sqlite_url(desk.ledger_file)))
     (record,) = [plan for plan in ledger.plans() if plan.name == name]

@@ -14,7 +14,8 @@ from signoff.gate.definition import (
     RoundPlanned,
     Touched,
 )
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 from signoff.toolbatch.keeping import Keeper, LedgerBook
 from tests.cli.kit import Desk
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from signoff.testing import Call, Turn, say, use
+from signoff.testing.conversation import Call
+from signoff.testing.script import Turn, say, use
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 from tests.cli.test_agent import did, played

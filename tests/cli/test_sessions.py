@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from signoff.testing import Call, Script, say, use
+from signoff.testing.conversation import Call
+from signoff.testing.script import Script, say, use
 from tests.cli.kit import Desk
 from tests.cli.test_agent import HONEST, plan, played
 

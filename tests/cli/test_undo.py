@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from signoff.testing import Call, Script, ScriptedServer, Turn, say, use
+from signoff.testing.conversation import Call
+from signoff.testing.script import Script, Turn, say, use
+from signoff.testing.server import ScriptedServer
 from tests.cli.kit import Desk
 
 

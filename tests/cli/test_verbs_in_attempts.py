@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from signoff.process import probe_sandboxes
+from signoff.process.sandboxes import probe_sandboxes
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 

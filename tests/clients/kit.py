@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.domain.clients import SHELLS
-from signoff.testing import Call, Conversation, Script, ScriptedServer, Turn, say, use
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.script import Script, Turn, say, use
+from signoff.testing.server import ScriptedServer
 from tests.cli.project import Project
 
 PACKAGES = {"codex": "@openai/codex", "gemini": "@google/gemini-cli"}

@@ -16,8 +16,12 @@ from pathlib import Path
 
 import signoff
 from signoff.domain.ledger import Draft, Entry, Kind
-from signoff.gate import Territory
-from signoff.storage import Ledger, bind_worktree, find_vault, open_database, plan_identity
+from signoff.gate.overlap import Territory
+from signoff.storage.binding import bind_worktree
+from signoff.storage.database import open_database
+from signoff.storage.identity import plan_identity
+from signoff.storage.ledger import Ledger
+from signoff.storage.location import find_vault
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.site import find_plan

@@ -17,7 +17,7 @@ from signoff.errors import all_error_types
 from signoff.planfile.codes import CODES as READING_CODES
 from signoff.planfile.fields import HEADER_FIELDS, STEP_FIELDS
 from signoff.planfile.verify import CODES as VERIFY_CODES
-from signoff.settings import Policy, Role, Settings
+from signoff.settings.loading import Policy, Role, Settings
 from tests.docs.book import TOP
 from tests.docs.typist import Desk, check_page, desk
 

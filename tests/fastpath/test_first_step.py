@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from signoff.fastpath.session import first_step
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 
 FENCED = "# T\n\n```md\n### 1. Not this\n```\n~~~\n### 2. Nor this\n~~~\n## Steps\n\n### 3. This\n"
 

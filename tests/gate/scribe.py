@@ -21,7 +21,9 @@ from signoff.domain.plan import (
     Then,
 )
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
-from signoff.gate import GateReport, Record, RunState, evaluate
+from signoff.gate.record import Record
+from signoff.gate.standing import GateReport, evaluate
+from signoff.gate.state import RunState
 
 RUN = "run-1"
 EARLIER_RUN = "run-0"

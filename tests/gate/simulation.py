@@ -11,7 +11,8 @@ from typing import Any
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.plan import Plan, Step
 from signoff.domain.verdict import Phase, Reason, Result
-from signoff.gate import (
+from signoff.gate.actions import (
+    TAMPERING_RETRIES,
     Abandon,
     Carry,
     Count,
@@ -19,19 +20,16 @@ from signoff.gate import (
     Escalate,
     Fail,
     Finish,
-    Gate,
     Judge,
     ReadList,
-    RunState,
     Sweep,
     Wait,
-    evaluate,
-    is_stale,
     next_action,
-    shortfall,
 )
-from signoff.gate.actions import TAMPERING_RETRIES
-from signoff.settings import HUMAN_ROLE, Policy
+from signoff.gate.budget import shortfall
+from signoff.gate.standing import Gate, evaluate, is_stale
+from signoff.gate.state import RunState
+from signoff.settings.loading import HUMAN_ROLE, Policy
 from tests.gate.scribe import RUN, Scribe
 
 ITEMS = ("a", "b", "c")

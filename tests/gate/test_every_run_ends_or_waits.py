@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.plan import Budget, OnFail, Plan, Then
-from signoff.gate import Finish, Gate, Wait, evaluate
-from signoff.settings import HUMAN_ROLE, Policy
+from signoff.gate.actions import Finish, Wait
+from signoff.gate.standing import Gate, evaluate
+from signoff.settings.loading import HUMAN_ROLE, Policy
 from tests.gate.acts import plans
 from tests.gate.oracle import Oracle
 from tests.gate.scribe import EARLIER_RUN, RUN, plan_of, post, step

@@ -8,8 +8,8 @@ from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Then
 from signoff.domain.verdict import Phase, Reason, Result
-from signoff.gate import Count, Dispatch, Escalate, Fail, Judge, next_action
-from signoff.settings import Policy
+from signoff.gate.actions import Count, Dispatch, Escalate, Fail, Judge, next_action
+from signoff.settings.loading import Policy
 from tests.gate.scribe import EARLIER_RUN, Scribe, plan_of, post, step
 
 

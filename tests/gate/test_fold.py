@@ -8,7 +8,7 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Cost
 from signoff.domain.verdict import Phase, Result
-from signoff.gate import RunState
+from signoff.gate.state import RunState
 from tests.gate.scribe import BEFORE_NOW, EARLIER_RUN, NOW, Scribe, key_of, step
 
 

@@ -6,8 +6,9 @@ from signoff.domain.escalation import Choice
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import RedFirst
 from signoff.domain.verdict import Phase, Result
-from signoff.gate import Gate, Sweep, next_action
-from signoff.settings import Policy
+from signoff.gate.actions import Sweep, next_action
+from signoff.gate.standing import Gate
+from signoff.settings.loading import Policy
 from tests.gate.scribe import (
     BEFORE_NOW,
     EARLIER_RUN,

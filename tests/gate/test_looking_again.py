@@ -5,8 +5,8 @@ from __future__ import annotations
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.plan import Effects, RedFirst
 from signoff.domain.verdict import Phase, Result
-from signoff.gate import Dispatch, Judge, next_action
-from signoff.settings import Policy
+from signoff.gate.actions import Dispatch, Judge, next_action
+from signoff.settings.loading import Policy
 from tests.gate.scribe import Scribe, contract, step
 
 

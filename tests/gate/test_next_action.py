@@ -9,7 +9,7 @@ import pytest
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.plan import RedFirst, Then
 from signoff.domain.verdict import Phase, Result
-from signoff.gate import (
+from signoff.gate.actions import (
     Abandon,
     Action,
     Carry,
@@ -23,7 +23,7 @@ from signoff.gate import (
     Wait,
     next_action,
 )
-from signoff.settings import Policy
+from signoff.settings.loading import Policy
 from tests.gate.scribe import EARLIER_RUN, Scribe, contract, plan_of, post, step
 
 STRICT = Policy(require_red_first=True)

@@ -13,7 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Contract, Plan, RedFirst
 from signoff.domain.verdict import Phase
-from signoff.gate import Gate, RunState, evaluate
+from signoff.gate.standing import Gate, evaluate
+from signoff.gate.state import RunState
 from tests.gate.acts import (
     ITEMS,
     NEARLY_SETTLED,

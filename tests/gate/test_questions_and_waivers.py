@@ -7,7 +7,7 @@ import pytest
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.domain.verdict import Phase, Result
-from signoff.gate import Gate, StepState
+from signoff.gate.standing import Gate, StepState
 from tests.gate.scribe import BEFORE_NOW, EARLIER_RUN, NOW, Scribe, plan_of, post, step
 
 

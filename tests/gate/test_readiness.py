@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.gate import (
+from signoff.gate.ready import (
     Candidate,
     PlanReadiness,
     PlanStanding,

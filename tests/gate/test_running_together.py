@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from signoff.domain.globs import intersect, matches
-from signoff.gate import Candidate, Overlap, PlanStanding, PlanState, readiness, startable
+from signoff.gate.overlap import Overlap
+from signoff.gate.ready import Candidate, PlanStanding, PlanState, readiness, startable
 from tests.gate.test_readiness import S, meant, plan, vaults
 
 OCCUPYING = [S.IN_PROGRESS, S.INTERRUPTED, S.WAITING_FOR_PERSON]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.gate import Schedule
+from signoff.gate.schedule import Schedule
 from tests.gate.scribe import plan_of, step
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import SessionStanding
-from signoff.gate import Content, Proof, SessionState, ask_gate, standing_of
-from signoff.settings import SessionPolicy
+from signoff.gate.session import Content, Proof, ask_gate, standing_of
+from signoff.gate.session_state import SessionState
+from signoff.settings.agent import SessionPolicy
 
 TEXT = (
     "# Aim\n\n## Steps\n\n### 1. one\n\n**target:** agent\n**task:** one\n\n"

@@ -11,15 +11,16 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from signoff.agents import PlanSession
+from signoff.agents.session import PlanSession
 from signoff.domain.escalation import Choice
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Contract
 from signoff.domain.session import Decision, ToolCall
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
-from signoff.gate import Proof
-from signoff.settings import SessionPolicy
-from signoff.storage import Ledger, open_database, sqlite_url
+from signoff.gate.session import Proof
+from signoff.settings.agent import SessionPolicy
+from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.ledger import Ledger
 
 FILES = ("a", "b", "c")
 # Description → the file its check looks for; None needs evidence.

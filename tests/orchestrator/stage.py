@@ -9,22 +9,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from signoff.agents import Report, printed
+from signoff.agents.assignment import Report, printed
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.redaction import NOTHING_SECRET
-from signoff.gate import GateReport, evaluate
-from signoff.orchestrator import Appended, Drive, Event, Mission, PlanFileProjection
-from signoff.planfile import parse
-from signoff.settings import settings_from_pin
-from signoff.storage import Fence, Holder
+from signoff.gate.standing import GateReport, evaluate
+from signoff.orchestrator.drive import Drive
+from signoff.orchestrator.events import Appended, Event
+from signoff.orchestrator.mission import Mission
+from signoff.orchestrator.projection import PlanFileProjection
+from signoff.planfile.parse import parse
+from signoff.settings.loading import settings_from_pin
+from signoff.storage.records import Fence, Holder
 from signoff.testing.agent import Act, ScriptedAgent
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.ground.questions import open_items
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.ground.workbench import open_judge, open_pinned_workspace, pin_watch
 from signoff.usecases.inbox import answer
-from signoff.verification import Bench, Guards, Pins
+from signoff.verification.bench import Bench
+from signoff.verification.guards import Guards
+from signoff.verification.pins import Pins
 from signoff.wiring import open_site
 from tests.unconfined import user_file
 

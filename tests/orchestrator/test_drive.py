@@ -9,7 +9,8 @@ import pytest
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.errors import AlreadyAccepted, Fenced, Interrupted
-from signoff.orchestrator import Appended, Doing, Drive, Driving, Event, Output
+from signoff.orchestrator.drive import Drive
+from signoff.orchestrator.events import Appended, Doing, Driving, Event, Output
 from tests.orchestrator.stage import Recorder, Stage, step, write
 
 TWO = [step(1, "test -s one.txt"), step(2, "test -s two.txt")]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from signoff.agents import Answer, AnswerKind, Assignment, Report, printed
+from signoff.agents.answer import Answer, AnswerKind
+from signoff.agents.assignment import Assignment, Report, printed
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.testing.agent import Act

@@ -11,9 +11,10 @@ import pytest
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import PlanStatus
-from signoff.gate import RunState
-from signoff.orchestrator import PinWatch, PlanFileProjection
-from signoff.planfile import parse
+from signoff.gate.state import RunState
+from signoff.orchestrator.projection import PlanFileProjection
+from signoff.orchestrator.watch import PinWatch
+from signoff.planfile.parse import parse
 from tests.orchestrator.stage import Stage, step, write
 
 MANY = [step(n, f"test -s {n}.txt") for n in range(1, 13)]

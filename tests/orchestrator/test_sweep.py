@@ -9,8 +9,8 @@ import pytest
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.errors import ContentMoved
-from signoff.gate import Gate
-from signoff.orchestrator import Appended, Event
+from signoff.gate.standing import Gate
+from signoff.orchestrator.events import Appended, Event
 from signoff.testing.agent import Act
 from tests.orchestrator.stage import Stage, post, step, write
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from signoff.domain.plan import Mark, PlanStatus
-from signoff.planfile import diff_plans, mark_text, parse, unified
-from signoff.planfile.diff import Changed
+from signoff.planfile.diff import Changed, diff_plans, unified
+from signoff.planfile.marks import mark_text
+from signoff.planfile.parse import parse
 from tests.planfile.writing import plan, step
 
 _POST = "## Postconditions\n\n1. a\n   ```\n   x\n   ```\n2. b\n"

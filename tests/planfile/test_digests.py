@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.planfile import file_digest, parse, plan_digest
+from signoff.planfile.digest import file_digest, plan_digest
+from signoff.planfile.parse import parse
 from tests.planfile.writing import plan, step
 
 _TEXT = "---\ntype: plan\nstatus: draft # x\nowner: me\n---\n" + plan(step("1"), step("2"))

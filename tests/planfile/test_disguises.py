@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from signoff.domain.plan import Mark
-from signoff.planfile import parse, plan_digest
+from signoff.planfile.digest import plan_digest
 from signoff.planfile.outline import read_outline
+from signoff.planfile.parse import parse
 from tests.planfile.writing import CONTRACT, codes, documents, errors, plan, step, the_finding
 
 

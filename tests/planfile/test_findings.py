@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from signoff.domain.findings import Severity
-from signoff.planfile import parse
 from signoff.planfile.codes import CODES
 from signoff.planfile.findinglog import MAX_FINDINGS
+from signoff.planfile.parse import parse
 from tests.planfile.writing import CONTRACT, codes, documents, plan, step, the_finding
 
 E, W, N = Severity.ERROR, Severity.WARNING, Severity.NOTE

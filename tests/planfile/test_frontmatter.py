@@ -7,7 +7,7 @@ import time
 import pytest
 
 from signoff.domain.plan import PlanStatus
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 from tests.planfile.writing import codes, plan, the_finding
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 from signoff.planfile.values import plain_path
 from signoff.planfile.verify import verify
 from tests.planfile.verify.plans import World

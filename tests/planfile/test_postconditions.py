@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from signoff.domain.plan import Expectation, ExpectationKind, Postcondition
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 from tests.planfile.writing import codes, errors, plan
 
 

@@ -19,7 +19,7 @@ from signoff.domain.plan import (
     Step,
     Then,
 )
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 from tests.planfile.writing import CONTRACT, FIXTURES, codes, plan, step
 
 

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signoff.domain.plan import Mark, PlanStatus
-from signoff.planfile import file_digest, mark_text, parse, plan_digest
+from signoff.planfile.digest import file_digest, plan_digest
+from signoff.planfile.marks import mark_text
+from signoff.planfile.parse import parse
 from tests.planfile.writing import documents, plan, step
 
 _ids = st.sampled_from(["1", "2", "3–N", "N+1", "4", "5", "unknown"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from signoff.domain.findings import Finding, Severity
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from signoff.process import STANDARD_PATH, Command, Limits, clean_environment, shell_command
+from signoff.process.command import Command
+from signoff.process.environment import STANDARD_PATH, clean_environment
+from signoff.process.limits import Limits
+from signoff.process.shell import shell_command
 
 PATIENCE_S = 30.0
 # Not the environment's own link to it: a checkout below /tmp is hidden in a sandbox.

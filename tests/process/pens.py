@@ -11,7 +11,12 @@ import pytest
 
 from signoff.domain.observation import Observation
 from signoff.domain.verdict import Isolation
-from signoff.process import Command, Confinement, Limits, probe_sandboxes, run, shell_command
+from signoff.process.command import Command
+from signoff.process.confinement import Confinement
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.sandboxes import probe_sandboxes
+from signoff.process.shell import shell_command
 
 from .commands import PYTHON, environment
 

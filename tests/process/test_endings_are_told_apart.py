@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.observation import Ending
-from signoff.process import Command, Limits, run
+from signoff.process.command import Command
+from signoff.process.limits import Limits
+from signoff.process.runner import run
 
 from .commands import bash, environment
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process import STANDARD_PATH, clean_environment, run, safe_search_path
+from signoff.process.environment import STANDARD_PATH, clean_environment, safe_search_path
+from signoff.process.runner import run
 
 from .commands import bash
 

@@ -12,15 +12,13 @@ import pytest
 
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
-from signoff.process import (
-    STANDARD_PATH,
-    Command,
-    Confinement,
-    Limits,
-    probe_sandboxes,
-    run,
-    shell_command,
-)
+from signoff.process.command import Command
+from signoff.process.confinement import Confinement
+from signoff.process.environment import STANDARD_PATH
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.sandboxes import probe_sandboxes
+from signoff.process.shell import shell_command
 
 FEW, MANY = 12, 1_000
 DEADLINE_S = 0.3

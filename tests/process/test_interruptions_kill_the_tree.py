@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process import StreamName, run
+from signoff.process.runner import run
+from signoff.process.streams import StreamName
 
 from .commands import bash, environment, exists, read_pid
 
@@ -75,7 +76,10 @@ def test_ctrl_c_kills_the_tree_then_interrupts(times: int, tmp_path: Path) -> No
 _HARNESS = """
 import signal, sys
 from pathlib import Path
-from signoff.process import Command, Limits, run, shell_command
+from signoff.process.command import Command
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import shell_command
 signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     env = {"PATH": "/usr/bin:/bin"}

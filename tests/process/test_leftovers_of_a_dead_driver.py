@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process import kill_marked
+from signoff.process.leftovers import kill_marked
 
 from .commands import await_true, environment, exists, read_pid
 
@@ -40,7 +40,10 @@ def _kill_driver_of(text: str, cwd: Path, value: str) -> None:
 _DRIVER = """
 import sys
 from pathlib import Path
-from signoff.process import Command, Limits, run, shell_command
+from signoff.process.command import Command
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import shell_command
 text, name, value = sys.argv[1:]
 run(Command(shell_command(text), Path("."), {"PATH": "/usr/bin:/bin", name: value},
             Limits(wall_s=600), marked_by=name))
@@ -104,7 +107,7 @@ def test_neither_the_caller_nor_who_started_it_is_killed(tmp_path: Path) -> None
     """A marked shell starts a marked Python that cleans up its own mark, and lives to say so."""
     value = uuid.uuid4().hex
     code = (
-        "import os, sys; from signoff.process import kill_marked\n"
+        "import os, sys; from signoff.process.leftovers import kill_marked\n"
         "print(kill_marked(*sys.argv[1:]), flush=True)\n"
     )
     text = f'sleep 600 & "$0" -c "$1" {_NAME} {value}; echo shell lives'

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from signoff.domain.observation import Ending
-from signoff.process import Limits, run
+from signoff.process.limits import Limits
+from signoff.process.runner import run
 
 from .commands import bash, python
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.observation import Ending
-from signoff.process import Limits, run
+from signoff.process.limits import Limits
+from signoff.process.runner import run
 
 from .commands import DAEMON, bash, exists, python, read_pid
 

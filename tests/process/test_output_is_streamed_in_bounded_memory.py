@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.domain.observation import Ending
-from signoff.process import Limits, StreamName, run
-from signoff.process.streams import StreamRecord
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.streams import StreamName, StreamRecord
 
 from .commands import bash, environment, python
 
@@ -87,7 +88,10 @@ def test_a_gigabyte_of_output_fits_in_a_small_harness(tmp_path: Path) -> None:
 _MEASURE = """
 import sys
 from pathlib import Path
-from signoff.process import Command, Limits, run, shell_command
+from signoff.process.command import Command
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import shell_command
 text = f"head -c {sys.argv[1]} /dev/zero; echo last"
 seen = run(Command(shell_command(text), Path(sys.argv[2]), {"PATH": "/usr/bin:/bin"},
                    Limits(wall_s=240), find_stdout=(b"\\0last\\n",)))

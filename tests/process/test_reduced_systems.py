@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process import identify
+from signoff.process.ancestry import identify
 from signoff.process.proctable import children_from_lists, children_from_parents
 
 from .commands import await_true, environment, exists, read_pid
 
 _RUN = """
 from pathlib import Path
-from signoff.process import Command, Limits, full_control, run, shell_command
+from signoff.process.command import Command
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import shell_command
+from signoff.process.tree import full_control
 env = {"PATH": "/usr/bin:/bin"}
 seen = run(Command(shell_command(sys.argv[1]), Path("."), env, Limits(wall_s=60)))
 print(full_control(), seen.ending, seen.exit_code, seen.stdout.head)

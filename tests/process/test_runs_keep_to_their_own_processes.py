@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from signoff.domain.observation import Ending
-from signoff.process import run
+from signoff.process.runner import run
 
 from .commands import bash, exists, python, read_pid
 
@@ -91,7 +91,10 @@ def test_a_harness_inside_a_run_still_cleans_up_after_itself(tmp_path: Path) -> 
     code = (
         "import sys; sys.path[:0] = sys.argv[1].split(':')\n"
         "from pathlib import Path\n"
-        "from signoff.process import Command, Limits, run, shell_command\n"
+        "from signoff.process.command import Command\n"
+        "from signoff.process.limits import Limits\n"
+        "from signoff.process.runner import run\n"
+        "from signoff.process.shell import shell_command\n"
         "text = sys.argv[2] + '; until [ -s pid ]; do sleep 0.02; done'\n"
         "env = {'PATH': '/usr/bin:/bin'}\n"
         "seen = run(Command(shell_command(text), Path('.'), env, Limits(wall_s=60)))\n"

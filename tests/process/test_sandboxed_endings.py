@@ -9,8 +9,10 @@ from dataclasses import replace
 import pytest
 
 from signoff.domain.observation import Ending
-from signoff.process import Limits, run, shell_command
 from signoff.process.exitinfo import remembers_exits
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import shell_command
 
 from .commands import environment
 from .pens import Pen

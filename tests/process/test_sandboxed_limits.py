@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.observation import Ending, Observation
-from signoff.process import Limits, run
+from signoff.process.limits import Limits
 from signoff.process.pidgroup import PidGroup
+from signoff.process.runner import run
 
 from .commands import bash, python
 from .pens import Pen

@@ -12,7 +12,10 @@ from pathlib import Path
 
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
-from signoff.process import Limits, kill_marked, run, shell_command
+from signoff.process.leftovers import kill_marked
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import shell_command
 
 from .commands import await_true, environment, exists
 from .pens import Pen
@@ -30,7 +33,12 @@ import sys
 sys.path[:0] = sys.argv[5].split(":")
 from pathlib import Path
 from signoff.domain.verdict import Isolation
-from signoff.process import *
+from signoff.process.command import Command
+from signoff.process.confinement import Confinement
+from signoff.process.leftovers import kill_marked
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import shell_command
 isolation, text, name, value, _ = sys.argv[1:]
 here = Path(".").resolve()
 pen = Confinement(Isolation(isolation), (here,))
@@ -128,7 +136,7 @@ def test_a_mark_finds_a_confined_run_of_a_living_harness(pen: Pen) -> None:
     tag, value = _tag(), uuid.uuid4().hex
     argv = shell_command(f"( setsid env -i /bin/sleep {tag} & ); exec sleep {tag}")
     text = "import sys; sys.path[:0] = sys.argv[1].split(':')\n"
-    text += "from signoff.process import kill_marked\nprint(kill_marked(*sys.argv[2:]))"
+    text += "from signoff.process.leftovers import kill_marked\nprint(kill_marked(*sys.argv[2:]))"
     command = pen.command(argv, Limits(wall_s=120), **{_NAME: value})
     killed: list[int] = []
 

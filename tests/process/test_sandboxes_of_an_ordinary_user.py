@@ -25,7 +25,13 @@ import json, os, sys, tempfile
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from signoff.domain.verdict import Isolation
-from signoff.process import *
+from signoff.process.command import Command
+from signoff.process.confinement import Confinement
+from signoff.process.environment import STANDARD_PATH
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.sandboxes import probe_sandboxes
+from signoff.process.shell import shell_command
 root = Path(sys.argv[2])
 ws, home, beside = root / "ws", root / "state", root / "beside"
 answers = {}

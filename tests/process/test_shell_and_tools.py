@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from signoff.process import find_tool, run, shell_command
+from signoff.process.runner import run
+from signoff.process.shell import find_tool, shell_command
 
 from .commands import bash
 

@@ -9,14 +9,17 @@ import pytest
 
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
-from signoff.process import STANDARD_PATH, Confinement, best_isolation, find_tool, probe_sandboxes
+from signoff.process.confinement import Confinement
+from signoff.process.environment import STANDARD_PATH
+from signoff.process.sandboxes import best_isolation, probe_sandboxes
+from signoff.process.shell import find_tool
 
 from .pens import Pen
 
 ASK = """
 import sys
 sys.path[:0] = sys.argv[1].split(":")
-from signoff.process import best_isolation, probe_sandboxes
+from signoff.process.sandboxes import best_isolation, probe_sandboxes
 for support in probe_sandboxes():
     print(support.isolation, support.available, support.detail)
 print(best_isolation(None))
@@ -27,7 +30,13 @@ import sys
 sys.path[:0] = sys.argv[1].split(":")
 from pathlib import Path
 from signoff.domain.verdict import Isolation
-from signoff.process import *
+from signoff.process.command import Command
+from signoff.process.confinement import Confinement
+from signoff.process.environment import STANDARD_PATH
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.sandboxes import best_isolation, probe_sandboxes
+from signoff.process.shell import find_tool, shell_command
 pen = Confinement(Isolation.BUBBLEWRAP, (Path("."),))
 seen = run(Command(shell_command("echo ran"), Path("."), {}, Limits(wall_s=60), confinement=pen))
 print(seen.ending, seen.exit_code, seen.stdout.size, seen.detail)

@@ -11,7 +11,7 @@ import pytest
 
 from signoff.errors import ConfigInvalid
 from signoff.places import LARGEST_FILE, user_file
-from signoff.settings import (
+from signoff.settings.loading import (
     Policy,
     Role,
     RoleKind,

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from signoff.storage import Database, Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.engine import Database
+from signoff.storage.ledger import Ledger
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage import Holder, sqlite_path
+from signoff.storage.database import sqlite_path
+from signoff.storage.records import Holder
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 HOLDER = Holder(pid=4711, host="build-7", plan="p", since="2026-01-02T03:04:05.000006+00:00")

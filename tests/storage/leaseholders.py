@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage import Fence, Holder, Lease, LeaseRequest, Ledger, Offer
+from signoff.storage.claims import Offer
+from signoff.storage.leases import Lease, LeaseRequest
+from signoff.storage.ledger import Ledger
+from signoff.storage.records import Fence, Holder
 from tests.storage.kit import run_sql
 
 REPOSITORY = "/somewhere/main"

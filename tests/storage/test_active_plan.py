@@ -15,19 +15,12 @@ from hypothesis import strategies as st
 import signoff
 from signoff.domain.names import name_of_file, plan_file, plan_slug
 from signoff.errors import ActivePlanError, NoVault, PlanNameInvalid, PlanNotFound, StorageFailed
-from signoff.storage import (
-    ActivePlan,
-    Ledger,
-    Source,
-    bind_worktree,
-    find_vault,
-    list_plan_files,
-    open_database,
-    plan_identity,
-    resolve_active_plan,
-    sqlite_url,
-    unbind_worktree,
-)
+from signoff.storage.active import ActivePlan, Source, list_plan_files, resolve_active_plan
+from signoff.storage.binding import bind_worktree, unbind_worktree
+from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.identity import plan_identity
+from signoff.storage.ledger import Ledger
+from signoff.storage.location import find_vault
 
 
 @dataclass

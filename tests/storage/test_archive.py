@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from signoff.errors import ProofInvalid, StorageFailed
-from signoff.storage import MAX_BUNDLE_BYTES, pack, unpack
+from signoff.storage.archive import MAX_BUNDLE_BYTES, pack, unpack
 
 MEMBERS = {
     "plan.md": b"# Plan\n",

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from signoff.errors import Fenced, LedgerBroken
-from signoff.storage import Ledger
+from signoff.storage.ledger import Ledger
 from tests.storage.kit import HOLDER, note, run_sql
 
 

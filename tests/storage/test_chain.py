@@ -9,7 +9,8 @@ import pytest
 
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind, entry_hash
 from signoff.errors import LedgerBroken
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 from tests.storage.kit import done, note, run_sql, verdict
 
 CHANGES: dict[str, object] = {

@@ -9,16 +9,11 @@ from dataclasses import replace
 import pytest
 
 from signoff.errors import Held
-from signoff.storage import (
-    Holder,
-    Ledger,
-    Offer,
-    acquire_lease,
-    claim_first,
-    give_back_claim,
-    open_database,
-    renew_claim,
-)
+from signoff.storage.claims import Offer, claim_first, give_back_claim, renew_claim
+from signoff.storage.database import open_database
+from signoff.storage.leases import acquire_lease
+from signoff.storage.ledger import Ledger
+from signoff.storage.records import Holder
 from tests.storage.kit import note, outputs, workers
 from tests.storage.leaseholders import (
     ELSEWHERE,
@@ -35,7 +30,10 @@ from tests.storage.leaseholders import (
 
 CLAIM_ONE = """
 import json, sys
-from signoff.storage import Holder, Ledger, Offer, claim_first, open_database
+from signoff.storage.claims import Offer, claim_first
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
+from signoff.storage.records import Holder
 url, offers, number = sys.argv[1:]
 ledger = Ledger(open_database(url))
 made = [Offer(o[0], o[0], 0, tuple(o[1])) for o in json.loads(offers)]

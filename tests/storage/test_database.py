@@ -14,13 +14,16 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ConfigInvalid, HomeUnsafe, SchemaTooNew, StorageFailed
-from signoff.storage import Home, Ledger, open_database, sqlite_path, sqlite_url
+from signoff.storage.database import open_database, sqlite_path, sqlite_url
+from signoff.storage.home import Home
+from signoff.storage.ledger import Ledger
 from signoff.storage.schema import VERSION
 from tests.storage.kit import HOLDER, WAIT_S, note, run_sql, verdict, worker
 
 READ = """
 import sys
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 ledger = Ledger(open_database(sys.argv[1], read_only=True))
 print(ledger.head("p")[0], ledger.check_chain("p").holds, len(ledger.plans()))
 """
@@ -29,7 +32,8 @@ WRITE = """
 import sys
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import StorageFailed
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 try:
     Ledger(open_database(sys.argv[1])).append("p", [Draft(Kind.AUDITED, {})])
 except StorageFailed as error:
@@ -223,12 +227,13 @@ def test_a_lost_connection_is_an_error_once_and_then_replaced(postgres_url: str)
     database.close()
 
 
-def test_the_door_is_light_and_sqlite_needs_no_other_driver(tmp_path: Path) -> None:
+def test_finding_a_plan_loads_no_database_and_sqlite_needs_no_other_driver(tmp_path: Path) -> None:
     code = """
 import sys
-import signoff.storage
+import signoff.storage.active
 print({"sqlite3", "psycopg", "platformdirs"} & set(sys.modules))
-signoff.storage.open_database(sys.argv[1]).close()
+from signoff.storage.database import open_database
+open_database(sys.argv[1]).close()
 print({"psycopg", "platformdirs", "sqlalchemy", "dbos"} & set(sys.modules))
 """
     text, _ = worker(code, sqlite_url(tmp_path / "x")).communicate(timeout=WAIT_S)
@@ -339,7 +344,7 @@ def test_a_full_disk_loses_nothing_and_the_reserve_records_it(small_disk: Path) 
 
 
 def test_a_full_disk_leaves_plan_and_progress_whole(small_disk: Path) -> None:
-    from signoff.storage import Vault
+    from signoff.storage.vault import Vault
 
     vault = Vault(small_disk / ".harness")
     digest = vault.swap_plan("", expected=None, text="small")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from signoff.errors import Fenced, Held, NoSuchRun
-from signoff.storage import Fence, Holder, Ledger, RunRecord
+from signoff.storage.ledger import Ledger
+from signoff.storage.records import Fence, Holder, RunRecord
 from tests.storage.kit import HOLDER, done, note
 
 

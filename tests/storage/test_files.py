@@ -21,14 +21,14 @@ from signoff.errors import (
     StorageFailed,
     UsageError,
 )
-from signoff.storage import append_line, durable_replace, read_plan_file, swap_file
+from signoff.storage.files import append_line, durable_replace, read_plan_file, swap_file
 from tests.storage.kit import WAIT_S, outputs, worker, workers
 
 SWAP_FIFTY = """
 import hashlib, sys
 from pathlib import Path
 from signoff.errors import PlanConflict
-from signoff.storage import swap_file
+from signoff.storage.files import swap_file
 path = Path(sys.argv[1])
 for number in range(50):
     while True:
@@ -45,7 +45,7 @@ for number in range(50):
 APPEND_FIFTY = """
 import sys
 from pathlib import Path
-from signoff.storage import append_line
+from signoff.storage.files import append_line
 for number in range(50):
     append_line(Path(sys.argv[1]), f"{sys.argv[2]}-{number} " + "x" * 3000)
 """
@@ -53,7 +53,7 @@ for number in range(50):
 SWAP_FOR_EVER = """
 import hashlib, sys
 from pathlib import Path
-from signoff.storage import swap_file
+from signoff.storage.files import swap_file
 path = Path(sys.argv[1])
 number = 0
 while True:
@@ -162,7 +162,7 @@ def test_a_new_file_honours_the_umask(tmp_path: Path) -> None:
     code = """
 import os, sys
 from pathlib import Path
-from signoff.storage import durable_replace
+from signoff.storage.files import durable_replace
 os.umask(0o027)
 durable_replace(Path(sys.argv[1]), b"x")
 """
@@ -341,7 +341,7 @@ def test_strangers_who_keep_a_lock_are_waited_for_only_so_long(tmp_path: Path) -
 def test_a_progress_file_replaced_while_waiting_is_appended_to_under_its_name(
     tmp_path: Path,
 ) -> None:
-    code = "import sys; from pathlib import Path; from signoff.storage import append_line\n"
+    code = "import sys; from pathlib import Path; from signoff.storage.files import append_line\n"
     code += "append_line(Path(sys.argv[1]), 'late')"
     progress, newer = tmp_path / "progress.md", tmp_path / "newer"
     progress.write_text("old\n")

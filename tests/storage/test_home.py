@@ -10,7 +10,9 @@ import pytest
 
 from signoff.errors import HomeUnsafe, StorageFailed
 from signoff.places import resolve_home
-from signoff.storage import Home, hold, open_database
+from signoff.storage.database import open_database
+from signoff.storage.home import Home
+from signoff.storage.locks import hold
 from tests.storage.kit import HOLDER
 
 

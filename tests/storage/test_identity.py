@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.storage import plan_identity
-from signoff.workspace import Repository, find_repository
+from signoff.storage.identity import plan_identity
+from signoff.workspace.repository import Repository, find_repository
 
 
 def git(folder: Path, *arguments: str) -> None:

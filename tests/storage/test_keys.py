@@ -17,13 +17,13 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from signoff.errors import KeyUnusable
-from signoff.storage import own_public_key, read_public_key, signing_key
+from signoff.storage.keys import own_public_key, read_public_key, signing_key
 from tests.storage.kit import outputs, workers
 
 MAKE = """
 import sys
 from pathlib import Path
-from signoff.storage import signing_key
+from signoff.storage.keys import signing_key
 print(signing_key(Path(sys.argv[1])).public.id)
 """
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from signoff.domain.ledger import GENESIS, Draft, Kind
 from signoff.errors import AlreadyAccepted, NothingToAnswer, StorageFailed
-from signoff.storage import Ledger, PlanRecord
+from signoff.storage.ledger import Ledger
+from signoff.storage.records import PlanRecord
 from tests.storage.kit import done, note, run_sql, verdict
 
 

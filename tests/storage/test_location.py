@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from signoff import storage
-from signoff.errors import ConfigInvalid, PlanConflict, VaultClash
-from signoff.storage import VaultPlace, find_vault, own_vault, plan_identity
-from signoff.storage.identity import own_shared_vault
+from signoff.errors import ConfigInvalid, VaultClash
+from signoff.storage.identity import own_shared_vault, own_vault, plan_identity
+from signoff.storage.location import VaultPlace, find_vault
 from tests.storage.test_active_plan import git
 
 
@@ -133,7 +132,3 @@ def test_of_many_that_want_a_vault_at_once_one_gets_it(tmp_path: Path) -> None:
 def test_a_project_may_be_called_like_a_plan(main: Path, tmp_path: Path) -> None:
     chosen = environ(tmp_path, SIGNOFF_VAULT=str(tmp_path), SIGNOFF_PROJECT="PLAN-tool")
     assert find_vault(main, chosen).folder == tmp_path / "PLAN-tool" / "_harness"
-
-
-def test_a_lost_race_can_be_caught_by_who_uses_the_storage_alone() -> None:
-    assert storage.PlanConflict is PlanConflict

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import Held, HomeUnsafe, StorageFailed
-from signoff.storage import Holder, hold
+from signoff.storage.locks import hold
+from signoff.storage.records import Holder
 from tests.storage.kit import HOLDER, WAIT_S, worker
 
 HOLD_AND_WAIT = """
 import sys
 from pathlib import Path
-from signoff.storage import Holder, hold
+from signoff.storage.locks import hold
+from signoff.storage.records import Holder
 with hold(Path(sys.argv[1]), sys.argv[2], Holder.current("the-plan")):
     print("held", flush=True)
     sys.stdin.read()
@@ -26,7 +28,8 @@ with hold(Path(sys.argv[1]), sys.argv[2], Holder.current("the-plan")):
 HOLD_AND_LEAVE_A_CHILD = """
 import os, subprocess, sys
 from pathlib import Path
-from signoff.storage import Holder, hold
+from signoff.storage.locks import hold
+from signoff.storage.records import Holder
 with hold(Path(sys.argv[1]), sys.argv[2], Holder.current("the-plan")):
     child = subprocess.Popen(["sleep", "600"], close_fds=False, start_new_session=True,
                              stdout=subprocess.DEVNULL)

@@ -7,14 +7,14 @@ import signal
 import time
 from pathlib import Path
 
-from signoff.storage import Vault
+from signoff.storage.vault import Vault
 from tests.storage.kit import WAIT_S, outputs, worker, workers
 
 COUNT, EACH = 8, 50
 SWAP_FIFTY = """
 import sys
 from signoff.errors import PlanConflict
-from signoff.storage import Vault
+from signoff.storage.vault import Vault
 from pathlib import Path
 vault = Vault(sys.argv[1])
 for i in range(50):
@@ -30,7 +30,7 @@ for i in range(50):
 """
 APPEND_FIFTY = """
 import sys
-from signoff.storage import Vault
+from signoff.storage.vault import Vault
 vault = Vault(sys.argv[1])
 for i in range(50):
     vault.append_progress("a", f"{sys.argv[2]}-{i} " + "x" * 300)
@@ -39,7 +39,7 @@ for i in range(50):
 CREATE = """
 import sys
 from signoff.errors import PlanConflict
-from signoff.storage import Vault
+from signoff.storage.vault import Vault
 try:
     Vault(sys.argv[1]).swap_plan("a", expected=None, text=sys.argv[2])
     print("made")

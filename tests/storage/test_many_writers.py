@@ -6,14 +6,16 @@ import random
 
 import pytest
 
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 from signoff.storage.schema import VERSION
 from tests.storage.kit import WAIT_S, note, outputs, worker, workers
 
 APPEND_FIFTY = """
 import sys
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 ledger = Ledger(open_database(sys.argv[1]))
 for i in range(50):
     draft = Draft(Kind.AUDITED, {"writer": sys.argv[2], "number": i})
@@ -24,7 +26,8 @@ ACCEPT_TEN = """
 import sys
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import AlreadyAccepted
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 ledger = Ledger(open_database(sys.argv[1]))
 for step in map(str, range(10)):
     try:
@@ -37,7 +40,8 @@ for step in map(str, range(10)):
 APPEND_FOR_EVER = """
 import sys
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 ledger = Ledger(open_database(sys.argv[1]))
 while True:
     entries = ledger.append("p", [Draft(Kind.AUDITED, {"pad": "x" * 2000})] * 3)
@@ -46,7 +50,7 @@ while True:
 
 OPEN = """
 import sys
-from signoff.storage import open_database
+from signoff.storage.database import open_database
 print(open_database(sys.argv[1]).schema_version())
 """
 

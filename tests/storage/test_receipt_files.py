@@ -13,7 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from signoff.domain.receipt import PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE
 from signoff.errors import PlanUnreadable, ProofInvalid
-from signoff.storage import Home, ReceiptStore, Sealed, SigningKey, open_sealed, seal, signing_key
+from signoff.storage.home import Home
+from signoff.storage.keys import SigningKey, signing_key
+from signoff.storage.receipts import ReceiptStore, Sealed, open_sealed, seal
 
 STATEMENT: dict[str, Any] = {
     "_type": STATEMENT_TYPE,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from signoff.storage import Database, Ledger, StandingNote, read_standing, write_standing
+from signoff.storage.engine import Database
+from signoff.storage.ledger import Ledger
+from signoff.storage.standings import StandingNote, read_standing, write_standing
 from tests.storage.kit import note, run_sql
 
 FIRST = StandingNote(1, "in-progress", 2, 5, "3", "Put the roof on")

@@ -19,7 +19,7 @@ from signoff.errors import (
     PlanUnreadable,
     UsageError,
 )
-from signoff.storage import Vault
+from signoff.storage.vault import Vault
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.errors import PlanUnreadable, UsageError
-from signoff.storage import KEPT_FOLDER, Vault, merge_copies, progress_line, read_progress
+from signoff.storage.progress import KEPT_FOLDER, merge_copies, progress_line, read_progress
+from signoff.storage.vault import Vault
 from signoff.testing.crash import VARIABLE, VaultPoint
 from tests.architecture.source import modules
 from tests.storage.kit import WAIT_S, outputs, worker, workers
@@ -20,12 +21,12 @@ from tests.storage.kit import WAIT_S, outputs, worker, workers
 MERGE = """
 import sys
 from pathlib import Path
-from signoff.storage import merge_copies
+from signoff.storage.progress import merge_copies
 merge_copies(Path(sys.argv[1]), (Path(sys.argv[2]),))
 """
 APPEND_THIRTY = """
 import sys
-from signoff.storage import Vault
+from signoff.storage.vault import Vault
 for i in range(30):
     Vault(sys.argv[1]).append_progress("a", f"- 2026-01-02T00:00:00+00:00 {sys.argv[2]}-{i}")
 """

@@ -30,7 +30,10 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from signoff.testing import Api, Script, ScriptedServer, scripted_model
+from signoff.testing.conversation import Api
+from signoff.testing.model import scripted_model
+from signoff.testing.script import Script
+from signoff.testing.server import ScriptedServer
 
 OVER_HTTP = (Api.CHAT, Api.RESPONSES, Api.ANTHROPIC, Api.GEMINI)
 PATIENCE_S = 60.0

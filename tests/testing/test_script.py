@@ -8,20 +8,17 @@ from collections import Counter
 import pytest
 
 from signoff.errors import ScriptUnusable
-from signoff.testing import (
-    Call,
-    Conversation,
-    Message,
+from signoff.testing.conversation import Call, Conversation, Message, Speaker, Tool, ToolResult
+from signoff.testing.script import (
+    LONGEST_WAIT_S,
+    Failure,
+    FailureKind,
     Script,
-    Speaker,
-    Tool,
-    ToolResult,
     Turn,
     refuse,
     say,
     use,
 )
-from signoff.testing.script import LONGEST_WAIT_S, Failure, FailureKind
 
 USER = Message(Speaker.USER, "Do it.")
 HELLO = Conversation((USER,), (Tool("bash"),))

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ScriptUnusable
-from signoff.testing import Call, Conversation, FailureKind, Message, Speaker, read_script
+from signoff.testing.conversation import Call, Conversation, Message, Speaker
+from signoff.testing.script import FailureKind
+from signoff.testing.script_file import read_script
 
 HELLO = Conversation((Message(Speaker.USER, "Hello."),))
 JSON = """{

@@ -12,15 +12,9 @@ from pydantic_ai import Agent
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import ModelRequest, ToolCallPart
 
-from signoff.testing import (
-    Call,
-    Conversation,
-    Script,
-    Turn,
-    say,
-    scripted_model,
-    use,
-)
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.model import scripted_model
+from signoff.testing.script import Script, Turn, say, use
 
 QUESTION = [ModelRequest.user_text_prompt("Count.")]
 

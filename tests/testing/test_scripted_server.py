@@ -15,17 +15,9 @@ from typing import Any
 import pytest
 
 from signoff.errors import ScriptUnusable
-from signoff.testing import (
-    Call,
-    Conversation,
-    FailureKind,
-    Script,
-    ScriptedServer,
-    Turn,
-    say,
-    use,
-)
-from signoff.testing.script import LONGEST_WAIT_S
+from signoff.testing.conversation import Call, Conversation
+from signoff.testing.script import LONGEST_WAIT_S, FailureKind, Script, Turn, say, use
+from signoff.testing.server import ScriptedServer
 
 HELLO = [{"role": "user", "content": "Hello."}]
 CHAT = {"model": "m", "messages": HELLO}

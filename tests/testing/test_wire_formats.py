@@ -11,20 +11,15 @@ from pydantic_ai import exceptions  # noqa: E402 - only where the libraries are
 from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart  # noqa: E402
 from pydantic_ai.settings import ModelSettings  # noqa: E402
 
-from signoff.testing import (  # noqa: E402
+from signoff.testing.conversation import (  # noqa: E402
     Api,
     Call,
     Conversation,
-    FailureKind,
     Message,
-    Script,
     Speaker,
     ToolResult,
-    Turn,
-    refuse,
-    say,
-    use,
 )
+from signoff.testing.script import FailureKind, Script, Turn, refuse, say, use  # noqa: E402
 from tests.testing.asking import (  # noqa: E402
     FIRST,
     KEY,

@@ -11,15 +11,11 @@ from typing import Any
 from signoff.domain.definition import Check, Definition, RoundStatus, Seen, Support
 from signoff.domain.digests import digest_bytes
 from signoff.domain.observation import Ending
-from signoff.process import (
-    STANDARD_PATH,
-    Command,
-    Limits,
-    clean_environment,
-    find_tool,
-    run,
-    shell_command,
-)
+from signoff.process.command import Command
+from signoff.process.environment import STANDARD_PATH, clean_environment
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import find_tool, shell_command
 from signoff.toolbatch.calls import Call, Outcome, Result
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.events import Event, Stream
@@ -30,7 +26,7 @@ from signoff.toolbatch.pipeline import BatchResult
 from signoff.toolbatch.proposing import propose
 from signoff.toolbatch.shelves import MemoryShelf
 from signoff.toolbatch.view import BatchLimits
-from signoff.workspace import Workspace
+from signoff.workspace.workspace import Workspace
 
 
 class Says:

@@ -9,7 +9,10 @@ from pathlib import Path
 
 from signoff.domain.definition import Check, RoundStatus, Seen, Support
 from signoff.domain.observation import Ending
-from signoff.process import Command, Limits, run, shell_command
+from signoff.process.command import Command
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import shell_command
 from signoff.toolbatch.calls import STANDARD_SHAPES, Call, Outcome, OutcomeKind, Result
 from signoff.toolbatch.judging import seen_of, status_of
 

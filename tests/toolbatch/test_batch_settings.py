@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ConfigInvalid
-from signoff.settings import Settings, load_settings
 from signoff.settings.batches import BATCH_LIMITS, BatchPolicy
-from signoff.toolbatch import BatchLimits
+from signoff.settings.loading import Settings, load_settings
+from signoff.toolbatch.view import BatchLimits
 
 
 def loaded(folder: Path, own: str = "", shared: str = "") -> Settings:

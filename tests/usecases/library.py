@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from signoff.domain.escalation import Outcome
-from signoff.orchestrator import Event
+from signoff.orchestrator.events import Event
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.run import RunOptions, RunReport, run_plan
 from signoff.wiring import open_site

@@ -12,7 +12,7 @@ from typing import Any
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, entry_hash
-from signoff.storage import Home
+from signoff.storage.home import Home
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.bundle import BundleReport, write_bundle
 from signoff.usecases.bundle_audit import BundleAudit, audit_bundle
@@ -92,7 +92,7 @@ def bundle_of(library: Library, path: Path, **options: Any) -> BundleReport:
 
 def public_key(library: Library, path: Path) -> Path:
     """Write the public key of the library's home to a file."""
-    from signoff.storage import own_public_key
+    from signoff.storage.keys import own_public_key
 
     public = own_public_key(library.folder / "home" / "keys")
     assert public is not None

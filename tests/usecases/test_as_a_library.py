@@ -17,8 +17,9 @@ from signoff.errors import (
     NothingToAnswer,
     PlanConflict,
 )
-from signoff.orchestrator import Appended, Doing
-from signoff.storage import Holder, hold
+from signoff.orchestrator.events import Appended, Doing
+from signoff.storage.locks import hold
+from signoff.storage.records import Holder
 from signoff.usecases.approve import approve, propose, reject
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.cancel import cancel_run

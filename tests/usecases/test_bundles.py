@@ -14,16 +14,11 @@ from signoff.domain.digests import canonical_json, digest_bytes
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.verdict import Result
 from signoff.errors import LedgerBroken, ProofInvalid, UsageError
-from signoff.storage import (
-    Home,
-    entry_line,
-    open_sealed,
-    pack,
-    read_entry_line,
-    seal,
-    signing_key,
-    unpack,
-)
+from signoff.storage.archive import pack, unpack
+from signoff.storage.chain import entry_line, read_entry_line
+from signoff.storage.home import Home
+from signoff.storage.keys import signing_key
+from signoff.storage.receipts import open_sealed, seal
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.bundle_audit import audit_bundle
 from signoff.usecases.receipt import anchor_head

@@ -15,7 +15,7 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Kind
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing
-from signoff.process import probe_sandboxes
+from signoff.process.sandboxes import probe_sandboxes
 from tests.adversary.arena import HONEST, Arena
 
 AVAILABLE = [s.isolation for s in probe_sandboxes() if s.available]

@@ -15,7 +15,7 @@ from signoff.domain.digests import canonical_json
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.verdict import Result
 from signoff.errors import SignoffError
-from signoff.storage import pack, unpack
+from signoff.storage.archive import pack, unpack
 from signoff.storage.chain import check_rows, encode_data, to_entry, to_row
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.ground.site import PlanPlace, Site

@@ -275,7 +275,7 @@ def test_a_receipt_is_checked_with_a_public_key_and_nothing_else(
 
 def signed_library_key(folder: Path) -> Path:
     """The public key of somebody else."""
-    from signoff.storage import signing_key
+    from signoff.storage.keys import signing_key
 
     folder.mkdir()
     (folder / "key.pem").write_bytes(signing_key(folder).public.pem)

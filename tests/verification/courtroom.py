@@ -10,20 +10,18 @@ from pathlib import Path
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.domain.verdict import Phase, Verdict
-from signoff.process import safe_search_path
-from signoff.storage import Ledger, open_database, sqlite_url
-from signoff.verification import (
-    Bench,
-    Case,
-    Guard,
-    HeldOutChecks,
-    Judge,
-    Obstacles,
-    Pins,
-    Rooms,
-    fingerprint,
-)
-from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
+from signoff.process.environment import safe_search_path
+from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.ledger import Ledger
+from signoff.verification.bench import Bench
+from signoff.verification.heldout import HeldOutChecks
+from signoff.verification.judge import Case, Judge
+from signoff.verification.obstacles import Obstacles
+from signoff.verification.pins import Pins, fingerprint
+from signoff.verification.protection import Guard
+from signoff.verification.rooms import Rooms
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.workspace import Workspace
 
 RUN = "run-1"
 PLAN_ID = "plan-1"

@@ -10,7 +10,8 @@ from signoff.domain.plan import Contract
 from signoff.verification.ignored import Ignored
 from signoff.verification.protection import Guard, find_tampering
 from signoff.verification.steering import steering_of
-from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.workspace import Workspace
 
 GONE = "\0gone"
 LINK = "\0link:"

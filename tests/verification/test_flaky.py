@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from signoff.domain.verdict import Phase, Reason, Result
-from signoff.verification import Guard
+from signoff.verification.protection import Guard
 from tests.verification.courtroom import Courtroom
 
 # Its memory lies outside the workspace, so that the content stays the same.

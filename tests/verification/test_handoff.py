@@ -9,7 +9,7 @@ import pytest
 
 from signoff.domain.handoff import is_handoff, reason_for
 from signoff.domain.snapshot import Change, ChangeKind
-from signoff.verification import changed_handoffs, handoff_files
+from signoff.verification.handoff import changed_handoffs, handoff_files
 
 
 def write(root: Path, name: str, text: str = "x\n") -> None:

@@ -10,7 +10,7 @@ import pytest
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Reason, Result
 from signoff.errors import ConfigInvalid
-from signoff.verification import HeldOutChecks
+from signoff.verification.heldout import HeldOutChecks
 from tests.verification.courtroom import Courtroom
 
 VISIBLE = Contract("test -s out.txt", heldout="deep")

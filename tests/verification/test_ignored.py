@@ -9,8 +9,9 @@ import pytest
 
 from signoff.domain.plan import Contract, Plan, Step
 from signoff.domain.verdict import Reason
-from signoff.verification import Guard, Ignored, fingerprint, protected_files
-from signoff.verification.ignored import MOST_WALKED
+from signoff.verification.ignored import MOST_WALKED, Ignored
+from signoff.verification.pins import fingerprint, protected_files
+from signoff.verification.protection import Guard
 from tests.verification.courtroom import Courtroom
 from tests.verification.steering_kit import EXECUTABLE, GONE, LINK, Place
 

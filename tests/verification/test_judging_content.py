@@ -11,7 +11,7 @@ import pytest
 
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Reason, Result
-from signoff.process import safe_search_path
+from signoff.process.environment import safe_search_path
 from tests.verification.courtroom import Courtroom, stdout_equals
 
 PYTHON = sys.executable

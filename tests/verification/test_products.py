@@ -7,7 +7,8 @@ import pytest
 from signoff.domain.plan import Contract, Step
 from signoff.domain.product import Product
 from signoff.domain.verdict import Reason
-from signoff.verification import Guards, Pins
+from signoff.verification.guards import Guards
+from signoff.verification.pins import Pins
 from tests.verification.courtroom import Courtroom
 
 CHECK = "check.sh"

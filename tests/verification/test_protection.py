@@ -12,7 +12,9 @@ import pytest
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.domain.snapshot import FileKind, FileState
 from signoff.domain.verdict import Reason, Result
-from signoff.verification import Guard, Guards, Pins, find_tampering, fingerprint, protected_files
+from signoff.verification.guards import Guards
+from signoff.verification.pins import Pins, fingerprint, protected_files
+from signoff.verification.protection import Guard, find_tampering
 from tests.verification.courtroom import Courtroom
 
 PROTECTED = ("tests/**",)

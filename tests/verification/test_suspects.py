@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.plan import Contract, Effects
-from signoff.verification import Moment, find_suspects
-from signoff.verification.suspects import MOST_JUDGINGS
+from signoff.verification.suspects import MOST_JUDGINGS, Moment, find_suspects
 from tests.verification.courtroom import Courtroom
 
 CHECK = "echo judged >> {count}; grep -qx good state.txt"

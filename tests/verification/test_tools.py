@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.plan import Contract
-from signoff.verification import tools_of
-from signoff.verification.tools import changed_tools
+from signoff.verification.tools import changed_tools, tools_of
 
 
 def tool(folder: Path, name: str, text: str = "exit 0") -> Path:

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from signoff.workspace import CleanRoom, IgnoreRules, RoomLimits, Workspace
+from signoff.workspace.byproducts import RoomLimits
+from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.ignore import IgnoreRules
+from signoff.workspace.workspace import Workspace
 
 
 class Desk:

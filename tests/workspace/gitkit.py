@@ -11,10 +11,12 @@ from pathlib import Path
 
 import signoff
 from signoff.testing.crash import RepositoryPoint
-from signoff.workspace import Workspace, find_repository, read_ignore_rules
 from signoff.workspace.advancing import advance
 from signoff.workspace.committing import Committed, commit_content
 from signoff.workspace.git import Git, Identity
+from signoff.workspace.ignore import read_ignore_rules
+from signoff.workspace.repository import find_repository
+from signoff.workspace.workspace import Workspace
 from signoff.workspace.worktrees import add_worktree, remove_worktree
 
 ADA = Identity("Ada", "ada@localhost")

@@ -16,7 +16,8 @@ import pytest
 
 from signoff.domain.snapshot import FileKind
 from signoff.errors import StorageFailed
-from signoff.workspace import Workspace, read_ignore_rules
+from signoff.workspace.ignore import read_ignore_rules
+from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 
 
@@ -252,7 +253,7 @@ def test_a_large_file_is_hashed_and_stored_in_bounded_memory(desk: Desk) -> None
     program = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from signoff.workspace import Workspace\n"
+        "from signoff.workspace.workspace import Workspace\n"
         "print(Workspace(Path(sys.argv[1]), Path(sys.argv[2])).snapshot().digest)\n"
         # getrusage would remember the memory of whoever started this process.
         "print(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0])\n"

@@ -13,8 +13,10 @@ import pytest
 
 from signoff.domain.snapshot import Change, ChangeKind
 from signoff.errors import InternalError, RoomTooDear, StorageFailed
-from signoff.workspace import IgnoreFile, IgnoreRules, RoomLimits, Workspace
+from signoff.workspace.byproducts import RoomLimits
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.statcache import load_stat_cache, save_stat_cache
+from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 from tests.workspace.listing import listing
 
@@ -264,7 +266,8 @@ def wait_past(file: Path, desk: Desk) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from signoff.workspace import CleanRoom, Workspace
+from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.workspace import Workspace
 workspace = Workspace(Path(sys.argv[1]), Path(sys.argv[2]))
 digest = workspace.snapshot().digest
 print(digest, flush=True)

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from signoff.workspace import IgnoreFile, IgnoreRules, Room
+from signoff.workspace.cleanroom import Room
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from tests.workspace.conftest import Desk
 from tests.workspace.listing import listing
 

@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import RoomTooDear
-from signoff.workspace import CleanRoom, How, IgnoreFile, IgnoreRules, RoomLimits
+from signoff.workspace.byproducts import RoomLimits
+from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.cloning import How
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from tests.workspace.conftest import Desk
 from tests.workspace.listing import listing
 
@@ -268,7 +271,9 @@ def test_copies_of_every_size_are_whole(desk: Desk, size: int) -> None:
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from signoff.workspace import CleanRoom, IgnoreFile, IgnoreRules, Workspace
+from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.workspace import Workspace
 rules = IgnoreRules((IgnoreFile("", "build/"),))
 root, store, folder = map(Path, sys.argv[1:])
 if os.getuid() == 0:

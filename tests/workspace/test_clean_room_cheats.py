@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import StorageFailed
-from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 from tests.workspace.listing import listing
 from tests.workspace.traces import TRACES, fill
@@ -48,7 +49,9 @@ def test_nothing_that_a_contract_leaves_is_there_for_the_next(
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from signoff.workspace import CleanRoom, IgnoreFile, IgnoreRules, Workspace
+from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.workspace import Workspace
 from tests.workspace.listing import listing
 from tests.workspace.traces import TRACES, fill
 rules = IgnoreRules((IgnoreFile("", "*.log\\nbuild/"),))

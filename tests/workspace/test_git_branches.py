@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import BranchConflict, ProcessFailed, UsageError
-from signoff.workspace import Repository, find_repository
 from signoff.workspace.branches import (
     branch_head,
     branch_heads,
@@ -24,6 +23,7 @@ from signoff.workspace.branches import (
 )
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import current_branch
+from signoff.workspace.repository import Repository, find_repository
 from tests.workspace.gitkit import ADA, Repo
 
 

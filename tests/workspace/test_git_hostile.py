@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import BranchConflict, ProcessFailed, SignoffError, StorageFailed, UsageError
-from signoff.workspace import IgnoreRules, find_repository
 from signoff.workspace.advancing import advance
 from signoff.workspace.branches import (
     branch_heads,
@@ -24,7 +23,9 @@ from signoff.workspace.branches import (
 )
 from signoff.workspace.excluding import exclude_from_git
 from signoff.workspace.git import Git
+from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.merging import check_out, merge
+from signoff.workspace.repository import find_repository
 from signoff.workspace.unfinished import unfinished_work
 from signoff.workspace.worktrees import (
     WorktreeState,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signoff.errors import ConfigInvalid, WorkspaceMissing
-from signoff.workspace import IgnoreFile, IgnoreRules, read_ignore_rules
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules, read_ignore_rules
 from tests.workspace.conftest import Desk
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from signoff.domain.snapshot import Change, ChangeKind
 from signoff.errors import StorageFailed
-from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 from tests.workspace.test_snapshot_digest import build, entry_names, trees
 

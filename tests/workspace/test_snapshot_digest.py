@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from signoff.domain.snapshot import FileKind
 from signoff.errors import HomeUnsafe, WorkspaceMissing
-from signoff.workspace import IgnoreFile, IgnoreRules, Workspace
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 
 RULES = IgnoreRules((IgnoreFile("", "*.log\nbuild/\n"),))

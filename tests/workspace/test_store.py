@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import StorageFailed
-from signoff.workspace import Workspace
 from signoff.workspace.objects import ObjectStore
+from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 
 
@@ -131,7 +131,7 @@ def test_processes_share_a_store_and_none_loses_anything(desk: Desk) -> None:
     program = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from signoff.workspace import Workspace\n"
+        "from signoff.workspace.workspace import Workspace\n"
         "root, store, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"
         "workspace = Workspace(root, store)\n"
         "for i in range(20):\n"
@@ -164,7 +164,7 @@ def test_a_killed_process_loses_nothing_it_acknowledged(desk: Desk) -> None:
     program = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from signoff.workspace import Workspace\n"
+        "from signoff.workspace.workspace import Workspace\n"
         "root = Path(sys.argv[1])\n"
         "workspace = Workspace(root, Path(sys.argv[2]))\n"
         "for i in range(10_000):\n"

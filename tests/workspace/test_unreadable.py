@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import StorageFailed
-from signoff.workspace import Workspace
+from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 
 PROGRAM = """
 import os, sys
 from pathlib import Path
 from signoff.errors import SignoffError
-from signoff.workspace import Workspace
+from signoff.workspace.workspace import Workspace
 workspace = Workspace(Path(sys.argv[1]), Path(sys.argv[2]))
 if os.getuid() == 0:
     os.setgid(65534)

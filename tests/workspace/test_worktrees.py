@@ -10,9 +10,10 @@ import pytest
 
 from signoff.errors import BranchConflict, ProcessFailed, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint
-from signoff.workspace import IgnoreFile, IgnoreRules, Repository, find_repository
 from signoff.workspace.excluding import exclude_from_git
 from signoff.workspace.git import Git
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.repository import Repository, find_repository
 from signoff.workspace.unfinished import Unfinished, unfinished_work
 from signoff.workspace.worktrees import (
     WorktreeState,

@@ -10,7 +10,7 @@ from signoff.agents.answer import Answer
 from signoff.agents.usage import Usage
 from signoff.domain.digests import digest_bytes
 from signoff.domain.observation import Ending, Observation, Output
-from signoff.settings import Role
+from signoff.settings.loading import Role
 
 # Marks every process of an attempt, and tells our own commands that they run inside one.
 ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"

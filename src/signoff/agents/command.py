@@ -17,16 +17,14 @@ from signoff.agents.program import program_path, program_trouble
 from signoff.agents.usage import USAGE_VARIABLE, read_usage
 from signoff.domain.verdict import Isolation
 from signoff.errors import ConfigInvalid
-from signoff.process import (
-    WORKSPACE_VARIABLE,
-    Command,
-    Confinement,
-    Limits,
-    clean_environment,
-    run,
-)
-from signoff.settings import Role
-from signoff.verification import UNCONFINED, Enclosure, tool_folder
+from signoff.process.command import Command
+from signoff.process.confinement import Confinement
+from signoff.process.environment import clean_environment
+from signoff.process.leftovers import WORKSPACE_VARIABLE
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.settings.loading import Role
+from signoff.verification.enclosure import UNCONFINED, Enclosure, tool_folder
 
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from signoff.domain.findings import Severity, Trouble
-from signoff.process import find_tool
-from signoff.settings import Role, implied_variables
+from signoff.process.shell import find_tool
+from signoff.settings.loading import Role, implied_variables
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _SHELL = re.compile(r"(?:^|\s)(\|\|?|&&?|\d?>>?|<|\d?>&\d)(?=\s|$)|(;)(?=\s|$)|(\$)(?=[\w{(])")

@@ -33,9 +33,9 @@ from signoff.domain.session import (
     session_id_of,
 )
 from signoff.errors import UsageError
-from signoff.gate import SessionGate, SessionMissing, standing_of
-from signoff.settings import SessionPolicy
-from signoff.storage import Ledger
+from signoff.gate.session import SessionGate, SessionMissing, standing_of
+from signoff.settings.agent import SessionPolicy
+from signoff.storage.ledger import Ledger
 
 __all__ = [
     "Delegation",

@@ -24,14 +24,14 @@ from signoff.cli.undo import show_undo, undo_json
 from signoff.domain.session import SessionStanding
 from signoff.domain.text import escape
 from signoff.errors import Exit, ExtraMissing, UsageError, how_to_install
-from signoff.orchestrator import Appended, Event
+from signoff.orchestrator.events import Appended, Event
 from signoff.usecases.ground.site import find_plan
 from signoff.wiring import open_engine, open_site
-from signoff.workspace import find_repository
+from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
-    from signoff.agents.loop import LoopLimits
-    from signoff.agents.tools import ToolOutcome
+    from signoff.agents.loop.limits import LoopLimits
+    from signoff.agents.tools.definition import ToolOutcome
     from signoff.usecases.agent import AgentReport
 
 LONGEST_SHOWN = 160
@@ -188,7 +188,7 @@ def _prompt_in(file: Path) -> str:
 
 
 def _be_a_role(model: str, base_url: str | None, limits: LoopLimits) -> int:
-    from signoff.agents.loop import Ended  # noqa: PLC0415 - takes seconds to load
+    from signoff.agents.loop.ending import Ended  # noqa: PLC0415 - takes seconds to load
     from signoff.usecases.roleplay import RoleRequest, play_role  # noqa: PLC0415 - as above
 
     prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
@@ -219,7 +219,7 @@ def _limits(given: dict[str, Any]) -> LoopLimits:
             "the built-in agent needs pydantic-ai, which is not installed",
             how_to_install("llm"),
         ) from error
-    from signoff.agents.loop import LoopLimits  # noqa: PLC0415 - as above
+    from signoff.agents.loop.limits import LoopLimits  # noqa: PLC0415 - as above
 
     minutes = given["max_minutes"]
     chosen = {

@@ -11,7 +11,8 @@ import click
 from signoff.cli.options import json_option
 from signoff.cli.show import note, say_json, say_line, versioned, wants_json
 from signoff.errors import Exit
-from signoff.storage import Vault, find_vault
+from signoff.storage.location import find_vault
+from signoff.storage.vault import Vault
 from signoff.usecases.conflicts import Conflict, find_conflicts, merge_conflicts
 
 

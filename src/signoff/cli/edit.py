@@ -13,7 +13,7 @@ import click
 from signoff.cli.options import json_option, open_plan
 from signoff.cli.show import note, say_json, say_line, short, versioned, wants_json
 from signoff.errors import PlanConflict, UsageError
-from signoff.storage import MAX_PLAN_BYTES
+from signoff.storage.files import MAX_PLAN_BYTES
 from signoff.usecases.edit import EditReport, read_to_edit, replace_text
 
 

@@ -15,7 +15,7 @@ from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.globs import literal
 from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import escape_line, tail
-from signoff.storage import find_vault
+from signoff.storage.location import find_vault
 from signoff.usecases.ground.questions import Item
 from signoff.usecases.inbox import LOOP, AnswerReport, answer, questions
 

@@ -16,8 +16,8 @@ from signoff.cli.show import dollars, duration, styles
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Step
 from signoff.domain.text import decode_output, escape, escape_line
-from signoff.gate import RunState
-from signoff.orchestrator import Appended, Doing, Driving, Event, Output
+from signoff.gate.state import RunState
+from signoff.orchestrator.events import Appended, Doing, Driving, Event, Output
 
 TAIL_LINES = 6
 SHOWN_STEPS = 12

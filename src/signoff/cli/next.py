@@ -10,8 +10,8 @@ from signoff.cli.show import note, say_json, say_line, versioned, wants_json
 from signoff.domain.names import shown_name
 from signoff.domain.text import escape_line
 from signoff.errors import Exit, UsageError
-from signoff.gate import PlanState
-from signoff.planfile import duration_s
+from signoff.gate.ready import PlanState
+from signoff.planfile.values import duration_s
 from signoff.usecases.ground.person import refuse_in_attempt
 from signoff.usecases.ground.site import Site
 from signoff.usecases.ground.worker import find_worker

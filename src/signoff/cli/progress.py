@@ -12,8 +12,8 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import POSTCONDITION_PREFIX
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result
-from signoff.gate import Worked
-from signoff.orchestrator import Appended, Event
+from signoff.gate.record import Worked
+from signoff.orchestrator.events import Appended, Event
 
 LONGEST_QUOTE = 120
 

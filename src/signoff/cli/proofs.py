@@ -14,7 +14,7 @@ from signoff.cli.show import count, note, say, say_json, say_line, short, versio
 from signoff.domain.receipt import Summary
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
-from signoff.storage import signing_key
+from signoff.storage.keys import signing_key
 from signoff.usecases.bundle import write_bundle
 from signoff.usecases.receipt import (
     VerifyReport,

@@ -12,7 +12,7 @@ from signoff.cli.options import json_option, open_here
 from signoff.cli.show import say_json, say_line, versioned, wants_json
 from signoff.domain.names import shown_name
 from signoff.errors import Exit
-from signoff.gate import PlanReadiness, PlanStanding, PlanState
+from signoff.gate.ready import PlanReadiness, PlanStanding, PlanState
 from signoff.usecases.ready import ReadyReport, find_ready
 from signoff.usecases.vault.census import PlanFacts
 

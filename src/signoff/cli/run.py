@@ -32,8 +32,8 @@ from signoff.cli.verify import finding_line
 from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
 from signoff.errors import Exit
-from signoff.orchestrator import Reporter
-from signoff.process import own_output
+from signoff.orchestrator.events import Reporter
+from signoff.process.outlets import own_output
 from signoff.usecases.run import RunOptions, RunReport
 from signoff.usecases.sign import run_or_sign
 from signoff.wiring import open_engine

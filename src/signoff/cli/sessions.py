@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from signoff.agents import SessionReport
+from signoff.agents.session import SessionReport
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import duration, say, say_json, say_line, versioned, wants_json
 from signoff.domain.session import SessionStanding

@@ -13,7 +13,7 @@ from signoff.cli.options import json_option, open_here
 from signoff.cli.show import count, say, say_json, say_line, styles, versioned, wants_json
 from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError, how_to_install
-from signoff.storage import durable_replace
+from signoff.storage.files import durable_replace
 from signoff.usecases.ground.site import find_plan
 from signoff.usecases.stats import StatsReport, Tally, read_stats
 

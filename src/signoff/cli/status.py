@@ -26,8 +26,8 @@ from signoff.domain.counts import TestCounts
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import Exit, NotApproved
-from signoff.gate import Standing, StepState
-from signoff.planfile import file_digest
+from signoff.gate.standing import Standing, StepState
+from signoff.planfile.digest import file_digest
 from signoff.usecases.ground.driver import Driver
 from signoff.usecases.ground.history import approved_text
 from signoff.usecases.ground.site import PlanPlace

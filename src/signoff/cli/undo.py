@@ -11,7 +11,7 @@ from signoff.cli.show import count, say_json, say_line, versioned, wants_json
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError
 from signoff.usecases.undo import HowFar, Restoring, Step, UndoReport, Unrestored, undo_changes
-from signoff.workspace import find_repository
+from signoff.workspace.repository import find_repository
 
 _SHOWN = {
     Restoring.RESTORE: "restored",

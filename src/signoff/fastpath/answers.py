@@ -17,14 +17,9 @@ from signoff.errors import (
     UsageError,
     VaultClash,
 )
-from signoff.storage import (
-    STAGED_FOLDER,
-    VaultPlace,
-    find_vault,
-    open_glance,
-    read_binding,
-    resolve_active_plan,
-)
+from signoff.storage.active import read_binding, resolve_active_plan
+from signoff.storage.glance import open_glance
+from signoff.storage.location import STAGED_FOLDER, VaultPlace, find_vault
 
 # Not `typing.TYPE_CHECKING`: loading `typing` and `pathlib` takes longer than all the rest.
 TYPE_CHECKING = False
@@ -32,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from signoff.storage import Standing
+    from signoff.storage.glance import Standing
 
 SCHEMA_VERSION = 1
 LONGEST_WORD = 200

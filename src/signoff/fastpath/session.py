@@ -13,14 +13,16 @@ from signoff.domain.names import copied_from, name_of_file, plan_file, shown_nam
 from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError, Exit, SignoffError
 from signoff.fastpath.answers import put_json, read_ledger, status_of, vault_files
-from signoff.storage import find_vault, open_glance
+from signoff.storage.glance import open_glance
+from signoff.storage.location import find_vault
 
 # Not `typing.TYPE_CHECKING`: loading `typing` and `pathlib` takes longer than all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from signoff.storage import Question, Standing, VaultPlace
+    from signoff.storage.glance import Question, Standing
+    from signoff.storage.location import VaultPlace
 
 # For a project with the unnamed plan only; a hook may compare it byte by byte.
 SOLO = (

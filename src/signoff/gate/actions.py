@@ -9,7 +9,7 @@ from signoff.domain.plan import Contract, Effects, RedFirst, Step, Then
 from signoff.domain.verdict import Failure, Phase
 from signoff.gate.record import Record
 from signoff.gate.state import RunState
-from signoff.settings import Policy
+from signoff.settings.loading import Policy
 
 
 @dataclass(frozen=True)

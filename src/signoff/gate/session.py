@@ -15,7 +15,7 @@ from signoff.domain.plan import Postcondition, Step
 from signoff.domain.session import ClaimStatus, SessionStanding, shown_list
 from signoff.domain.text import escape_line
 from signoff.gate.session_state import Item, SessionState
-from signoff.settings import SelfSetRule, SessionPolicy
+from signoff.settings.agent import SelfSetRule, SessionPolicy
 
 LONGEST_MESSAGE = 400
 

@@ -12,7 +12,7 @@ from signoff.domain.plan import Budget, Contract, Cost, Plan
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
 from signoff.domain.verdict import Reason, Result
 from signoff.gate.session_ratchet import carried_from
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,16 @@ from signoff.domain.clients import HookEvent, paths_in_command
 from signoff.domain.names import name_of_file
 from signoff.errors import SignoffError
 from signoff.places import home_folder, user_file
-from signoff.storage import MARKER_RULE, find_vault, open_glance
+from signoff.storage.active import MARKER_RULE
+from signoff.storage.glance import open_glance
+from signoff.storage.location import find_vault
 
 # Not `typing.TYPE_CHECKING`: loading `typing` takes longer than all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from signoff.storage import VaultPlace
+    from signoff.storage.location import VaultPlace
 
 ADVICE = (
     "This is advice, not a wall: signoff pins what counts and notices edits either way. Say what a"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from signoff.domain.names import UNNAMED_PLAN
-from signoff.storage import find_vault, read_binding
+from signoff.storage.active import read_binding
+from signoff.storage.location import find_vault
 from signoff.usecases.seatfolder import any_seats
 
 

@@ -13,7 +13,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from signoff import __version__
-from signoff.agents import PLAN_TOOLS, PlanTool
+from signoff.agents.plantools import PLAN_TOOLS, PlanTool
 from signoff.domain.text import escape_line
 from signoff.errors import SignoffError
 from signoff.mcp_server.mending import mended_input

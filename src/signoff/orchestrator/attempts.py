@@ -7,15 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from signoff.agents import (
-    ATTEMPT_VARIABLE,
-    Assignment,
-    Report,
-    Setback,
-    build_prompt,
-    gather,
-    read_usage,
-)
+from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report
+from signoff.agents.materials import gather
+from signoff.agents.prompt import Setback, build_prompt
+from signoff.agents.usage import read_usage
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
 from signoff.domain.globs import matches_any
@@ -24,14 +19,18 @@ from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
 from signoff.domain.sessionwork import SessionWork
 from signoff.errors import Interrupted, StorageFailed, WorkspaceMissing
-from signoff.gate import Abandon, Dispatch, Record, RunState, shortfall, wall_left_s
+from signoff.gate.actions import Abandon, Dispatch
+from signoff.gate.budget import shortfall, wall_left_s
+from signoff.gate.record import Record
+from signoff.gate.state import RunState
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Output
 from signoff.orchestrator.restoring import Restored, left_tampered, restore_tampered
-from signoff.process import kill_marked
-from signoff.settings import HUMAN_ROLE, RoleKind
+from signoff.process.leftovers import kill_marked
+from signoff.settings.loading import HUMAN_ROLE, RoleKind
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification import changed_handoffs, handoff_files, output_tail
+from signoff.verification.handoff import changed_handoffs, handoff_files
+from signoff.verification.judge import output_tail
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive

@@ -17,7 +17,7 @@ from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus, Postcondition, Step
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
-from signoff.gate import (
+from signoff.gate.actions import (
     Abandon,
     Carry,
     Count,
@@ -27,20 +27,20 @@ from signoff.gate import (
     Finish,
     Judge,
     ReadList,
-    RunState,
     Sweep,
     Wait,
     next_action,
 )
+from signoff.gate.state import RunState
 from signoff.orchestrator import escalations
 from signoff.orchestrator.attempts import Attempts
 from signoff.orchestrator.events import Appended, Doing, Driving
 from signoff.orchestrator.mission import Mission
 from signoff.orchestrator.sweep import FinalSweep
 from signoff.planfile.verify import unfit_items
-from signoff.storage import StorageCause
+from signoff.storage.failures import StorageCause
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification import Case
+from signoff.verification.judge import Case
 
 STATUS_OF = {
     Outcome.DONE: PlanStatus.DONE,

@@ -20,7 +20,7 @@ import sqlalchemy
 from signoff.domain.escalation import Outcome
 from signoff.errors import StorageFailed
 from signoff.orchestrator.later import put_off
-from signoff.storage import wait_for
+from signoff.storage.locks import wait_for
 from signoff.testing.crash import EnginePoint, reach
 
 # A run on the embedded database need not wait for the driver of the other one.

@@ -9,7 +9,8 @@ from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Postcondition, Step
 from signoff.errors import StorageFailed
-from signoff.gate import Record, RunState
+from signoff.gate.record import Record
+from signoff.gate.state import RunState
 
 _EVERY = (Choice.RETRY, Choice.REVISE, Choice.ABORT, Choice.WAIVE)
 _FOR_THE_PLAN = (Choice.RETRY, Choice.REVISE, Choice.ABORT)

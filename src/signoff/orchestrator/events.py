@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from signoff.domain.ledger import Entry
 
 if TYPE_CHECKING:
-    from signoff.gate import RunState
+    from signoff.gate.state import RunState
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from signoff.agents import Assignment, Report
+from signoff.agents.assignment import Assignment, Report
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation
-from signoff.gate import RunState
+from signoff.gate.state import RunState
 from signoff.orchestrator.events import Reporter
-from signoff.settings import Settings
-from signoff.storage import Fence, Ledger
-from signoff.verification import Guards, Judge, Pins
-from signoff.workspace import Workspace
+from signoff.settings.loading import Settings
+from signoff.storage.ledger import Ledger
+from signoff.storage.records import Fence
+from signoff.verification.guards import Guards
+from signoff.verification.judge import Judge
+from signoff.verification.pins import Pins
+from signoff.workspace.workspace import Workspace
 
 
 class Agent(Protocol):

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 
 from signoff.domain.ledger import Entry, Kind
 from signoff.errors import SignoffError
-from signoff.storage import Ledger, Vault, progress_line
+from signoff.storage.ledger import Ledger
+from signoff.storage.progress import progress_line
+from signoff.storage.vault import Vault
 
 AUTHOR = "signoff"
 _TAIL_BYTES = 256 * 1024

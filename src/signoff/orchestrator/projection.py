@@ -8,16 +8,15 @@ from pathlib import Path
 
 from signoff.domain.plan import Mark, PlanStatus
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
-from signoff.gate import GateReport, RunState, StepState, evaluate
+from signoff.gate.standing import GateReport, StepState, evaluate
+from signoff.gate.state import RunState
 from signoff.orchestrator.progress import ProgressProjection
-from signoff.planfile import decode, file_digest, mark_text, plan_digest
-from signoff.storage import (
-    Ledger,
-    StandingNote,
-    read_plan_file,
-    swap_file,
-    write_standing,
-)
+from signoff.planfile.decode import decode
+from signoff.planfile.digest import file_digest, plan_digest
+from signoff.planfile.marks import mark_text
+from signoff.storage.files import read_plan_file, swap_file
+from signoff.storage.ledger import Ledger
+from signoff.storage.standings import StandingNote, write_standing
 
 MARK_OF = {
     StepState.PENDING: Mark.NONE,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from signoff.domain.snapshot import Change, ChangeKind
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Reason
-from signoff.gate import Judged, Record, RunState
+from signoff.gate.record import Judged, Record
+from signoff.gate.state import RunState
 from signoff.orchestrator.mission import Mission
-from signoff.verification import file_of
+from signoff.verification.protection import file_of
 
 
 @dataclass(frozen=True)

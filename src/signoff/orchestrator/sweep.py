@@ -11,11 +11,12 @@ from signoff.domain.snapshot import Change
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import ContentMoved
-from signoff.gate import Gate, StepState, Sweep, evaluate, is_stale
+from signoff.gate.actions import Sweep
+from signoff.gate.standing import Gate, StepState, evaluate, is_stale
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification import Moment, find_suspects
+from signoff.verification.suspects import Moment, find_suspects
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from signoff.domain.digests import digest_of
 from signoff.errors import PlanNotFound, PlanUnreadable
-from signoff.planfile import decode, plan_digest, unified
-from signoff.settings import read_config_text
-from signoff.storage import read_plan_file
+from signoff.planfile.decode import decode
+from signoff.planfile.diff import unified
+from signoff.planfile.digest import plan_digest
+from signoff.settings.loading import read_config_text
+from signoff.storage.files import read_plan_file
 
 LONGEST_DIFFERENCE = 20_000
 

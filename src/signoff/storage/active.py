@@ -22,7 +22,7 @@ from signoff.errors import ActivePlanError, NoVault, PlanNameInvalid, PlanNotFou
 from signoff.places import as_path
 from signoff.storage.glance import Bound, open_glance
 from signoff.storage.location import VAULT_FOLDER, VaultPlace, find_vault
-from signoff.workspace import read_small
+from signoff.workspace.checkout import read_small
 
 # Not `typing.TYPE_CHECKING`: loading `typing` and `pathlib` takes longer than all the rest.
 TYPE_CHECKING = False

@@ -7,14 +7,10 @@ from pathlib import Path
 
 from signoff.domain.receipt import Anchor, read_anchor
 from signoff.errors import ProcessFailed, ProofInvalid, UsageError
-from signoff.workspace import (
-    Git,
-    branch_head,
-    find_repository,
-    own_folder,
-    read_head,
-    refuse_linked_ref,
-)
+from signoff.workspace.branches import branch_head
+from signoff.workspace.git import Git
+from signoff.workspace.gitfolders import own_folder, read_head, refuse_linked_ref
+from signoff.workspace.repository import find_repository
 
 NOTES_REF = "refs/notes/signoff"
 

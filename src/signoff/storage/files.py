@@ -223,7 +223,7 @@ def _content_at(folder_fd: int, path: Path) -> bytes | None:
 def _difference(name: str, there: bytes, refused: bytes) -> str:
     """From the file as it is to the text that was refused, cut to what people read."""
     # Only a conflict needs it, and those who write plans should not load the parser for it.
-    from signoff.planfile import unified  # noqa: PLC0415
+    from signoff.planfile.diff import unified  # noqa: PLC0415
 
     lines = unified(decode_output(there), decode_output(refused), name).split("\n")
     # The heads name a before and a now; here both texts are of now.

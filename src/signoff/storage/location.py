@@ -11,7 +11,12 @@ from collections import namedtuple
 from signoff.domain.names import path_component
 from signoff.errors import ConfigInvalid, VaultClash
 from signoff.places import as_path, user_choice, user_file
-from signoff.workspace import bare_repository_around, find_checkout, is_git_directory, read_small
+from signoff.workspace.checkout import (
+    bare_repository_around,
+    find_checkout,
+    is_git_directory,
+    read_small,
+)
 
 # Not `typing.TYPE_CHECKING`: loading `typing` and `pathlib` takes longer than all the rest.
 TYPE_CHECKING = False

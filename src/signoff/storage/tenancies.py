@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from signoff.gate import Territory
+from signoff.gate.overlap import Territory
 from signoff.storage.engine import Database, Row
 from signoff.storage.records import Holder
 

@@ -27,7 +27,7 @@ from signoff.domain.definition import (
 )
 from signoff.domain.text import escape
 from signoff.gate.rounds import united
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
 from signoff.toolbatch.artifacts import existence_command, quoted
 from signoff.toolbatch.manifests import documented, offers

@@ -27,7 +27,7 @@ from signoff.gate.definition import (
     nothing_left,
     to_data,
 )
-from signoff.storage import Ledger
+from signoff.storage.ledger import Ledger
 
 MAIN_TASK = "main"
 # When these change nothing they say nothing; a change of files always does.

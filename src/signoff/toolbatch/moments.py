@@ -14,7 +14,7 @@ from signoff.domain.snapshot import FileKind
 from signoff.errors import StorageFailed
 from signoff.toolbatch.kept import Changed, Lost, Unkept
 from signoff.toolbatch.things import NOTHING, UNKNOWN, Thing, ThingKind
-from signoff.workspace import Workspace
+from signoff.workspace.workspace import Workspace
 
 _KINDS = {FileKind.FILE: ThingKind.FILE, FileKind.LINK: ThingKind.LINK}
 _MOST_IGNORED = 1_000  # files that are looked at one by one, to name those that changed

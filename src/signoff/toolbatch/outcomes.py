@@ -8,7 +8,8 @@ from dataclasses import replace
 from signoff.domain.definition import Definition
 from signoff.toolbatch.calls import Call, Nature, Outcome, OutcomeKind, Result
 from signoff.toolbatch.executing import NOT_FINISHED
-from signoff.toolbatch.recovery import Category, Episode, Failure, failure_of
+from signoff.toolbatch.recovery.categories import Category, Failure, failure_of
+from signoff.toolbatch.recovery.episodes import Episode
 
 
 def outcome_of(call: Call, result: Result) -> Outcome:

@@ -54,7 +54,9 @@ from signoff.toolbatch.outcomes import (
     with_unnamed,
 )
 from signoff.toolbatch.preflight import decide
-from signoff.toolbatch.recovery import Category, Episodes, Failed, Failure, advise
+from signoff.toolbatch.recovery.advice import Failed, advise
+from signoff.toolbatch.recovery.categories import Category, Failure
+from signoff.toolbatch.recovery.episodes import Episodes
 from signoff.toolbatch.rollback import Held, Keep
 from signoff.toolbatch.rules import Block, Skip
 from signoff.toolbatch.steering import most_specific, must_stop

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage import Ledger
+from signoff.storage.ledger import Ledger
 from signoff.toolbatch.events import Event, Responded
 
 LONGEST_TEXT = 2_000

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage import Ledger
+from signoff.storage.ledger import Ledger
 from signoff.toolbatch.kept import Rollback
 
 MOST_IN_MEMORY = 200  # changes; older ones cannot be undone any more

@@ -11,32 +11,23 @@ from pathlib import Path
 
 from pydantic_ai.models import Model
 
-from signoff.agents import Delegation, PlanSession, SessionReport, told_of_unfinished
-from signoff.agents.loop import (
-    AgentLoop,
-    Batching,
-    Charge,
-    Confirm,
-    Ended,
-    LoopLimits,
-    LoopReport,
-    LoopReporter,
-    LoopSetup,
-    Past,
-    SecondModel,
-    Silent,
-    Transcript,
-    delegate_tool,
-    open_model,
-)
-from signoff.agents.tools import (
-    STANDARD_TOOLS,
-    Files,
-    Shell,
-    Tool,
-    ToolContext,
-    plan_tools,
-)
+from signoff.agents.loop.acting import Confirm
+from signoff.agents.loop.batching import Batching
+from signoff.agents.loop.delegation import delegate_tool
+from signoff.agents.loop.drive import AgentLoop
+from signoff.agents.loop.ending import Ended, LoopReport
+from signoff.agents.loop.limits import Charge, LoopLimits
+from signoff.agents.loop.models import open_model
+from signoff.agents.loop.secondmodel import SecondModel
+from signoff.agents.loop.setup import LoopReporter, LoopSetup, Silent
+from signoff.agents.loop.transcript import Past, Transcript
+from signoff.agents.session import Delegation, PlanSession, SessionReport
+from signoff.agents.sessions.delegating import told_of_unfinished
+from signoff.agents.tools.context import Shell, ToolContext
+from signoff.agents.tools.definition import Tool
+from signoff.agents.tools.files import Files
+from signoff.agents.tools.plan import plan_tools
+from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Budget
 from signoff.domain.session import SESSION_PREFIX, SessionStanding, session_id_of
@@ -48,10 +39,10 @@ from signoff.errors import (
     SandboxMissing,
     UsageError,
 )
-from signoff.orchestrator import Event, Reporter
-from signoff.process import safe_search_path
-from signoff.settings import REPOSITORY_FILE, Role
-from signoff.storage import Holder
+from signoff.orchestrator.events import Event, Reporter
+from signoff.process.environment import safe_search_path
+from signoff.settings.loading import REPOSITORY_FILE, Role
+from signoff.storage.records import Holder
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import enclosure_of, taken, workspace_lock

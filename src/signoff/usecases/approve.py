@@ -10,8 +10,8 @@ from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.verdict import Isolation
 from signoff.errors import Held, PlanConflict
-from signoff.planfile import parse
-from signoff.storage import remember_plan
+from signoff.planfile.parse import parse
+from signoff.storage.identity import remember_plan
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.person import refuse_in_attempt, require_person, user_name
 from signoff.usecases.ground.pinning import take_pins
@@ -20,7 +20,7 @@ from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import enclosure_of
 from signoff.usecases.running.marks import write_status
 from signoff.usecases.verify import require_valid
-from signoff.verification import Pins
+from signoff.verification.pins import Pins
 
 
 @dataclass(frozen=True)

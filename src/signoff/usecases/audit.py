@@ -12,9 +12,10 @@ from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Isolation, Result
 from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
-from signoff.gate import Gate, RunState, evaluate
-from signoff.settings import settings_from_pin
-from signoff.storage import ChainReport, Holder
+from signoff.gate.standing import Gate, evaluate
+from signoff.gate.state import RunState
+from signoff.settings.loading import settings_from_pin
+from signoff.storage.records import ChainReport, Holder
 from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
@@ -34,8 +35,10 @@ from signoff.usecases.ground.workbench import (
 from signoff.usecases.proofs.edits import edits_since
 from signoff.usecases.proofs.rejudging import Finding, Line, judge_again
 from signoff.usecases.proofs.sign_offs import waivers_of
-from signoff.verification import Bench, Guards, Pins
-from signoff.workspace import Workspace, changes_between
+from signoff.verification.bench import Bench
+from signoff.verification.guards import Guards
+from signoff.verification.pins import Pins
+from signoff.workspace.workspace import Workspace, changes_between
 
 
 @dataclass(frozen=True)

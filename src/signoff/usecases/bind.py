@@ -8,22 +8,16 @@ from pathlib import Path
 
 from signoff.domain.names import shown_name
 from signoff.errors import ActivePlanError, Held, PlanNotFound, UsageError
-from signoff.storage import (
-    MARKER_RULE,
-    VaultPlace,
-    bind_worktree,
-    find_vault,
-    marker_path,
-    plan_identity,
-    remember_plan,
-    resolve_active_plan,
-    unbind_worktree,
-)
+from signoff.storage.active import MARKER_RULE, marker_path, resolve_active_plan
+from signoff.storage.binding import bind_worktree, unbind_worktree
+from signoff.storage.identity import plan_identity, remember_plan
+from signoff.storage.location import VaultPlace, find_vault
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.site import Site, refuse_bare
 from signoff.usecases.merging.merged import Base, is_merged, signed_off
-from signoff.workspace import Repository, exclude_from_git
+from signoff.workspace.excluding import exclude_from_git
+from signoff.workspace.repository import Repository
 
 
 @dataclass(frozen=True)

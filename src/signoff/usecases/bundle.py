@@ -12,13 +12,15 @@ from signoff.domain.digests import canonical_json, digest_bytes
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.snapshot import FileKind, FileState, Manifest
 from signoff.errors import NoSuchRun
-from signoff.storage import entry_line, pack, signing_key
+from signoff.storage.archive import pack
+from signoff.storage.chain import entry_line
+from signoff.storage.keys import signing_key
 from signoff.usecases.ground.history import pinned_plan
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace
 from signoff.usecases.proofs.sign_offs import SignOff, sign_offs
 from signoff.usecases.receipt import Made, make_receipts, trusted_entries, write_once
-from signoff.verification import Pins
+from signoff.verification.pins import Pins
 
 FORMAT = "https://signoff.dev/bundle/v1"
 ABOUT, KEY, LEDGER, PLAN = "bundle.json", "key.pem", "ledger.jsonl", "plan.md"

@@ -20,18 +20,12 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.receipt import Summary, summary_of
 from signoff.domain.verdict import Result
 from signoff.errors import ProofInvalid, SignoffError
-from signoff.planfile import plan_digest
-from signoff.storage import (
-    MAX_BUNDLE_BYTES,
-    Home,
-    PublicKey,
-    Sealed,
-    check_entries,
-    open_sealed,
-    read_entry_line,
-    read_public_key,
-    unpack,
-)
+from signoff.planfile.digest import plan_digest
+from signoff.storage.archive import MAX_BUNDLE_BYTES, unpack
+from signoff.storage.chain import check_entries, read_entry_line
+from signoff.storage.home import Home
+from signoff.storage.keys import PublicKey, read_public_key
+from signoff.storage.receipts import Sealed, open_sealed
 from signoff.usecases.bundle import (
     ABOUT,
     FORMAT,
@@ -47,8 +41,8 @@ from signoff.usecases.bundle import (
 )
 from signoff.usecases.proofs.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
 from signoff.usecases.receipt import check_anchors, read_given_file, trusted_keys
-from signoff.verification import Pins
-from signoff.workspace import manifest_digest
+from signoff.verification.pins import Pins
+from signoff.workspace.records import manifest_digest
 
 # A list of a `for_each` step times the text it is put into; more is no plan but an attack.
 MOST_UNFOLDED = 256 * 1024 * 1024

@@ -12,7 +12,8 @@ from typing import Any
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import Held, NoSuchRun
-from signoff.storage import Holder, hold
+from signoff.storage.locks import hold
+from signoff.storage.records import Holder
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.person import refuse_in_attempt
 from signoff.usecases.ground.site import PlanPlace, Site

@@ -12,8 +12,9 @@ from signoff.domain.findings import Finding, Severity
 from signoff.domain.names import folded, name_of_file, plan_file, shown_name
 from signoff.domain.plan import Plan
 from signoff.errors import NoVault, SignoffError
-from signoff.gate import Territory
-from signoff.storage import Vault, find_vault
+from signoff.gate.overlap import Territory
+from signoff.storage.location import find_vault
+from signoff.storage.vault import Vault
 from signoff.usecases.conflicts import ConflictKind, find_conflicts
 from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan

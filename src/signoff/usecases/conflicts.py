@@ -12,7 +12,9 @@ from pathlib import Path
 from signoff.domain.conflicts import conflict_copy_of, kept_loser_of
 from signoff.domain.names import name_of_file, progress_file, shown_name
 from signoff.errors import UsageError
-from signoff.storage import MAX_PLAN_BYTES, Vault, checked_slug, merge_copies
+from signoff.storage.files import MAX_PLAN_BYTES
+from signoff.storage.progress import merge_copies
+from signoff.storage.vault import Vault, checked_slug
 
 
 class ConflictKind(StrEnum):

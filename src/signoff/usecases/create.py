@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.errors import PlanConflict
-from signoff.settings import REPOSITORY_FILE
-from signoff.storage import Vault, checked_new_slug, durable_replace
+from signoff.settings.loading import REPOSITORY_FILE
+from signoff.storage.files import durable_replace
+from signoff.storage.vault import Vault, checked_new_slug
 from signoff.usecases.ground.site import Site, vault_to_write
 from signoff.usecases.staging import staged_vault
 

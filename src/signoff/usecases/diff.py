@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from signoff.domain.ledger import Kind
 from signoff.domain.snapshot import Change
 from signoff.errors import NoSuchRun, UsageError
-from signoff.planfile import plan_digest, unified
+from signoff.planfile.diff import unified
+from signoff.planfile.digest import plan_digest
 from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace

@@ -8,24 +8,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.agents import troubles_of
+from signoff.agents.program import troubles_of
 from signoff.domain.verdict import Isolation
 from signoff.errors import SignoffError
 from signoff.places import resolve_home
-from signoff.process import (
-    STANDARD_PATH,
-    best_isolation,
-    find_tool,
-    full_control,
-    probe_sandboxes,
-    safe_search_path,
-)
-from signoff.settings import Settings, load_settings
-from signoff.storage import Home, Ledger, open_database
+from signoff.process.environment import STANDARD_PATH, safe_search_path
+from signoff.process.sandboxes import best_isolation, probe_sandboxes
+from signoff.process.shell import find_tool
+from signoff.process.tree import full_control
+from signoff.settings.loading import Settings, load_settings
+from signoff.storage.database import open_database
+from signoff.storage.home import Home
+from signoff.storage.ledger import Ledger
 from signoff.usecases.ground.workbench import opened_places, unopened, wanted_isolation
 from signoff.usecases.vault.health import Check, Health, vault_checks
-from signoff.verification import Enclosure
-from signoff.workspace import find_repository
+from signoff.verification.enclosure import Enclosure
+from signoff.workspace.repository import find_repository
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from signoff.domain.digests import digest_bytes, is_digest
 from signoff.errors import PlanUnreadable, UsageError
-from signoff.planfile import decode
-from signoff.storage import MAX_PLAN_BYTES, read_plan_file, swap_file
+from signoff.planfile.decode import decode
+from signoff.storage.files import MAX_PLAN_BYTES, read_plan_file, swap_file
 from signoff.usecases.ground.person import refuse_in_attempt
 from signoff.usecases.ground.site import PlanPlace, Site
 

@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.agents import ATTEMPT_VARIABLE, PlanSession
+from signoff.agents.assignment import ATTEMPT_VARIABLE
+from signoff.agents.session import PlanSession
 from signoff.domain.digests import digest_bytes
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import Decision, SessionStanding, session_id_of
 from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError, LedgerBroken, NoVault, PlanNotFound, SignoffError
-from signoff.storage import find_vault
+from signoff.storage.location import find_vault
 from signoff.usecases.clients.seats import (
     Seat,
     count_block,

@@ -9,7 +9,7 @@ from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NothingToAnswer
-from signoff.storage import Ledger
+from signoff.storage.ledger import Ledger
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.questions import Item, open_items
 from signoff.usecases.ground.site import Site, find_plan

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from signoff.domain.clients import Client
 from signoff.errors import SignoffError
-from signoff.planfile import unified
-from signoff.storage import find_vault
+from signoff.planfile.diff import unified
+from signoff.storage.location import find_vault
 from signoff.usecases.clients.files import (
     Change,
     ClientFile,

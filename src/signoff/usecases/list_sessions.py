@@ -6,14 +6,15 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.agents import PlanSession, SessionReport
+from signoff.agents.session import PlanSession, SessionReport
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import SESSION_PREFIX, SessionStanding
 from signoff.errors import LedgerBroken
-from signoff.gate import SessionGate, standing_of
-from signoff.process import identify
-from signoff.storage import find_vault, holders
+from signoff.gate.session import SessionGate, standing_of
+from signoff.process.ancestry import identify
+from signoff.storage.location import find_vault
+from signoff.storage.locks import holders
 from signoff.usecases.clients.seats import living_client
 from signoff.usecases.ground.history import proved_history
 from signoff.usecases.ground.site import PlanPlace, Site

@@ -15,14 +15,15 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from signoff.agents import PLAN_TOOLS, PlanSession, call_plan_tool
+from signoff.agents.plantools import PLAN_TOOLS, call_plan_tool
+from signoff.agents.session import PlanSession
 from signoff.domain.names import shown_name
 from signoff.domain.session import Reference, ReferenceKind, ToolCall
 from signoff.domain.text import escape, escape_line
 from signoff.errors import NotApproved, NoVault, SignoffError
-from signoff.gate import PlanState
-from signoff.process import identify
-from signoff.storage import find_vault
+from signoff.gate.ready import PlanState
+from signoff.process.ancestry import identify
+from signoff.storage.location import find_vault
 from signoff.usecases.clients.seats import Seat, note_session, take_seat
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan

@@ -19,8 +19,10 @@ from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.names import shown_name
 from signoff.errors import LedgerBroken, NotSignedOff, UsageError
-from signoff.gate import Gate, RunState, evaluate
-from signoff.storage import Holder, hold
+from signoff.gate.standing import Gate, evaluate
+from signoff.gate.state import RunState
+from signoff.storage.locks import hold
+from signoff.storage.records import Holder
 from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
@@ -37,21 +39,16 @@ from signoff.usecases.proofs.rejudging import Finding, Line
 from signoff.usecases.ready import refuse_unready
 from signoff.usecases.running.marks import progress_of
 from signoff.usecases.worktree import base_branch
-from signoff.verification import Pins
-from signoff.workspace import (
-    Git,
-    Repository,
-    Workspace,
-    advance,
-    commit_content,
-    existing_head,
-    find_worktree,
-    is_ancestor,
-    make_commit,
-    merge,
-    tree_changes,
-    unjudged_changes,
-)
+from signoff.verification.pins import Pins
+from signoff.workspace.advancing import advance
+from signoff.workspace.branches import existing_head, is_ancestor, make_commit
+from signoff.workspace.committing import commit_content, unjudged_changes
+from signoff.workspace.git import Git
+from signoff.workspace.merging import merge
+from signoff.workspace.repository import Repository
+from signoff.workspace.trees import tree_changes
+from signoff.workspace.workspace import Workspace
+from signoff.workspace.worktrees import find_worktree
 
 _BAD = frozenset({Finding.BROKEN, Finding.UNKNOWN, Finding.UNPROVED})
 

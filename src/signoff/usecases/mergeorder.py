@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.errors import UsageError
-from signoff.gate import Finished, MergeOrder, PlanStanding, merge_order
-from signoff.storage import Vault
+from signoff.gate.mergeorder import Finished, MergeOrder, merge_order
+from signoff.gate.ready import PlanStanding
+from signoff.storage.vault import Vault
 from signoff.usecases.ground.history import pinned_plan, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace
 from signoff.usecases.vault.census import Census, PlanFacts, take_census
 from signoff.usecases.worktree import base_branch
-from signoff.workspace import Git, Repository, Worktree, diff_size, list_worktrees
+from signoff.workspace.branches import diff_size
+from signoff.workspace.git import Git
+from signoff.workspace.repository import Repository
+from signoff.workspace.worktrees import Worktree, list_worktrees
 
 _MOST_COMPARED = 20_000_000
 _HEADS = ("+++", "---")

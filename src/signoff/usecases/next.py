@@ -7,15 +7,9 @@ from dataclasses import dataclass
 
 from signoff.domain.names import shown_name
 from signoff.errors import PlanNotFound
-from signoff.gate import PlanStanding
-from signoff.storage import (
-    CLAIM_S,
-    Offer,
-    checked_slug,
-    claim_first,
-    give_back_claim,
-    renew_claim,
-)
+from signoff.gate.ready import PlanStanding
+from signoff.storage.claims import CLAIM_S, Offer, claim_first, give_back_claim, renew_claim
+from signoff.storage.vault import checked_slug
 from signoff.usecases.ground.site import Site
 from signoff.usecases.ground.worker import Worker
 from signoff.usecases.ready import ReadyReport, find_ready

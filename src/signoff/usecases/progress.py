@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from signoff.agents import ATTEMPT_VARIABLE
+from signoff.agents.assignment import ATTEMPT_VARIABLE
 from signoff.domain.names import name_of_file
 from signoff.errors import UsageError
-from signoff.storage import progress_line, read_progress
+from signoff.storage.progress import progress_line, read_progress
 from signoff.usecases.ground.person import user_name
 from signoff.usecases.ground.site import PlanPlace
 

@@ -13,9 +13,13 @@ from pathlib import Path
 from signoff.domain.names import name_of_file, progress_file
 from signoff.domain.text import decode_output, escape_line
 from signoff.errors import SignoffError
-from signoff.gate import PlanReadiness, Reason, ReasonKind
-from signoff.planfile import decode, parse
-from signoff.storage import STAGED_FOLDER, Vault, read_plan_file, read_standing
+from signoff.gate.ready import PlanReadiness, Reason, ReasonKind
+from signoff.planfile.decode import decode
+from signoff.planfile.parse import parse
+from signoff.storage.files import read_plan_file
+from signoff.storage.location import STAGED_FOLDER
+from signoff.storage.standings import read_standing
+from signoff.storage.vault import Vault
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ready import ReadyReport, find_ready
 from signoff.usecases.running.marks import note_standing

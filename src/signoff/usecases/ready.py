@@ -8,14 +8,8 @@ from pathlib import Path
 
 from signoff.domain.names import name_of_file, shown_name
 from signoff.errors import NotReady
-from signoff.gate import (
-    PlanReadiness,
-    PlanStanding,
-    PlanState,
-    Readiness,
-    needed_plans,
-    readiness,
-)
+from signoff.gate.dependencies import needed_plans
+from signoff.gate.ready import PlanReadiness, PlanStanding, PlanState, Readiness, readiness
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.vault.census import Census, PlanFacts, take_census
 

@@ -20,26 +20,14 @@ from signoff.errors import (
     ProofInvalid,
     UsageError,
 )
-from signoff.storage import (
-    MAX_RECEIPT_BYTES,
-    Home,
-    PublicKey,
-    ReceiptStore,
-    Sealed,
-    append_line,
-    note_in_git,
-    open_sealed,
-    own_public_key,
-    read_anchors,
-    read_plan_file,
-    read_public_key,
-    seal,
-    signing_key,
-    swap_file,
-)
+from signoff.storage.anchors import note_in_git, read_anchors
+from signoff.storage.files import append_line, read_plan_file, swap_file
+from signoff.storage.home import Home
+from signoff.storage.keys import PublicKey, own_public_key, read_public_key, signing_key
+from signoff.storage.receipts import MAX_RECEIPT_BYTES, ReceiptStore, Sealed, open_sealed, seal
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.proofs.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
-from signoff.verification import Pins
+from signoff.verification.pins import Pins
 
 LARGEST_KEY = 16 * 1024
 LARGEST_ANCHORS = 64 * 1024 * 1024

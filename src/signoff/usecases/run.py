@@ -10,22 +10,19 @@ from pathlib import Path
 from typing import Protocol
 
 from signoff import __version__
-from signoff.agents import CommandAgent, check_role
+from signoff.agents.command import CommandAgent, check_role
 from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.sessionwork import SessionWork
 from signoff.errors import NotApproved, SandboxMissing, SignoffError, UnknownRole
-from signoff.orchestrator import (
-    Appended,
-    Drive,
-    Mission,
-    Output,
-    Reporter,
-)
-from signoff.settings import HUMAN_ROLE, REPOSITORY_FILE, Settings, settings_from_pin
-from signoff.storage import Fence, Holder, Lease
+from signoff.orchestrator.drive import Drive
+from signoff.orchestrator.events import Appended, Output, Reporter
+from signoff.orchestrator.mission import Mission
+from signoff.settings.loading import HUMAN_ROLE, REPOSITORY_FILE, Settings, settings_from_pin
+from signoff.storage.leases import Lease
+from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.ground.history import (
@@ -60,15 +57,12 @@ from signoff.usecases.running.marks import projection_of
 from signoff.usecases.running.outputs import refuse_own_output
 from signoff.usecases.running.rehoming import pins_for, refuse_foreign_worktree
 from signoff.usecases.status import StatusReport, status_of
-from signoff.verification import (
-    Bench,
-    Enclosure,
-    Guards,
-    Ignored,
-    Pins,
-    protected_files,
-)
-from signoff.workspace import read_ignore_rules
+from signoff.verification.bench import Bench
+from signoff.verification.enclosure import Enclosure
+from signoff.verification.guards import Guards
+from signoff.verification.ignored import Ignored
+from signoff.verification.pins import Pins, protected_files
+from signoff.workspace.ignore import read_ignore_rules
 
 
 class Engine(Protocol):

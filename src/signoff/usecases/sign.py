@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import PlanStatus
 from signoff.errors import Held, NoSuchRun
-from signoff.gate import Item
-from signoff.orchestrator import Reporter
-from signoff.storage import find_vault
+from signoff.gate.session_state import Item
+from signoff.orchestrator.events import Reporter
+from signoff.storage.location import find_vault
 from signoff.usecases.clients.seats import living_client
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.person import require_person
@@ -28,7 +28,7 @@ from signoff.usecases.sessions.sittings import LIST, Sitting, find_sitting, find
 from signoff.usecases.sessions.work import read_work
 
 if TYPE_CHECKING:
-    from signoff.agents import SessionReport
+    from signoff.agents.session import SessionReport
 
 _AT_A_TERMINAL = "end the client, then signoff sign at a terminal of your own"
 

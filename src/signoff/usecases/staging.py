@@ -9,8 +9,9 @@ from pathlib import Path
 
 from signoff.domain.globs import has_wildcard, matches
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
-from signoff.planfile import parse
-from signoff.storage import STAGED_FOLDER, Vault, checked_new_slug
+from signoff.planfile.parse import parse
+from signoff.storage.location import STAGED_FOLDER
+from signoff.storage.vault import Vault, checked_new_slug
 from signoff.testing.crash import VaultPoint, reach
 from signoff.usecases.ground.site import Site, vault_to_write
 

@@ -10,8 +10,9 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.verdict import Isolation, weakest
 from signoff.errors import PlanNotFound, PlanUnreadable
-from signoff.gate import GateReport, RunState, evaluate
-from signoff.planfile import parse
+from signoff.gate.standing import GateReport, evaluate
+from signoff.gate.state import RunState
+from signoff.planfile.parse import parse
 from signoff.usecases.ground.driver import Driver, driver_of
 from signoff.usecases.ground.history import (
     PlanHistory,

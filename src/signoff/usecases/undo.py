@@ -11,23 +11,18 @@ from signoff.domain.plan import Plan
 from signoff.domain.session import SESSION_PREFIX, ClaimStatus, session_id_of
 from signoff.errors import NoSuchRun
 from signoff.gate.definition import Touched
-from signoff.storage import Holder
-from signoff.toolbatch import (
-    Keeper,
-    LedgerBook,
-    LedgerShelf,
-    Restoring,
-    Rollbacks,
-    Undone,
-    WorkspaceSnapshots,
-)
+from signoff.storage.records import Holder
 from signoff.toolbatch.artifacts import seen_now
+from signoff.toolbatch.keeping import Keeper, LedgerBook
+from signoff.toolbatch.moments import WorkspaceSnapshots
+from signoff.toolbatch.rollback import Restoring, Rollbacks, Undone
+from signoff.toolbatch.shelves import LedgerShelf
 from signoff.toolbatch.undoing import Step, Unrestored
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace, taken
 from signoff.usecases.sessions.watching import session_place
-from signoff.verification import Pins
+from signoff.verification.pins import Pins
 
 __all__ = [
     "HowFar",

@@ -9,10 +9,10 @@ from signoff.domain.findings import Finding, Severity
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import PlanInvalid
-from signoff.planfile import Parsed, parse
+from signoff.planfile.parse import Parsed, parse
 from signoff.planfile.verify import verify
-from signoff.process import safe_search_path
-from signoff.storage import remember_plan
+from signoff.process.environment import safe_search_path
+from signoff.storage.identity import remember_plan
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.surroundings import RealSurroundings

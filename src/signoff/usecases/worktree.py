@@ -9,38 +9,29 @@ from pathlib import Path
 
 from signoff.domain.names import shown_name
 from signoff.errors import PlanConflict, UnfinishedWork, UsageError
-from signoff.storage import (
-    MARKER_RULE,
-    PlanRecord,
-    VaultPlace,
-    bind_worktree,
-    find_vault,
-    plan_identity,
-    remember_plan,
-    resolve_active_plan,
-    unbind_worktree,
-)
+from signoff.storage.active import MARKER_RULE, resolve_active_plan
+from signoff.storage.binding import bind_worktree, unbind_worktree
+from signoff.storage.identity import plan_identity, remember_plan
+from signoff.storage.location import VaultPlace, find_vault
+from signoff.storage.records import PlanRecord
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.person import refuse_in_attempt
 from signoff.usecases.ground.site import Site
 from signoff.usecases.merging.merged import Base, is_merged
-from signoff.workspace import (
-    Git,
-    Repository,
-    Unfinished,
+from signoff.workspace.branches import branch_head, commits_between, existing_head
+from signoff.workspace.excluding import exclude_from_git
+from signoff.workspace.git import Git
+from signoff.workspace.ignore import read_ignore_rules
+from signoff.workspace.repository import Repository
+from signoff.workspace.unfinished import Unfinished, unfinished_work
+from signoff.workspace.worktrees import (
     Worktree,
     WorktreeState,
     add_worktree,
-    branch_head,
-    commits_between,
-    exclude_from_git,
-    existing_head,
     find_worktree,
     list_worktrees,
     prune_missing,
-    read_ignore_rules,
     remove_worktree,
-    unfinished_work,
 )
 
 BRANCH_PREFIX = "plan/"

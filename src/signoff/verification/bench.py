@@ -13,14 +13,12 @@ from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.text import decode_output
 from signoff.errors import Interrupted, ListUnreadable
-from signoff.process import (
-    WORKSPACE_VARIABLE,
-    Command,
-    Limits,
-    clean_environment,
-    run,
-    shell_command,
-)
+from signoff.process.command import Command
+from signoff.process.environment import clean_environment
+from signoff.process.leftovers import WORKSPACE_VARIABLE
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import shell_command
 from signoff.verification.counting import REPORT_DIR_VARIABLE, read_reports
 from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
 from signoff.verification.expectations import needles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.storage import MARKER_RULE
+from signoff.storage.active import MARKER_RULE
 from signoff.verification.pins import Pins
 from signoff.verification.tools import changed_tools
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.verdict import Isolation
-from signoff.process import Confinement, Mount
-from signoff.settings import Role
+from signoff.process.confinement import Confinement, Mount
+from signoff.settings.loading import Role
 
 PRIVATE_TMP = "/tmp"  # what a bubblewrap sandbox shows there is its own
 

@@ -14,7 +14,7 @@ from signoff.planfile.verify import analyse, demanded_files
 from signoff.verification.pins import Pins, fingerprint, written_by_contracts
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.steering import INSTALLED, PRESENT, steering_of
-from signoff.workspace import Workspace
+from signoff.workspace.workspace import Workspace
 
 Produced = Mapping[str, Mapping[str, str]]  # step → path → fingerprint when it was accepted
 

@@ -13,7 +13,7 @@ from signoff.planfile.verify import analyse
 from signoff.verification.pins import fingerprint
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.steering import steering_of
-from signoff.workspace import Workspace
+from signoff.workspace.workspace import Workspace
 
 
 def expected_steering(

@@ -33,7 +33,7 @@ from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
 from signoff.verification.rooms import Rooms
 from signoff.verification.steering import steering_of
-from signoff.workspace import Workspace
+from signoff.workspace.workspace import Workspace
 
 OUTPUT_TAIL_CHARACTERS = 4_000
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before

@@ -9,10 +9,10 @@ from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Reason, Result
 from signoff.errors import RoomTooDear
-from signoff.process import Mount
+from signoff.process.confinement import Mount
 from signoff.verification.enclosure import Seat
 from signoff.verification.expectations import Answer
-from signoff.workspace import CleanRoom, Room
+from signoff.workspace.cleanroom import CleanRoom, Room
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from signoff.domain.plan import Contract
 from signoff.planfile.verify import analyse
 from signoff.planfile.verify.builtins import BUILTINS
-from signoff.process import find_tool
+from signoff.process.shell import find_tool
 from signoff.verification.ignored import digest_on_disk
 from signoff.verification.steering.launchers import is_plain
 

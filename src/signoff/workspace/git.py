@@ -18,15 +18,12 @@ from typing import NamedTuple
 from signoff.domain.observation import Ending
 from signoff.domain.text import decode_output
 from signoff.errors import ProcessFailed
-from signoff.process import (
-    Command,
-    Limits,
-    StreamName,
-    clean_environment,
-    find_tool,
-    run,
-    safe_search_path,
-)
+from signoff.process.command import Command
+from signoff.process.environment import clean_environment, safe_search_path
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import find_tool
+from signoff.process.streams import StreamName
 from signoff.workspace.gitfolders import (
     GitFormat,
     ObjectFormat,

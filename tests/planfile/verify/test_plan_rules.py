@@ -17,7 +17,7 @@ from signoff.domain.plan import (
     RedFirst,
     Step,
 )
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 from signoff.planfile.verify import CODES, RULES, verify
 
 from .plans import HandParsed, World, check, codes, contract, of_command, reads, says, step

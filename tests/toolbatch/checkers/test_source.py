@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process import find_tool
+from signoff.process.shell import find_tool
 from tests.toolbatch.checkers.kit import Artifacts
 
 needs_node = pytest.mark.skipif(

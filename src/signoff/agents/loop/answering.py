@@ -13,8 +13,9 @@ from signoff.agents.loop.handing import (
 )
 from signoff.agents.loop.setup import Session
 from signoff.domain.session import Decision
-from signoff.gate import SessionMissing
-from signoff.toolbatch import BatchResult, BatchRunner, Ending, OutcomeKind
+from signoff.gate.session import SessionMissing
+from signoff.toolbatch.calls import OutcomeKind
+from signoff.toolbatch.pipeline import BatchResult, BatchRunner, Ending
 
 
 class Answers:

@@ -41,7 +41,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from signoff.agents.loop.limits import CHARACTERS_A_TOKEN, LoopLimits
-from signoff.agents.tools import Tool
+from signoff.agents.tools.definition import Tool
 from signoff.domain.text import escape_line
 
 _PASSING = (

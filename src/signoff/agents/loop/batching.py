@@ -8,26 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from signoff.agents.tools import STANDARD_TOOLS, Files, Tool, ToolContext, ToolError, Watch
+from signoff.agents.tools.context import ToolContext, Watch
+from signoff.agents.tools.definition import Tool
+from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.files import Files
+from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.definition import Artifact
 from signoff.domain.session import PLAN_TOOL_NAMES
-from signoff.toolbatch import (
-    STANDARD_SHAPES,
-    BatchLimits,
-    BatchRunner,
-    Court,
-    Execute,
-    Nature,
-    Parts,
-    Stream,
-    ToolShape,
-    open_runner,
-)
+from signoff.toolbatch.calls import STANDARD_SHAPES, Nature, ToolShape
 from signoff.toolbatch.disk import MOST_NAMES
-from signoff.toolbatch.events import Subscriber
+from signoff.toolbatch.events import Stream, Subscriber
+from signoff.toolbatch.executing import Execute
+from signoff.toolbatch.judging import Court
 from signoff.toolbatch.keeping import Book
-from signoff.toolbatch.pipeline import Record
+from signoff.toolbatch.opening import Parts, open_runner
+from signoff.toolbatch.pipeline import BatchRunner, Record
 from signoff.toolbatch.rollback import Shelf, Snapshots
+from signoff.toolbatch.view import BatchLimits
 
 SLOW_WALK_S = 0.2  # a workspace that takes longer to look at is not looked at for every search
 _PLAN, _OTHER = ToolShape(Nature.PLAN), ToolShape(Nature.OTHER)

@@ -29,10 +29,12 @@ from signoff.agents.loop.interrupting import Interrupts
 from signoff.agents.loop.limits import Charge, LoopLimits, Meter
 from signoff.agents.loop.setup import LoopSetup
 from signoff.agents.loop.transcript import Past
-from signoff.agents.tools import Tool, ToolContext
+from signoff.agents.tools.context import ToolContext
+from signoff.agents.tools.definition import Tool
 from signoff.errors import UsageError
 from signoff.gate.definition import Abandoned
-from signoff.toolbatch import BatchResult, Ending, OutcomeKind
+from signoff.toolbatch.calls import OutcomeKind
+from signoff.toolbatch.pipeline import BatchResult, Ending
 from signoff.toolbatch.resuming import take_up
 
 _MOVE_NOTHING = frozenset({OutcomeKind.BLOCKED, OutcomeKind.DUPLICATE})

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from signoff.agents.sessions.showing import VERIFICATION, show_missing
 from signoff.domain.definition import Definition, DefinitionStatus, Round, RoundStatus
 from signoff.domain.text import escape, tail
-from signoff.gate import SessionGate, SessionMissing
 from signoff.gate.rounds import shown
-from signoff.toolbatch import BatchRunner
+from signoff.gate.session import SessionGate, SessionMissing
+from signoff.toolbatch.pipeline import BatchRunner
 from signoff.toolbatch.planning import plan_of
 from signoff.toolbatch.todo import how_to_drop
 

@@ -15,8 +15,9 @@ from signoff.agents.loop.instructions import PLAIN_PROMPT, SYSTEM_PROMPT
 from signoff.agents.loop.limits import LoopLimits
 from signoff.agents.loop.transcript import Past, Transcript
 from signoff.agents.session import Finalization
-from signoff.agents.tools import Tool, ToolContext, ToolOutcome
-from signoff.gate import SessionMissing
+from signoff.agents.tools.context import ToolContext
+from signoff.agents.tools.definition import Tool, ToolOutcome
+from signoff.gate.session import SessionMissing
 
 
 class Session(Records, Judged, Protocol):

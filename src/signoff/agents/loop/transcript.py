@@ -19,8 +19,8 @@ from pydantic_ai.messages import (
 )
 
 from signoff.errors import TranscriptUnusable
-from signoff.storage import append_line
-from signoff.toolbatch import NOT_FINISHED
+from signoff.storage.files import append_line
+from signoff.toolbatch.executing import NOT_FINISHED
 
 SCHEMA_VERSION = 1
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.text import escape_line, tail
-from signoff.gate import SessionState
+from signoff.gate.session_state import SessionState
 
 MOST_CALLS = 30
 LONGEST_TAIL = 1_000

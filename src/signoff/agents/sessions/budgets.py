@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from signoff.domain.plan import Budget, Cost
-from signoff.gate import SessionState
+from signoff.gate.session_state import SessionState
 
 
 def budget_left(state: SessionState, below: Mapping[str, Cost], over: frozenset[str]) -> Budget:

@@ -10,7 +10,7 @@ from signoff.domain.definition import Check, RoundStatus, Seen, Support
 from signoff.domain.plan import Contract
 from signoff.domain.text import tail
 from signoff.domain.verdict import Result, Verdict
-from signoff.gate import SessionVerdict
+from signoff.gate.session_state import SessionVerdict
 from signoff.toolbatch.judging import seen_of, status_of
 
 SUBJECT = "definition of done"

@@ -10,7 +10,7 @@ from signoff.agents.sessions.urls import names_url_check, url_command, url_in, u
 from signoff.domain.plan import Contract, Effects, Expectation, ExpectationKind
 from signoff.domain.text import escape
 from signoff.planfile.verify import is_readable
-from signoff.verification import runs_only_tests
+from signoff.verification.counting import runs_only_tests
 
 LONGEST_COMMAND = 4_000
 LONGEST_CONTRACT_TIMEOUT_S = 600.0

@@ -14,8 +14,8 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.session import ClaimStatus, shown_list
 from signoff.domain.text import escape_line
-from signoff.gate import Proof
-from signoff.settings import BlockedRule
+from signoff.gate.session import Proof
+from signoff.settings.agent import BlockedRule
 
 LONGEST_TEXT = 2_000
 NO_PLAN = "there is no plan yet; call plan_create(objective, steps, postconditions) first"

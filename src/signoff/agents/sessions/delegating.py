@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from signoff.domain.session import DEEPEST_DELEGATION, normal
 from signoff.domain.text import escape_line
-from signoff.gate import SessionState
+from signoff.gate.session_state import SessionState
 
 if TYPE_CHECKING:
     from signoff.agents.session import PlanSession

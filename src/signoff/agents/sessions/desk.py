@@ -21,16 +21,10 @@ from signoff.domain.session import SESSION_PREFIX, Basis
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SignoffError
-from signoff.gate import (
-    Content,
-    Proof,
-    SessionGate,
-    SessionState,
-    SessionVerdict,
-    ask_gate,
-)
-from signoff.settings import SessionPolicy
-from signoff.storage import Ledger
+from signoff.gate.session import Content, Proof, SessionGate, ask_gate
+from signoff.gate.session_state import SessionState, SessionVerdict
+from signoff.settings.agent import SessionPolicy
+from signoff.storage.ledger import Ledger
 
 SHORTEST_JUDGING_S = 0.5
 LONGEST_ERROR = 200

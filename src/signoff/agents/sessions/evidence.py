@@ -20,8 +20,8 @@ from signoff.domain.session import (
     shown_list,
 )
 from signoff.domain.text import escape_line
-from signoff.gate import Item, SessionState
-from signoff.settings import EvidenceRule
+from signoff.gate.session_state import Item, SessionState
+from signoff.settings.agent import EvidenceRule
 
 HOW = (
     "cite what the harness can check: `tool:<call-id>`, `file:<path>@<sha256>`, "

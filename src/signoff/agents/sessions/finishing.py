@@ -10,7 +10,7 @@ from signoff.agents.sessions.showing import VERIFICATION, show_missing, show_ver
 from signoff.domain.escalation import Cause
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.session import Decision, SessionStanding
-from signoff.gate import Proof, SessionGate, SessionMissing, accepts_self_set
+from signoff.gate.session import Proof, SessionGate, SessionMissing, accepts_self_set
 
 MOST_REFUSALS = 60  # of any kind since a person looked: toggling what is missing leads nowhere
 

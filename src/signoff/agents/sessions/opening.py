@@ -9,9 +9,10 @@ from signoff.agents.sessions.desk import Desk, SessionJudge
 from signoff.domain.digests import digest_of
 from signoff.domain.plan import Budget, Plan
 from signoff.errors import PlanConflict
-from signoff.gate import SessionState
-from signoff.settings import SessionPolicy
-from signoff.storage import Ledger, PlanRecord
+from signoff.gate.session_state import SessionState
+from signoff.settings.agent import SessionPolicy
+from signoff.storage.ledger import Ledger
+from signoff.storage.records import PlanRecord
 
 
 def open_desk(

@@ -13,9 +13,9 @@ from signoff.domain.escalation import Cause
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Plan, Step
 from signoff.domain.text import escape_line
-from signoff.gate import Turn, turn
-from signoff.planfile import diff_plans
-from signoff.settings import RatchetRule
+from signoff.gate.session_ratchet import Turn, turn
+from signoff.planfile.diff import diff_plans
+from signoff.settings.agent import RatchetRule
 
 LONGEST_REASON = 2_000
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from signoff.domain.plan import Cost, Step
 from signoff.domain.session import ClaimStatus, SessionStanding
-from signoff.gate import Proof, Rewrite, SessionGate, SessionState, standing_of
+from signoff.gate.session import Proof, SessionGate, standing_of
+from signoff.gate.session_state import Rewrite, SessionState
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from signoff.domain.plan import Plan, Postcondition, Step
 from signoff.domain.session import ClaimStatus
 from signoff.domain.text import escape, escape_line, tail
 from signoff.domain.verdict import Verdict
-from signoff.gate import Item, Proof, SessionGate, SessionState, SessionVerdict, SubjectProof
+from signoff.gate.session import Proof, SessionGate, SubjectProof
+from signoff.gate.session_state import Item, SessionState, SessionVerdict
 
 LONGEST_TAIL = 2_000
 LONGEST_SHOWN = 300

@@ -12,7 +12,7 @@ from signoff.domain.findings import Severity
 from signoff.domain.plan import Contract, Effects, Plan
 from signoff.domain.session import Declared, Precondition
 from signoff.domain.text import escape_line
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
 
 TARGET = "agent"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from signoff.agents.tools.files import Files
-from signoff.process import STANDARD_PATH
-from signoff.settings import Role
-from signoff.verification import UNCONFINED, Enclosure
+from signoff.process.environment import STANDARD_PATH
+from signoff.settings.loading import Role
+from signoff.verification.enclosure import UNCONFINED, Enclosure
 
 Ask = Callable[[str], str | None]
 

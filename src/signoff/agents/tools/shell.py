@@ -8,15 +8,12 @@ from signoff.agents.tools.failure import ToolError
 from signoff.agents.tools.meddling import meddled_with, seen_at, told
 from signoff.domain.observation import Ending, Observation, Output
 from signoff.domain.text import decode_output
-from signoff.process import (
-    WORKSPACE_VARIABLE,
-    Command,
-    Limits,
-    clean_environment,
-    find_tool,
-    run,
-    shell_command,
-)
+from signoff.process.command import Command
+from signoff.process.environment import clean_environment
+from signoff.process.leftovers import WORKSPACE_VARIABLE
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import find_tool, shell_command
 
 USUAL_S = 120
 KEPT_HEAD = 6_000

@@ -13,14 +13,11 @@ from pathlib import Path, PurePosixPath
 
 from signoff.domain.observation import Ending, Observation
 from signoff.domain.text import decode_output
-from signoff.process import (
-    Command,
-    Limits,
-    clean_environment,
-    find_tool,
-    run,
-    safe_search_path,
-)
+from signoff.process.command import Command
+from signoff.process.environment import clean_environment, safe_search_path
+from signoff.process.limits import Limits
+from signoff.process.runner import run
+from signoff.process.shell import find_tool
 from signoff.toolbatch.checkers.data import other_dialect
 from signoff.toolbatch.checkers.dialects import script_dialect
 from signoff.toolbatch.checkers.finding import Finding, Severity

@@ -24,7 +24,7 @@ from signoff.errors import (
     SignoffError,
     UsageError,
 )
-from signoff.storage import read_plan_file, swap_file
+from signoff.storage.files import read_plan_file, swap_file
 from signoff.usecases.clients.phases import Form, command_files
 
 BACKUP = ".signoff-backup-"

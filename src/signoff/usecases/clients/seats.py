@@ -20,7 +20,7 @@ from typing import Any
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import session_id_of
-from signoff.process import ProcessIdentity, ancestors, is_alive
+from signoff.process.ancestry import ProcessIdentity, ancestors, is_alive
 from signoff.usecases.seatfolder import SEAT_SUFFIX, SEATS_FOLDER
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh", "fish", "busybox"})

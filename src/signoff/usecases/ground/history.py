@@ -10,11 +10,13 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import LedgerBroken
-from signoff.gate import Gate, RunState, Wait, evaluate, next_action
-from signoff.planfile import parse
-from signoff.settings import settings_from_pin
-from signoff.storage import Ledger
-from signoff.verification import Pins
+from signoff.gate.actions import Wait, next_action
+from signoff.gate.standing import Gate, evaluate
+from signoff.gate.state import RunState
+from signoff.planfile.parse import parse
+from signoff.settings.loading import settings_from_pin
+from signoff.storage.ledger import Ledger
+from signoff.verification.pins import Pins
 
 
 @dataclass(frozen=True)

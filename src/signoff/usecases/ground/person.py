@@ -10,10 +10,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from signoff.agents import ATTEMPT_VARIABLE
+from signoff.agents.assignment import ATTEMPT_VARIABLE
 from signoff.errors import ApprovalRefused
-from signoff.process import ancestors, environment_has
-from signoff.storage import holders
+from signoff.process.ancestry import ancestors, environment_has
+from signoff.storage.locks import holders
 from signoff.usecases.clients.seats import client_above, shells_above
 
 # Clients set these for the commands that they run.

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from signoff.domain.plan import Plan
-from signoff.process import safe_search_path
+from signoff.process.environment import safe_search_path
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import held_out_checks, open_workspace
-from signoff.verification import (
-    Ignored,
-    Pins,
-    handoff_files,
-    is_counted,
-    protected_files,
-    steering_of,
-    tools_of,
-)
-from signoff.workspace import read_ignore_rules
+from signoff.verification.denominator import is_counted
+from signoff.verification.handoff import handoff_files
+from signoff.verification.ignored import Ignored
+from signoff.verification.pins import Pins, protected_files
+from signoff.verification.steering import steering_of
+from signoff.verification.tools import tools_of
+from signoff.workspace.ignore import read_ignore_rules
 
 
 def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:

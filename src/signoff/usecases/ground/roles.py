@@ -8,10 +8,10 @@ from pathlib import Path
 
 from signoff.domain.ledger import Kind
 from signoff.errors import SignoffError
-from signoff.settings import REPOSITORY_FILE, load_settings, read_config_text
+from signoff.settings.loading import REPOSITORY_FILE, load_settings, read_config_text
 from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_pins
 from signoff.usecases.ground.site import Site
-from signoff.verification import Pins
+from signoff.verification.pins import Pins
 
 
 def role_words(roles: Mapping[str, str]) -> str:

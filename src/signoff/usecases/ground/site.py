@@ -17,23 +17,20 @@ from signoff.errors import (
     UsageError,
     WorkspaceMissing,
 )
-from signoff.planfile import Parsed, decode, parse
-from signoff.settings import REPOSITORY_FILE, Settings, read_config_text
-from signoff.storage import (
-    VAULT_FOLDER,
-    Home,
-    Ledger,
-    PlanRecord,
-    Vault,
-    VaultPlace,
-    find_vault,
-    open_glance,
-    own_vault,
-    plan_identity,
-    read_plan_file,
-    resolve_active_plan,
-)
-from signoff.workspace import find_repository, is_git_directory
+from signoff.planfile.decode import decode
+from signoff.planfile.parse import Parsed, parse
+from signoff.settings.loading import REPOSITORY_FILE, Settings, read_config_text
+from signoff.storage.active import resolve_active_plan
+from signoff.storage.files import read_plan_file
+from signoff.storage.glance import open_glance
+from signoff.storage.home import Home
+from signoff.storage.identity import own_vault, plan_identity
+from signoff.storage.ledger import Ledger
+from signoff.storage.location import VAULT_FOLDER, VaultPlace, find_vault
+from signoff.storage.records import PlanRecord
+from signoff.storage.vault import Vault
+from signoff.workspace.checkout import is_git_directory
+from signoff.workspace.repository import find_repository
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from signoff.agents import troubles_of
+from signoff.agents.program import troubles_of
 from signoff.domain.findings import Trouble
 from signoff.domain.globs import has_wildcard, matches
-from signoff.process import find_tool
-from signoff.settings import HUMAN_ROLE, Settings
-from signoff.storage import Vault
+from signoff.process.shell import find_tool
+from signoff.settings.loading import HUMAN_ROLE, Settings
+from signoff.storage.vault import Vault
 
 MOST_FILES = 200_000
 

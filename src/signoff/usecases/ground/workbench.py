@@ -16,24 +16,27 @@ from signoff.domain.redaction import Redactor, secret_variables
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SignoffError
-from signoff.orchestrator import PinWatch
+from signoff.orchestrator.watch import PinWatch
 from signoff.places import DATABASE_VARIABLE, user_file
-from signoff.process import WORKSPACE_VARIABLE, best_isolation, kill_marked, probe_sandboxes
-from signoff.settings import REPOSITORY_FILE, SandboxChoice, Settings, settings_from_pin
-from signoff.storage import VAULT_FOLDER, Holder, Lease, LeaseRequest, hold, leased
+from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
+from signoff.process.sandboxes import best_isolation, probe_sandboxes
+from signoff.settings.loading import REPOSITORY_FILE, SandboxChoice, Settings, settings_from_pin
+from signoff.storage.leases import Lease, LeaseRequest, leased
+from signoff.storage.location import VAULT_FOLDER
+from signoff.storage.locks import hold
+from signoff.storage.records import Holder
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.worker import Worker
-from signoff.verification import (
-    Bench,
-    Enclosure,
-    HeldOutChecks,
-    Judge,
-    NoEvidence,
-    Obstacles,
-    Pins,
-    Rooms,
-)
-from signoff.workspace import CleanRoom, IgnoreFile, IgnoreRules, Workspace
+from signoff.verification.bench import Bench
+from signoff.verification.enclosure import Enclosure
+from signoff.verification.heldout import HeldOutChecks
+from signoff.verification.judge import Judge, NoEvidence
+from signoff.verification.obstacles import Obstacles
+from signoff.verification.pins import Pins
+from signoff.verification.rooms import Rooms
+from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.ignore import IgnoreFile, IgnoreRules
+from signoff.workspace.workspace import Workspace
 
 
 def open_workspace(

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from signoff.domain.digests import digest_bytes
 from signoff.errors import UsageError
-from signoff.process import ProcessIdentity, ancestors, identify
-from signoff.storage import Holder, home_identity
+from signoff.process.ancestry import ProcessIdentity, ancestors, identify
+from signoff.storage.leases import home_identity
+from signoff.storage.records import Holder
 from signoff.usecases.ground.site import Site
 
 WORKER_VARIABLE = "SIGNOFF_WORKER"

@@ -8,9 +8,12 @@ from pathlib import Path
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.errors import SignoffError
-from signoff.storage import PlanRecord
+from signoff.storage.records import PlanRecord
 from signoff.usecases.ground.history import PlanHistory
-from signoff.workspace import Git, Repository, branch_heads, find_worktree, is_ancestor
+from signoff.workspace.branches import branch_heads, is_ancestor
+from signoff.workspace.git import Git
+from signoff.workspace.repository import Repository
+from signoff.workspace.worktrees import find_worktree
 
 
 def signed_off(history: PlanHistory) -> bool:

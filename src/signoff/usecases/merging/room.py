@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.verdict import Isolation
-from signoff.gate import RunState
-from signoff.settings import settings_from_pin
+from signoff.gate.state import RunState
+from signoff.settings.loading import settings_from_pin
 from signoff.usecases.ground.history import pinned_plan
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import (
@@ -26,8 +26,13 @@ from signoff.usecases.ground.workbench import (
 )
 from signoff.usecases.proofs.rejudging import Line, judge_again
 from signoff.usecases.running.rehoming import pins_here
-from signoff.verification import Bench, Guards, Pins, ScratchRooms
-from signoff.workspace import Git, Workspace, check_out
+from signoff.verification.bench import Bench
+from signoff.verification.guards import Guards
+from signoff.verification.pins import Pins
+from signoff.verification.rooms import ScratchRooms
+from signoff.workspace.git import Git
+from signoff.workspace.merging import check_out
+from signoff.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)

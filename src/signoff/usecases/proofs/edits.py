@@ -8,13 +8,13 @@ from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan
 from signoff.errors import PlanNotFound, PlanUnreadable
-from signoff.orchestrator import PinWatch
-from signoff.planfile import plan_digest
-from signoff.settings import read_config_text, says_the_same
+from signoff.orchestrator.watch import PinWatch
+from signoff.planfile.digest import plan_digest
+from signoff.settings.loading import read_config_text, says_the_same
 from signoff.usecases.ground.history import PlanHistory
 from signoff.usecases.ground.site import PlanPlace
 from signoff.usecases.ground.workbench import pin_watch
-from signoff.verification import Pins
+from signoff.verification.pins import Pins
 
 
 @dataclass(frozen=True)

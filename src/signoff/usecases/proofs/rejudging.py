@@ -8,8 +8,10 @@ from enum import StrEnum
 
 from signoff.domain.plan import Contract, Postcondition, Step
 from signoff.domain.verdict import Phase
-from signoff.gate import RunState, Standing, StepState, evaluate
-from signoff.verification import Case, Guards, Judge, Produced
+from signoff.gate.standing import Standing, StepState, evaluate
+from signoff.gate.state import RunState
+from signoff.verification.guards import Guards, Produced
+from signoff.verification.judge import Case, Judge
 
 
 class Finding(StrEnum):

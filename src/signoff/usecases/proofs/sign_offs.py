@@ -23,10 +23,12 @@ from signoff.domain.receipt import (
     contract_proof,
 )
 from signoff.errors import LedgerBroken
-from signoff.gate import Gate, RunState, Standing, StepState, evaluate
-from signoff.planfile import parse
+from signoff.gate.standing import Gate, Standing, StepState, evaluate
+from signoff.gate.state import RunState
+from signoff.planfile.parse import parse
 from signoff.usecases.proofs.worked import Work, worked
-from signoff.verification import Pins, differences
+from signoff.verification.elsewhere import differences
+from signoff.verification.pins import Pins
 
 ReadPins = Callable[[str], Pins]
 # What entries that were made up, not written by us, can raise when they are read.

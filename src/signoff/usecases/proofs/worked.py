@@ -10,7 +10,7 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.receipt import Agent
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Phase, Reason, Result
-from signoff.verification import Pins
+from signoff.verification.pins import Pins
 
 LOST = "lost"
 OPEN = "open"

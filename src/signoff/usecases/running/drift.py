@@ -6,7 +6,7 @@ from signoff.domain.plan import Plan
 from signoff.errors import SignoffError
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace
-from signoff.verification import Pins
+from signoff.verification.pins import Pins
 
 
 def has_drifted(

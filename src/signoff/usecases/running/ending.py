@@ -10,10 +10,11 @@ from pathlib import Path
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import Held, SignoffError
-from signoff.gate import Finish, RunState, next_action
-from signoff.orchestrator import lost_attempts
-from signoff.settings import settings_from_pin
-from signoff.storage import Holder
+from signoff.gate.actions import Finish, next_action
+from signoff.gate.state import RunState
+from signoff.orchestrator.attempts import lost_attempts
+from signoff.settings.loading import settings_from_pin
+from signoff.storage.records import Holder
 from signoff.usecases.ground.history import fold_run, pinned_plan, read_history, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.ground.workbench import attempt_reports, driven

@@ -11,9 +11,12 @@ from dataclasses import replace
 from signoff.domain.names import name_of_file
 from signoff.domain.plan import PlanStatus
 from signoff.errors import SignoffError
-from signoff.orchestrator import PlanFileProjection, ProgressProjection, standing_note
-from signoff.planfile import file_digest, mark_text
-from signoff.storage import StandingNote, swap_file, write_standing
+from signoff.orchestrator.progress import ProgressProjection
+from signoff.orchestrator.projection import PlanFileProjection, standing_note
+from signoff.planfile.digest import file_digest
+from signoff.planfile.marks import mark_text
+from signoff.storage.files import swap_file
+from signoff.storage.standings import StandingNote, write_standing
 from signoff.usecases.ground.history import fold_run, pinned_plan, read_history, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError
-from signoff.workspace import Workspace
+from signoff.workspace.workspace import Workspace
 
 _HINT = (
     "write it outside the workspace, as in > ../run.log; what was not ignored when it was approved"

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from signoff.domain.names import shown_name
 from signoff.errors import NotApproved, UsageError
-from signoff.planfile import parse
+from signoff.planfile.parse import parse
 from signoff.usecases.ground.pinning import take_pins
 from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.verification import Pins, differences
-from signoff.workspace import find_repository
+from signoff.verification.elsewhere import differences
+from signoff.verification.pins import Pins
+from signoff.workspace.repository import find_repository
 
 
 def pins_for(site: Site, place: PlanPlace, pins: Pins, *, running: bool) -> Pins:

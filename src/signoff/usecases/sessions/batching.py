@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import signoff
-from signoff.agents import PlanSession
-from signoff.agents.loop import Batching
-from signoff.process import find_tool
-from signoff.toolbatch import BatchLimits, Court, LedgerBook, LedgerShelf, WorkspaceSnapshots
+from signoff.agents.loop.batching import Batching
+from signoff.agents.session import PlanSession
+from signoff.process.shell import find_tool
 from signoff.toolbatch.artifacts import declared
 from signoff.toolbatch.deriving import CHECKER
+from signoff.toolbatch.judging import Court
+from signoff.toolbatch.keeping import LedgerBook
+from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.recording import HaltRecord
+from signoff.toolbatch.shelves import LedgerShelf
+from signoff.toolbatch.view import BatchLimits
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.sessions.watching import WorkspaceWatch
 

@@ -6,15 +6,15 @@ import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from signoff.agents import PlanSession, SessionReport, sign_session
+from signoff.agents.session import PlanSession, SessionReport, sign_session
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Budget, Contract, Plan
 from signoff.domain.session import session_id_of
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import NoSuchRun, UsageError
-from signoff.planfile import parse
-from signoff.settings import SessionPolicy
-from signoff.storage import Holder
+from signoff.planfile.parse import parse
+from signoff.settings.agent import SessionPolicy
+from signoff.storage.records import Holder
 from signoff.usecases.ground.history import read_history, read_pins
 from signoff.usecases.ground.pinning import take_pins
 from signoff.usecases.ground.site import PlanPlace, Site
@@ -27,8 +27,12 @@ from signoff.usecases.ground.workbench import (
     workspace_lock,
 )
 from signoff.usecases.sessions.watching import session_place
-from signoff.verification import Bench, Case, Guard, Guards, Judge, Pins
-from signoff.workspace import Workspace
+from signoff.verification.bench import Bench
+from signoff.verification.guards import Guards
+from signoff.verification.judge import Case, Judge
+from signoff.verification.pins import Pins
+from signoff.verification.protection import Guard
+from signoff.workspace.workspace import Workspace
 
 _NO_PLAN = Plan(title="", steps=())
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import SESSION_PREFIX, session_id_of
 from signoff.errors import NoSuchRun, SignoffError
-from signoff.gate import SessionState
-from signoff.planfile import parse
+from signoff.gate.session_state import SessionState
+from signoff.planfile.parse import parse
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
-from signoff.verification import Pins
+from signoff.verification.pins import Pins
 
 LIST = "signoff sessions"
 _ANSWERS = frozenset(

@@ -10,16 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from signoff.agents import PlanSession
-from signoff.agents.tools import Changes
+from signoff.agents.session import PlanSession
+from signoff.agents.tools.context import Changes
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileKind, Manifest, Snapshot
-from signoff.storage import VAULT_FOLDER, PlanRecord, Vault
+from signoff.storage.location import VAULT_FOLDER
+from signoff.storage.records import PlanRecord
+from signoff.storage.vault import Vault
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace
-from signoff.verification import Pins
-from signoff.workspace import Workspace
+from signoff.verification.pins import Pins
+from signoff.workspace.workspace import Workspace
 
 MOST_NAMED = 1_000  # of what a command changed; it rests on the content as a whole anyway
 IGNORED = "ignored files"  # stands for by-products, of which nothing but a change is known

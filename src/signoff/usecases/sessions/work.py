@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Result
-from signoff.storage import Ledger
+from signoff.storage.ledger import Ledger
 
 
 def read_work(ledger: Ledger, session: str) -> SessionWork:

@@ -11,21 +11,18 @@ from signoff.domain.findings import Severity
 from signoff.domain.names import plan_file
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import NoVault, SignoffError
-from signoff.gate import Candidate, Gate, PlanStanding, evaluate, needed_plans
-from signoff.planfile import decode, parse
-from signoff.storage import (
-    Holder,
-    PlanRecord,
-    Tenancy,
-    Vault,
-    VaultPlace,
-    find_vault,
-    home_identity,
-    is_gone,
-    plan_identity,
-    read_plan_file,
-    tenancies_of,
-)
+from signoff.gate.dependencies import needed_plans
+from signoff.gate.ready import Candidate, PlanStanding
+from signoff.gate.standing import Gate, evaluate
+from signoff.planfile.decode import decode
+from signoff.planfile.parse import parse
+from signoff.storage.files import read_plan_file
+from signoff.storage.identity import plan_identity
+from signoff.storage.leases import home_identity, is_gone
+from signoff.storage.location import VaultPlace, find_vault
+from signoff.storage.records import Holder, PlanRecord
+from signoff.storage.tenancies import Tenancy, tenancies_of
+from signoff.storage.vault import Vault
 from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,

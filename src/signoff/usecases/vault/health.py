@@ -9,9 +9,13 @@ from pathlib import Path
 
 from signoff.domain.names import plan_file, shown_name
 from signoff.errors import ActivePlanError, SignoffError
-from signoff.storage import Vault, VaultPlace, find_vault, read_binding
+from signoff.storage.active import read_binding
+from signoff.storage.location import VaultPlace, find_vault
+from signoff.storage.vault import Vault
 from signoff.usecases.conflicts import find_conflicts
-from signoff.workspace import Git, Repository, Worktree, WorktreeState, list_worktrees
+from signoff.workspace.git import Git
+from signoff.workspace.repository import Repository
+from signoff.workspace.worktrees import Worktree, WorktreeState, list_worktrees
 
 MOST_NAMED = 10
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
-from signoff.process import find_tool
+from signoff.process.shell import find_tool
 
 # Loaded before any test by the versions in use, wherever they are installed.
 _KNOWN = (

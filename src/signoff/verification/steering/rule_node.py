@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
-from signoff.process import find_tool
+from signoff.process.shell import find_tool
 from signoff.verification.steering.content import inside, upwards
 from signoff.verification.steering.sections import Section, lookup
 from signoff.verification.steering.trail import Invocation, ShellText, Trail
