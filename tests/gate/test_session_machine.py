@@ -315,5 +315,6 @@ TestAgents = Agents.TestCase
 TestAgents.settings = settings(
     max_examples=50,
     stateful_step_count=20,
+    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -21,7 +21,7 @@ from signoff.orchestrator import engine
 
 STORED: dict[type[StrEnum], str] = {
     Kind: """
-        plan.verified plan.approved plan.rejected plan.drafted plan.edited
+        plan.verified plan.approved plan.rejected plan.drafted plan.edited plan.amended
         run.started run.resumed run.finished step.listed step.expanded
         attempt.started attempt.finished verdict
         step.done step.failed step.reopened step.restored step.cleared step.waived
@@ -40,16 +40,17 @@ STORED: dict[type[StrEnum], str] = {
     Reason: """
         held expectation tampered held-before timed-out signalled not-executable not-found
         moved-while-judged sandbox-missing infrastructure tests held-out tool-changed flaky
+        influenced outside-touches
     """,
     Phase: "before attempt sweep audit baseline",
     Isolation: "none landlock bubblewrap",
-    Choice: "retry revise abort waive accept",
+    Choice: "retry revise abort waive accept allow",
     Cause: """
         contract held-before human budget plan-edited postcondition list tampered repeated
         infrastructure flaky agent-answer handoff merge
-        blocked unattainable ratchet refused
+        blocked unattainable ratchet refused influenced
     """,
-    Failure: "broken tampered infrastructure flaky",
+    Failure: "broken tampered infrastructure flaky influenced",
     Outcome: "done failed cancelled revised",
 }
 

@@ -104,7 +104,7 @@ CASES = (
         contract="diff <(sort deps.txt) deps.lock",
         files={"deps.txt": "b 1\na 1\n", "deps.lock": "a 1\n"},
         agent="sort deps.txt > deps.lock",
-        fields="",
+        fields="**produces:** deps.lock\n",
     ),
     Case(
         "a contract may refresh a lock file that it declares",
@@ -120,7 +120,7 @@ CASES = (
         contract="diff <(bash generate.sh) generated.py",
         files={"generate.sh": GENERATOR, "names.txt": "one\ntwo\n"},
         agent="echo three >> names.txt; bash generate.sh > generated.py",
-        fields="",
+        fields="**may_change:** names.txt\n",
     ),
     Case(
         "two thousand generated files are content like one",

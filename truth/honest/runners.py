@@ -97,6 +97,7 @@ CASES = (
             "check.py": "import calc\nassert calc.add(1, 1) == 2\n",
         },
         contract="python3 check.py",
+        fields="**may_change:** calc.py\n",
         agent=f"{FIX} calc.py",
     ),
     Case(
@@ -179,6 +180,7 @@ CASES = (
         Accepted(attempts=1),
         files={"t/product.t": PROVE},
         contract="prove -q t",
+        fields="**produces:** product.txt\n",
         tools=("prove",),
     ),
     Case(

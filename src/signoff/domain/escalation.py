@@ -26,6 +26,7 @@ class Cause(StrEnum):
     UNATTAINABLE = "unattainable"  # an agent says that a postcondition cannot be reached
     RATCHET = "ratchet"  # an agent wants to drop or weaken a part of its plan
     REFUSED = "refused"  # a session's final answer was refused over and over
+    INFLUENCED = "influenced"  # files changed that steer the check, and no line allows it
 
 
 class Choice(StrEnum):
@@ -36,6 +37,7 @@ class Choice(StrEnum):
     ABORT = "abort"
     WAIVE = "waive"
     ACCEPT = "accept"
+    ALLOW = "allow"
 
 
 CHOICE_MEANING: dict[Choice, str] = {
@@ -44,6 +46,7 @@ CHOICE_MEANING: dict[Choice, str] = {
     Choice.ABORT: "end this run as failed",
     Choice.WAIVE: "go on without it; recorded, always shown, never called kept",
     Choice.ACCEPT: "say that it holds, where only a person can judge; recorded with your name",
+    Choice.ALLOW: "add the line that allows it to the plan, and judge the same content again",
 }
 
 

@@ -108,6 +108,7 @@ class Contract:
     may_shrink: bool = False
     judge_in: JudgeIn | None = None
     heldout: str | None = None
+    may_extend: tuple[str, ...] = ()
     line: int = field(default=0, compare=False)
 
     def all_expectations(self) -> tuple[Expectation, ...]:
@@ -207,6 +208,7 @@ class Step:
     subscriptions: tuple[Subscription, ...] = ()
     produces: tuple[str, ...] = ()
     protects: tuple[str, ...] = ()
+    touches: tuple[str, ...] = ()
     timeout_s: float = DEFAULT_STEP_TIMEOUT_S
     on_fail: OnFail = OnFail()
     estimate: Cost | None = None
@@ -297,6 +299,7 @@ def _with_item(step: Step, item: str, quote: bool) -> Step:
             expectations=tuple(_expecting(e, item) for e in contract.expectations),
             writes=fill_globs(contract.writes),
             may_change=fill_globs(contract.may_change),
+            may_extend=fill_globs(contract.may_extend),
         )
     return replace(
         step,
@@ -306,6 +309,7 @@ def _with_item(step: Step, item: str, quote: bool) -> Step:
         contract=contract,
         produces=fill_globs(step.produces),
         protects=fill_globs(step.protects),
+        touches=fill_globs(step.touches),
         subscriptions=tuple(replace(s, target=fill(s.target)) for s in step.subscriptions),
         for_each=None,
         item=item,

@@ -36,6 +36,8 @@ class Reason(StrEnum):
     HELD_OUT = "held-out"  # a check the agent never sees did not hold
     TOOL_CHANGED = "tool-changed"  # a command is not the one that was approved
     FLAKY = "flaky"  # the same key was judged twice with different answers
+    INFLUENCED = "influenced"  # it holds only with files changed that steer the check
+    OUTSIDE = "outside-touches"  # a file changed that the plan does not let anybody change
 
 
 class Failure(StrEnum):
@@ -45,6 +47,7 @@ class Failure(StrEnum):
     TAMPERED = "tampered"  # the agent changed the check
     INFRASTRUCTURE = "infrastructure"  # the harness could not judge: it judges again
     FLAKY = "flaky"  # the contract contradicts itself: nobody's retry helps
+    INFLUENCED = "influenced"  # a person says whether the plan lacks a line: no attempt is spent
 
 
 _FAILURE_OF = {
@@ -53,6 +56,8 @@ _FAILURE_OF = {
     Reason.INFRASTRUCTURE: Failure.INFRASTRUCTURE,
     Reason.TOOL_CHANGED: Failure.INFRASTRUCTURE,
     Reason.FLAKY: Failure.FLAKY,
+    Reason.INFLUENCED: Failure.INFLUENCED,
+    Reason.OUTSIDE: Failure.INFLUENCED,
 }
 
 
@@ -112,6 +117,9 @@ class Verdict:
     room: str = ""  # how the clean room was made, or why there was none
     counts: dict[str, Any] | None = None
     heldout: Result | None = None
+    influences: tuple[str, ...] = ()  # changed files that steer the check and did not decide
+    read: tuple[str, ...] = ()  # files that steer the check and were read, before anybody worked
+    unwatched: str = ""  # why it cannot be told what the check read
 
     @property
     def kept(self) -> bool:

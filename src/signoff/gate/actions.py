@@ -95,7 +95,9 @@ class Finish:
 
 REJUDGINGS = 2  # when the harness could not judge, before it asks a person
 TAMPERING_RETRIES = 1  # files are put back once; who changes them again is not asked a third time
-_FOR_A_PERSON = frozenset({Cause.AGENT_ANSWER, Cause.FLAKY})  # whatever `on_fail` says
+_FOR_A_PERSON = frozenset(
+    {Cause.AGENT_ANSWER, Cause.FLAKY, Cause.INFLUENCED}
+)  # whatever `on_fail` says
 
 Action = (
     Abandon | ReadList | Count | Judge | Carry | Dispatch | Escalate | Fail | Wait | Sweep | Finish
@@ -169,6 +171,8 @@ def _used_up(step: Step, record: Record) -> Cause | None:
         return Cause.AGENT_ANSWER
     if record.flaky:
         return Cause.FLAKY
+    if record.influenced:
+        return Cause.INFLUENCED
     if record.failures > retries:
         return Cause.CONTRACT
     if record.tamperings > min(retries, TAMPERING_RETRIES):

@@ -19,6 +19,7 @@ _LOOK_AGAIN = frozenset(
         Cause.REPEATED,
         Cause.AGENT_ANSWER,
         Cause.INFRASTRUCTURE,
+        Cause.INFLUENCED,
     }
 )
 
@@ -51,6 +52,11 @@ def escalation_answered(state: RunState, entry: Entry) -> None:
     elif choice is Choice.ACCEPT and _is_for_a_person(state, opened.step):
         vouched = Vouched(str(entry.data.get("by", "")), str(opened.data.get("snapshot", "")))
         state.record(opened.step or "").vouched = vouched
+    elif choice is Choice.ALLOW and opened.step is not None:
+        record = state.record(opened.step)
+        # From the question itself: what was not asked about is not allowed either.
+        record.allowed = (*record.allowed, *opened.data.get("allow", ()))
+        _answered_retry(state, opened, "")
     elif choice is Choice.RETRY:
         _answered_retry(state, opened, str(entry.data.get("note", "")).strip())
 

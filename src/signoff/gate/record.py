@@ -110,6 +110,8 @@ class Record:
     tamperings: int = 0
     unjudgeable: int = 0
     flaky: bool = False
+    influenced: bool = False  # it holds only with files changed that the plan does not name
+    allowed: tuple[str, ...] = ()  # those that a person allowed since
     refused: Judged | None = None  # the last attempt since a person last said to go on
     repeated: bool = False
     answer: str | None = None
@@ -166,6 +168,9 @@ class Record:
         # Looking again after a person's answer is no attempt that could have failed.
         if self.looking_again:
             return
+        self.influenced = failure is Failure.INFLUENCED
+        if self.influenced:
+            return
         if judged.phase is Phase.ATTEMPT:
             self.repeated = judged.same_failure(self.refused)
             self.refused = judged
@@ -177,5 +182,5 @@ class Record:
     def forgive(self) -> None:
         """A person said to go on: every budget starts again."""
         self.failures = self.tamperings = self.unjudgeable = 0
-        self.repeated = self.flaky = False
+        self.repeated = self.flaky = self.influenced = False
         self.answer = self.refused = None

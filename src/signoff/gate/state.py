@@ -129,6 +129,11 @@ def _edited(state: RunState, entry: Entry) -> None:
     state.noticed.add(entry.data["digest"])
 
 
+def _amended(state: RunState, entry: Entry) -> None:
+    """The plan file says what a person allowed: that is no edit behind the pins."""
+    state.noticed.add(str(entry.data.get("seen", "")))
+
+
 def _listed(state: RunState, entry: Entry) -> None:
     """The first look counts: a later one cannot make an item vanish."""
     step_id = entry.step or ""
@@ -311,6 +316,7 @@ _HANDLERS: dict[Kind, Any] = {
     Kind.RUN_RESUMED: _take_session,
     Kind.RUN_FINISHED: _finished,
     Kind.PLAN_EDITED: _edited,
+    Kind.PLAN_AMENDED: _amended,
     Kind.STEP_LISTED: _listed,
     Kind.STEP_EXPANDED: _expanded,
     Kind.ATTEMPT_STARTED: _attempt_started,

@@ -186,8 +186,10 @@ class Drive:
         assert contract is not None, "a plan file's step without contract is never verified"
         self.mission.reporter.tell(Doing(subject.id, "judging"))
         state = self.state
-        guard = self.mission.guards.of(subject, state.produced, state.products)
-        baseline = state.record(subject.id).baseline
+        record = state.record(subject.id)
+        guards = self.mission.guards
+        guard = guards.of(subject, state.produced, state.products, record.allowed)
+        baseline = record.baseline
         return self.court.judge(
             Case(subject.id, contract, phase, guard, self.mission.run, baseline)
         )
@@ -204,7 +206,9 @@ class Drive:
             "key": key,
             "snapshot": snapshot,
             "step_digest": step.digest,
-            "produced": guards.owned_by(step, snapshot, state.produced, state.products),
+            "produced": guards.owned_by(
+                step, snapshot, state.produced, state.products, state.record(step.id).allowed
+            ),
             "named": guards.named_by(step, snapshot, state.products),
             "relies_on": guards.relied_on_by(step, snapshot, state.products),
             "carried": carried,

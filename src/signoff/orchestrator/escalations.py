@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from signoff.domain.escalation import Cause, Choice
+from signoff.domain.globs import literal
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Postcondition, Step
+from signoff.domain.verdict import Reason
 from signoff.errors import StorageFailed
 from signoff.gate.record import Record
 from signoff.gate.state import RunState
@@ -28,6 +30,7 @@ def ask(
 ) -> Draft:
     """The entry that opens an escalation."""
     choices = _EVERY if step is not None and waivable else _FOR_THE_PLAN
+    allow = _allowable(state, step) if step is not None and state.schedule.has(step) else []
     return Draft(
         Kind.ESCALATION_OPENED,
         {
@@ -35,11 +38,20 @@ def ask(
             "cause": cause,
             "question": question,
             "context": context or {},
-            "choices": list(choices),
+            "choices": [*([Choice.ALLOW] if allow else []), *choices],
+            **({"allow": allow} if allow else {}),
         },
         run=state.run,
         step=step,
     )
+
+
+def _allowable(state: RunState, step: str) -> list[str]:
+    """The files that a line in the plan would let the step change, of the latest verdict."""
+    latest = state.record(step).latest
+    if latest is None or latest.reason not in (Reason.INFLUENCED, Reason.OUTSIDE):
+        return []
+    return sorted(map(literal, latest.tampered))
 
 
 def ask_for_word(state: RunState, post: Postcondition, content: str, *, allowed: bool) -> Draft:
@@ -79,6 +91,7 @@ _WHY = {
         "the contract answers differently on the same content; retry dispatches the step again"
     ),
     Cause.AGENT_ANSWER: "the agent says: {answer}",
+    Cause.INFLUENCED: "allow adds that line and judges the same content again",
 }
 
 

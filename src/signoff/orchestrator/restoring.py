@@ -13,6 +13,8 @@ from signoff.gate.state import RunState
 from signoff.orchestrator.mission import Mission
 from signoff.verification.protection import file_of
 
+_CHANGED_THE_CHECK = frozenset({Reason.TAMPERED, Reason.INFLUENCED, Reason.OUTSIDE})
+
 
 @dataclass(frozen=True)
 class Restored:
@@ -34,7 +36,7 @@ def restore_tampered(mission: Mission, state: RunState, record: Record) -> Resto
     the attempt's snapshot. Raises StorageFailed for what cannot be put back, after all the rest.
     """
     latest = record.latest
-    if latest is None or latest.reason is not Reason.TAMPERED:
+    if latest is None or latest.reason not in _CHANGED_THE_CHECK:
         return Restored()
     wanted: dict[str, set[str]] = {}
     for path in _files(mission, latest):
@@ -56,7 +58,7 @@ def left_tampered(state: RunState, besides: str) -> list[tuple[str, Record]]:
         if subject != besides
         and record.escalation is not None
         and record.latest is not None
-        and record.latest.reason is Reason.TAMPERED
+        and record.latest.reason in _CHANGED_THE_CHECK
         and record.cleared < record.latest.seq
     ]
 

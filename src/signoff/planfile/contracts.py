@@ -244,6 +244,7 @@ _OPTIONS: dict[str, _Option] = {
     "holds": _choice("holds", Holds),
     "red_first": _red_first,
     "may_change": _globs("may_change"),
+    "may_extend": _globs("may_extend"),
     "may_shrink": _switch("may_shrink"),
     "judge_in": _choice("judge_in", JudgeIn),
     "heldout": _heldout,

@@ -245,6 +245,7 @@ _READERS: dict[str, Callable[[FieldReader, Block, str], dict[str, Any]]] = {
     "subscriptions": _subscriptions,
     "produces": _paths,
     "protects": _paths,
+    "touches": _paths,
     "timeout": _timeout,
     "on_fail": _on_fail,
     "estimate": _estimate,

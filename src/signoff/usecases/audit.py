@@ -130,6 +130,7 @@ def _audit(
 ) -> AuditReport:
     plan = pinned_plan(pins)
     workspace = open_pinned_workspace(site, place, pins, plan)
+    workspace.put_forward()
     approved = workspace
     if pins.workspace != str(place.workspace):
         # What was approved and signed off is kept with the folder in which that happened.

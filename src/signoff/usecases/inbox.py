@@ -69,6 +69,11 @@ def answer(
     if choice is Choice.WAIVE:
         waiver = {"escalation": item_id, "by": by, "note": note}
         drafts.append(Draft(Kind.STEP_WAIVED, waiver, entry.run, entry.step))
+    if choice is Choice.ALLOW:
+        # Pins and plans load slowly, and most answers need neither.
+        from signoff.usecases.allowing import amend_plan  # noqa: PLC0415
+
+        drafts.append(amend_plan(site, item, entry, by))
     site.ledger.append(entry.plan, drafts)
     ended = _end_run(site, entry) if choice in (Choice.REVISE, Choice.ABORT) else None
     roles = _role_words(site, entry) if choice is Choice.REVISE else ""

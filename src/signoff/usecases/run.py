@@ -335,6 +335,7 @@ def _mission(
     fence: Fence,
 ) -> Mission:
     workspace = open_pinned_workspace(site, place, pins, plan)
+    workspace.put_forward()
     redactor = redactor_of(site, plan, settings)
     bench = Bench(
         pins.search_path,

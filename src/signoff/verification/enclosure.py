@@ -29,6 +29,7 @@ class Seat:
     judged_in: JudgeIn = JudgeIn.WORKSPACE
     note: str = ""
     mounts: tuple[Mount, ...] = ()
+    on_disk: Path | None = None  # where the folder's files are, if they are shown from elsewhere
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import FileKind
 from signoff.planfile.verify import analyse, demanded_files
+from signoff.verification.languages import is_settings, is_test, language_of
 from signoff.verification.pins import Pins, fingerprint, written_by_contracts
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.steering import INSTALLED, PRESENT, steering_of
@@ -27,24 +28,32 @@ class Guards:
     workspace: Workspace
     writes: tuple[str, ...] = ()  # what contracts of the plan write themselves
     protects: tuple[str, ...] = ()  # what any step of the plan protects
+    touches: tuple[str, ...] = ()  # what the plan lets change, with all that its steps name
 
     @classmethod
     def of_plan(cls, pins: Pins, workspace: Workspace, plan: Plan) -> Guards:
         """With everything that a step may have to know of the others."""
         protects = {glob for step in plan.steps for glob in step.protects}
-        return cls(pins, workspace, written_by_contracts(plan), tuple(sorted(protects)))
+        touches = _bound_of(plan)
+        return cls(pins, workspace, written_by_contracts(plan), tuple(sorted(protects)), touches)
 
     def of(
         self,
         subject: Step | Postcondition,
         produced: Produced,
         products: Products = NO_PRODUCTS,
+        allowed: tuple[str, ...] = (),
     ) -> Guard:
-        """What must not have changed when this subject's contract is judged."""
+        """What must not have changed when this subject's contract is judged.
+
+        `allowed` is what a person let it change since the plan was approved.
+        """
         assert subject.contract is not None, "without a contract there is nothing to guard"
         if isinstance(subject, Step):
-            return self.of_step(subject, subject.contract, produced, products)
-        return self.of_postcondition(subject, subject.contract, produced, products)
+            guard = self.of_step(subject, subject.contract, produced, products)
+        else:
+            guard = self.of_postcondition(subject, subject.contract, produced, products)
+        return guard.allowing(allowed) if allowed else guard
 
     def of_step(
         self,
@@ -65,6 +74,11 @@ class Guards:
             writes=self.writes,
             subject=step.id,
             products=products,
+            may_extend=contract.may_extend,
+            produces=step.produces,
+            task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
+            kept_safe=self.protects,
+            touches=self.touches,
         )
 
     def of_postcondition(
@@ -81,6 +95,9 @@ class Guards:
             steering=self.pins.steering.get(post.id, {}),
             subject=post.id,
             products=products,
+            may_extend=contract.may_extend,
+            kept_safe=self.protects,
+            touches=self.touches,
         )
 
     def owned_by(
@@ -89,12 +106,15 @@ class Guards:
         snapshot: str,
         produced: Produced,
         products: Products = NO_PRODUCTS,
+        allowed: tuple[str, ...] = (),
     ) -> dict[str, str]:
         """Files this step answers for once it is accepted on this content.
 
-        What it produces, and whatever was pinned or is protected that it was allowed to change.
+        What it produces, and whatever was pinned or is protected that it was allowed to change; of
+        what steers checks also what nobody pinned.
         """
-        may_change = step.contract.may_change if step.contract else ()
+        contract = step.contract
+        may_change = (*allowed, *((*contract.may_change, *contract.may_extend) if contract else ()))
         if not (step.produces or may_change):
             return {}
         manifest = self.workspace.manifest(snapshot)
@@ -108,7 +128,7 @@ class Guards:
             if matches_any(step.produces, path)
             or (
                 matches_any(may_change, path)
-                and (path in pinned or matches_any(self.protects, path))
+                and (path in pinned or matches_any(self.protects, path) or self._steers(path))
             )
         }
 
@@ -163,6 +183,9 @@ class Guards:
         settled = (*contract.may_change, *step.produces, *step.protects)
         return tuple(sorted(n for n in names if not matches_any(settled, file_of(n))))
 
+    def _steers(self, path: str) -> bool:
+        return language_of(path) is None or is_test(path) or is_settings(path)
+
     @cached_property
     def _approved_paths(self) -> frozenset[str]:
         return frozenset(self.workspace.manifest(self.pins.snapshot))
@@ -180,6 +203,16 @@ class Guards:
         manifest = self.workspace.manifest(snapshot)
         read = partial(self.workspace.read, snapshot)
         return steering_of(contract, manifest, read, search_path=self.pins.search_path)
+
+
+def _bound_of(plan: Plan) -> tuple[str, ...]:
+    """Everything that the plan lets anybody change; empty when it sets no bound."""
+    if not plan.touches:
+        return ()
+    named = [glob for step in plan.steps for glob in (*step.touches, *step.produces)]
+    contracts = [s.contract for s in plan.subjects if s.contract is not None]
+    named += [g for c in contracts for g in (*c.may_change, *c.may_extend, *c.writes)]
+    return tuple(dict.fromkeys((*plan.touches, *named)))
 
 
 def _merged(produced: Produced, without: str | None = None) -> dict[str, str]:

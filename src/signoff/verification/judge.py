@@ -32,12 +32,21 @@ from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
 from signoff.verification.rooms import Rooms
+from signoff.verification.since_approval import (
+    SinceApproval,
+    influenced,
+    out_of_bounds,
+    written_to,
+)
 from signoff.verification.steering import steering_of
+from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
 OUTPUT_TAIL_CHARACTERS = 4_000
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
 
+# Before anybody worked there is nothing that could have been influenced.
+_BEFORE_WORK = frozenset({Phase.BEFORE, Phase.BASELINE})
 # Refusals that the contract itself gave; being tampered with says nothing about its answer.
 _SAID_NO = frozenset({Reason.EXPECTATION, Reason.HELD_OUT})
 
@@ -96,6 +105,9 @@ class Judge:
         tampering = self._tampering(case, before)
         if tampering:
             return _tampered(verdict, tampering)
+        outside = self._outside(case, before)
+        if outside:
+            return out_of_bounds(verdict, outside)
         refused = self.obstacles.find(case.contract)
         if refused is not None:
             return replace(verdict, **refused._asdict())
@@ -113,14 +125,17 @@ class Judge:
         verdict = replace(verdict, judged_in=seat.judged_in, room=seat.note)
         contradicts = earlier is not None and earlier.data["reason"] in _SAID_NO
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
-        judged = self._run_once(case, verdict, before, seat)
+        judged, opened = self._run_once(case, verdict, before, seat)
         for _ in range(times - 1 if judged.kept else 0):
             seat = self.rooms.again(seat, before.digest)
-            again = self._run_once(case, verdict, before, seat)
+            again, more = self._run_once(case, verdict, before, seat)
+            opened = opened.joined(more)
             if not again.kept:
                 return _flaky(again)
         if judged.kept and contradicts and self._sealed(case.contract):
             return _flaky(judged)
+        if judged.kept and case.phase not in _BEFORE_WORK:
+            judged = self._without_influences(case, judged, before, seat, opened)
         if judged.kept and case.contract.heldout is not None:
             return self._held_out(case, judged, before, seat)
         return judged
@@ -129,19 +144,64 @@ class Judge:
         """Whether nothing but the content can have changed the answer."""
         return self.bench.enclosure.sealed and contract.network is not True
 
-    def _run_once(self, case: Case, verdict: Verdict, before: Snapshot, seat: Seat) -> Verdict:
-        seen = self.bench.run(case.contract, seat)
+    def _without_influences(
+        self, case: Case, judged: Verdict, before: Snapshot, seat: Seat, opened: Opened
+    ) -> Verdict:
+        """Judge again with everything that steers the check as approved, if anything changed there.
+
+        What holds then too was decided by the work. What does not was decided by those files: a
+        person says whether the plan lacks the line that allows them.
+        """
+        found = self.since_approval.influences(case.contract, case.guard, before, opened)
+        paths = [influence.path for influence in found]
+        judged = replace(judged, unwatched=opened.why_not if found else "")
+        if not found or judged.provisional:
+            return replace(judged, influences=tuple(map(storable_path, paths)))
+        approved = self.pins.snapshot
+        if seat.judged_in is JudgeIn.CLEAN:
+            content = self.workspace.content_with(before.digest, approved, paths)
+            seat = self.rooms.again(seat, before.digest, content)
+            again, _ = self._run_once(case, judged, before, seat)
+        else:
+            with self.workspace.set_back(approved, paths) as then:
+                again, _ = self._run_once(case, judged, then, seat)
+            again = replace(again, snapshot=judged.snapshot)
+        if again.kept:
+            return replace(judged, influences=tuple(map(storable_path, paths)))
+        return influenced(again, found, case.guard)
+
+    def _run_once(
+        self, case: Case, verdict: Verdict, before: Snapshot, seat: Seat
+    ) -> tuple[Verdict, Opened]:
+        """Run the contract once; with the verdict, which files of the workspace it opened."""
+        with self._watch(seat) as watch:
+            seen = self.bench.run(case.contract, seat)
+        opened = watch.seen
         answer = compare(case.contract, seen.observation)
         counts = count(case.contract, seen)
         if answer.result is Result.KEPT:
             answer = judge_counts(case.contract, counts, case.baseline) or answer
         after = self.workspace.snapshot()
-        moved = self._moved(before, after, seat)
-        return replace(
+        moved = self._moved(before, after, seat) or written_to(case.guard, opened)
+        judged = replace(
             _judged(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
             counts=None if counts is None else counts.to_data(),
         )
+        return judged, opened
+
+    @property
+    def since_approval(self) -> SinceApproval:
+        """What changed since the plan was approved."""
+        return SinceApproval(self.workspace, self.pins)
+
+    def _outside(self, case: Case, content: Snapshot) -> list[str]:
+        if case.phase in _BEFORE_WORK:
+            return []
+        return self.since_approval.outside(case.contract, case.guard, content)
+
+    def _watch(self, seat: Seat) -> OpenWatch:
+        return OpenWatch(seat.on_disk or seat.folder, self.workspace.folders)
 
     def _held_out(self, case: Case, judged: Verdict, before: Snapshot, seat: Seat) -> Verdict:
         """The check behind the visible one; the agent learns that it failed, and nothing else."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from signoff.domain.globs import matches_any
 from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import Manifest
 from signoff.verification.ignored import Ignored
+from signoff.verification.languages import is_settings, language_of
 from signoff.verification.pins import fingerprint, protected_by
 from signoff.verification.steering import INSTALLED
 
@@ -25,8 +26,24 @@ class Guard:
     sees_ignored: bool = True  # whether ignored files were looked at for `steering`
     writes: tuple[str, ...] = ()  # what contracts of the plan write themselves
     subject: str = ""
+    may_extend: tuple[str, ...] = ()  # tests that may be edited and added to
+    produces: tuple[str, ...] = ()
+    kept_safe: tuple[str, ...] = ()  # what any step of the plan protects
+    touches: tuple[str, ...] = ()  # all that may change; empty: the plan sets no bound
+    task: str = ""  # what the step was asked for, in the plan's words
+    since: str | None = None  # the content that `touches` is measured from; else as approved
     # What accepted steps left, whether or not they declared it.
     products: Products = field(default_factory=lambda: NO_PRODUCTS)
+
+    def allowing(self, globs: tuple[str, ...]) -> Guard:
+        """The same with more files that may change."""
+        touches = (*self.touches, *globs) if self.touches else ()
+        return replace(self, may_change=(*self.may_change, *globs), touches=touches)
+
+    def extends(self, path: str) -> bool:
+        """Whether the plan lets tests be edited and added here; settings among them are none."""
+        is_module = language_of(path) is not None and not is_settings(path)
+        return is_module and matches_any(self.may_extend, path)
 
 
 @dataclass(frozen=True)
@@ -50,7 +67,7 @@ def find_tampering(
     allowed = guard.may_change
     # Only steering names a part of a file by `#`: elsewhere it belongs to the file's own name.
     return (
-        *(t for t in files if not matches_any(allowed, t.path)),
+        *(t for t in files if not (matches_any(allowed, t.path) or guard.extends(t.path))),
         *(t for t in steering if not matches_any(allowed, file_of(t.path))),
     )
 

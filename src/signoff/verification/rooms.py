@@ -13,6 +13,7 @@ from signoff.process.confinement import Mount
 from signoff.verification.enclosure import Seat
 from signoff.verification.expectations import Answer
 from signoff.workspace.cleanroom import CleanRoom, Room
+from signoff.workspace.records import FilesByFolder
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,11 @@ class Rooms:
                 return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, message)
             return Seat(self.root, note=f"no clean room: {dear}")
 
-    def again(self, seat: Seat, digest: str) -> Seat:
-        """The same seat as if nobody had sat there."""
+    def again(self, seat: Seat, digest: str, instead: FilesByFolder | None = None) -> Seat:
+        """The same seat as if nobody had sat there; in a clean room also with other content."""
         if seat.judged_in is JudgeIn.WORKSPACE or self.clean is None:
             return seat
-        return self._in_room(self.clean.prepare(digest))
+        return self._in_room(self.clean.prepare(digest, instead))
 
     def moved(self) -> tuple[Change, ...]:
         """What the contract changed in the clean room."""
@@ -65,7 +66,8 @@ class Rooms:
         shown = Mount(room.path, self.root, writable=True)
         bound = (*room.shared, *room.apart)
         shared = (Mount(self.root / path, self.root / path) for path in bound)
-        return Seat(self.root, JudgeIn.CLEAN, f"clean room by {room.how}", (shown, *shared))
+        note = f"clean room by {room.how}"
+        return Seat(self.root, JudgeIn.CLEAN, note, (shown, *shared), room.path)
 
 
 @dataclass(frozen=True)
@@ -91,4 +93,5 @@ class ScratchRooms(Rooms):
             return Seat(self.root, note=self.why_not)
         shown = Mount(self.root, self.shown_at, writable=True)
         shared = (Mount(self.shown_at / path, self.shown_at / path) for path in self.shared)
-        return Seat(self.shown_at, note=self.why_not, mounts=(shown, *shared))
+        mounts = (shown, *shared)
+        return Seat(self.shown_at, note=self.why_not, mounts=mounts, on_disk=self.root)

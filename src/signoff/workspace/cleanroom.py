@@ -63,13 +63,15 @@ class CleanRoom:
         self._copies: Copies = {}
         self._cloner = Cloner()
 
-    def prepare(self, digest: str) -> Room:
+    def prepare(self, digest: str, instead: FilesByFolder | None = None) -> Room:
         """Make the room equal to the snapshot, with the by-products of the workspace's last walk.
+
+        `instead` is other content than the snapshot's, for a second look.
 
         A source file has the time of the workspace's where the content is the same, so that build
         tools see what is newer than what; otherwise the time at which it is put there.
         """
-        content = self._workspace.content(digest)
+        content = instead if instead is not None else self._workspace.content(digest)
         _check_size(content, self._limits)
         with opened_root(self._workspace.root) as workspace_fd:
             workspace = self._workspace

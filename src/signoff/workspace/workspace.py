@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -60,6 +63,7 @@ class Workspace:
         self.territory = Territory(self.root, self.rules, apart)
         self._store = SnapshotStore(self.store)
         self._cache_file = stat_cache_file(self.store, self.root)
+        self._set_back_note = self._cache_file.with_suffix(".set-back")
         self._known: Folders | None = None
         self._byproducts: tuple[str, ...] = ()
         self._caches: tuple[str, ...] = ()
@@ -98,6 +102,10 @@ class Workspace:
             self._listed = (digest, MappingProxyType(states))
         return self._listed[1]
 
+    def manifest_of(self, digest: str) -> Manifest:
+        """The same of an older snapshot, without forgetting the one that is looked at now."""
+        return {path: f.state for path, f in self._entries(digest).items()}
+
     def content(self, digest: str) -> FilesByFolder:
         """What a snapshot holds, folder by folder, with the workspace's times where it has them.
 
@@ -109,6 +117,56 @@ class Workspace:
         if digest == self._last.digest:
             return files_by_folder(self._known)
         return stored_by_folder(self._entries(digest), self._known)
+
+    def content_with(self, digest: str, earlier: str, paths: Collection[str]) -> FilesByFolder:
+        """What a snapshot holds, with these paths as they were in an earlier one."""
+        entries, before = dict(self._entries(digest)), self._entries(earlier)
+        for path in paths:
+            for taken in [p for p in entries if p == path or p.startswith(f"{path}/")]:
+                del entries[taken]
+        for path in paths:
+            if path in before:
+                for above in _folders_above(path):
+                    entries.pop(above, None)
+                entries[path] = before[path]
+        return stored_by_folder(dict(sorted(entries.items())), self._known or {})
+
+    @contextmanager
+    def set_back(self, earlier: str, paths: Collection[str]) -> Iterator[Snapshot]:
+        """Have these paths as they were in an earlier snapshot, for a while.
+
+        What stood there is put back at the end; if this process dies, by `put_forward` of the next
+        one that holds the workspace.
+        """
+        now = self.snapshot(durable=True).digest
+        note = json.dumps({"digest": now, "paths": sorted(paths)}).encode("utf-8", "surrogatepass")
+        with self._set_back_note.open("wb") as file:
+            file.write(note)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            self.revert(earlier, set(paths))
+            yield self.snapshot()
+        finally:
+            self.put_forward()
+
+    def put_forward(self) -> tuple[Change, ...]:
+        """Undo a `set_back` that is over, or whose process died; who calls holds the workspace."""
+        try:
+            note = json.loads(self._set_back_note.read_bytes())
+        except FileNotFoundError:
+            return ()
+        except ValueError:
+            note = None  # died while writing it, before anything was set back
+        changes = () if note is None else self.revert(note["digest"], set(note["paths"]))
+        with suppress(FileNotFoundError):
+            self._set_back_note.unlink()
+        return changes
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders with sources that the latest walk met."""
+        return tuple(self._known or ())
 
     @property
     def byproducts(self) -> tuple[str, ...]:
@@ -270,6 +328,12 @@ class Workspace:
             if folder in records
             for path, row in self._store.folder_rows(folder, records[folder])
         }
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def changes_between(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[Change, ...]:

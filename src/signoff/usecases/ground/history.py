@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.escalation import Outcome
@@ -113,6 +113,13 @@ def _folded(entries: tuple[Entry, ...]) -> PlanHistory:
             verified = entry.data["plan_digest"]
         elif entry.kind is Kind.PLAN_APPROVED:
             approval = entry
+        elif entry.kind is Kind.PLAN_AMENDED and approval is not None:
+            # The same approval with a line more: it came when the first one did, and the run that
+            # asked for it goes by it.
+            amended = {name: entry.data[name] for name in ("pins", "plan_digest")}
+            approval = replace(approval, data={**approval.data, **amended})
+            if run is not None and run.run == entry.run:
+                run = replace(run, data={**run.data, **amended})
         elif entry.kind in (Kind.PLAN_REJECTED, Kind.PLAN_DRAFTED):
             approval, verified = None, None
         elif entry.kind is Kind.RUN_STARTED:
@@ -129,7 +136,8 @@ def read_pins(ledger: Ledger, entry: Entry) -> Pins:
 
 def approved_text(ledger: Ledger, plan_id: str) -> str:
     """The plan as it was last approved, whatever became of its file; empty if it never was."""
-    approvals = [e for e in ledger.entries(plan_id) if e.kind is Kind.PLAN_APPROVED]
+    kinds = (Kind.PLAN_APPROVED, Kind.PLAN_AMENDED)
+    approvals = [e for e in ledger.entries(plan_id) if e.kind in kinds]
     return read_pins(ledger, approvals[-1]).plan_text if approvals else ""
 
 

@@ -59,9 +59,9 @@ def _case(
 ) -> Case | None:
     if subject.contract is None:
         return None
-    guard = guards.of(subject, produced, state.products)
-    baseline = state.record(subject.id).baseline
-    return Case(subject.id, subject.contract, Phase.AUDIT, guard, baseline=baseline)
+    record = state.record(subject.id)
+    guard = guards.of(subject, produced, state.products, record.allowed)
+    return Case(subject.id, subject.contract, Phase.AUDIT, guard, baseline=record.baseline)
 
 
 def _line(

@@ -22,7 +22,7 @@ from signoff.verification.steering.trail import (
     Trail,
 )
 
-__all__ = ["INSTALLED", "PRESENT", "steering_of"]
+__all__ = ["INSTALLED", "PRESENT", "steering_of", "texts_of"]
 
 MOST_LOOKED_AT = 400
 _PINS_BY_TOOL: dict[str, list[Pin]] = {
@@ -45,7 +45,20 @@ def steering_of(
     see through (`eval "$X"`, `$TOOL`, a program that starts others) adds nothing: `verify` says
     "cannot tell" about it, and `**protects:**` is the way to name it.
     """
-    trail = Trail(Content(manifest, read, ignored), search_path)
+    trail = _followed(contract, Trail(Content(manifest, read, ignored), search_path))
+    pin_in_front(trail)
+    pin_startup(trail)
+    return dict(sorted(trail.pinned.items()))
+
+
+def texts_of(
+    contract: Contract, manifest: Manifest, read: Callable[[str], bytes]
+) -> tuple[ShellText, ...]:
+    """The command itself and all shell text that it runs: scripts, recipes, package scripts."""
+    return tuple(_followed(contract, Trail(Content(manifest, read))).texts)
+
+
+def _followed(contract: Contract, trail: Trail) -> Trail:
     trail.follow(ShellText(contract.command, ""))
     seen: set[ShellText | Invocation] = set()
     while trail.ahead and len(seen) < MOST_LOOKED_AT:
@@ -53,9 +66,7 @@ def steering_of(
         if what not in seen:
             seen.add(what)
             _look_at(what, trail)
-    pin_in_front(trail)
-    pin_startup(trail)
-    return dict(sorted(trail.pinned.items()))
+    return trail
 
 
 def _look_at(what: ShellText | Invocation, trail: Trail) -> None:
@@ -65,7 +76,7 @@ def _look_at(what: ShellText | Invocation, trail: Trail) -> None:
         if what.path:
             steer_executed(what, trail)
         return
-    trail.texts.append(what.text)
+    trail.texts.append(what)
     facts = analyse(what.text)
     for script in facts.scripts:
         path = inside(what.folder, script.path)

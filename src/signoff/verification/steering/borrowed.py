@@ -53,6 +53,16 @@ def borrowed_modules(search_path: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=16)
+def installed_modules(search_path: str) -> frozenset[str]:
+    """Names of all modules that the interpreters of the search path have installed."""
+    found: set[str] = set()
+    for folder in _package_folders(search_path):
+        names = (entry.name.partition(".")[0] for entry in os.scandir(folder))
+        found.update(name for name in names if name.isidentifier())
+    return frozenset(found)
+
+
 def _package_folders(search_path: str) -> Iterator[str]:
     """Where the interpreters of the search path have their packages."""
     for name in _PYTHONS:

@@ -131,7 +131,7 @@ def _is_used(environment: str, trail: Trail) -> bool:
     """Whether the contract can start an interpreter of the environment, as far as can be seen."""
     name = posixpath.basename(environment)
     on_path = f"/{environment}/bin" in trail.search_path
-    return on_path or any(name in text or _FINDS_ONE.search(text) for text in trail.texts)
+    return on_path or any(name in t or _FINDS_ONE.search(t) for t, _ in trail.texts)
 
 
 def _pin_patterned(folder: str, trail: Trail) -> None:

@@ -59,7 +59,7 @@ class Trail:
     ahead: list[ShellText | Invocation] = field(default_factory=list)
     called: set[str] = field(default_factory=set)  # names of programs, as a shell looks for them
     in_front: dict[str, None] = field(default_factory=dict)  # folders before the search path
-    texts: list[str] = field(default_factory=list)  # everything that a shell is given to run
+    texts: list[ShellText] = field(default_factory=list)  # all that a shell is given to run
     starts_python: bool = False
     _done: set[tuple[str, ...]] = field(default_factory=set)
 

@@ -1,0 +1,308 @@
+"""Tells the work from what steers its check: which changed files are influences.
+
+Work is source code in a language that the project has, outside tests and protected places. All
+else that an attempt changed and the check read is an influence: it decides nothing unless the plan
+says that it may. What a contract looks at by name is its subject, not its judge.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from signoff.domain.globs import has_wildcard, matches_any
+from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
+from signoff.planfile.verify import analyse
+from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
+from signoff.verification.languages import is_document, is_settings, is_test, language_of
+from signoff.verification.pins import fingerprint
+from signoff.workspace.opened import Opened
+
+LARGEST_SETTINGS_BYTES = 200_000
+
+_PYTHON_IMPORT = re.compile(r"^([ \t]*)(?:from\s+([\w.]+)\s+import\b|import\s+([\w., \t]+))", re.M)
+_NODE_IMPORT = re.compile(
+    r"""(?:require\(|from\s+|import\s+|import\()\s*["'](\.{1,2}/[^"']+)["']"""
+)
+_NODE_ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/index.ts")
+# What settings call the code that a tool is to load, shortly before they name it.
+_LOADS = (
+    r"(?:plugin|setup|require|preload|report|transform|resolve|runner|loader|preset|environment|hook"
+    r"|extend|include|import|module|rules|(?<=\s)-[pr]\s).{0,200}?"
+)
+_PACKAGE_MARKS = ("__init__.py", "package.json")
+_LANGUAGE_OF_PROGRAM = {
+    "python": "python",
+    "pytest": "python",
+    "node": "javascript",
+    "npm": "javascript",
+    "npx": "javascript",
+    "go": "go",
+    "cargo": "rust",
+    "rustc": "rust",
+    "gcc": "c",
+    "cc": "c",
+    "bash": "shell",
+    "sh": "shell",
+    "ruby": "ruby",
+    "perl": "perl",
+    "php": "php",
+    "java": "java",
+    "javac": "java",
+}
+
+
+@dataclass(frozen=True)
+class Influence:
+    """One changed file that steers the check, and how that is known."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Approved:
+    """The content as it was approved, and how to read a file of it."""
+
+    manifest: Manifest
+    read: Callable[[str], bytes]
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """What the project is written in; empty while it has no source at all."""
+        return frozenset(found for path in self.manifest if (found := language_of(path)))
+
+    def text(self, path: str) -> str:
+        """A file's text; empty when it is none, or too large to be settings or a script."""
+        state = self.manifest.get(path)
+        if state is None or state.kind is not FileKind.FILE or state.size > LARGEST_SETTINGS_BYTES:
+            return ""
+        return self.read(path).decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class CheckFacts:
+    """What is known of the check that read the files."""
+
+    texts: tuple[tuple[str, str], ...]  # all shell text of the check, each with its folder
+    task: str = ""  # what the step was asked for
+    allowed: tuple[str, ...] = ()  # globs of `may_change`
+    produces: tuple[str, ...] = ()  # the step's own files; globs among them allow nothing here
+    protects: tuple[str, ...] = ()  # by any step of the plan
+    scripts: frozenset[str] = frozenset()  # files that the check runs, pinned
+    left: Mapping[str, str] = field(default_factory=dict)  # fingerprints that accepted steps left
+    libraries: frozenset[str] = frozenset()  # names of modules that are installed
+
+
+def find_influences(
+    changes: Iterable[Change],
+    now: Manifest,
+    approved: Approved,
+    facts: CheckFacts,
+    opened: Opened,
+) -> tuple[Influence, ...]:
+    """The changed files that count as read and are no work, each with the reason."""
+    finder = _Finder(now, approved, facts, opened)
+    candidates = (c for c in changes if not finder.is_settled(c.path))
+    found = ((change, finder.why_not_work(change)) for change in candidates)
+    return tuple(
+        Influence(change.path, why)
+        for change, why in found
+        if why is not None and finder.counts_as_read(change)
+    )
+
+
+@dataclass(frozen=True)
+class _Finder:
+    now: Manifest
+    approved: Approved
+    facts: CheckFacts
+    opened: Opened
+
+    def is_settled(self, path: str) -> bool:
+        """Whether the plan allows it, the contract is about it, or an accepted step left it so."""
+        facts = self.facts
+        if matches_any(facts.allowed, path) or path in self._named:
+            return True
+        if self._steers_nothing and path not in self._measures:
+            return True
+        if path not in self.approved.manifest and self._is_asked_for(path):
+            return True
+        state = self.now.get(path)
+        return state is not None and facts.left.get(path) == fingerprint(state)
+
+    @cached_property
+    def _steers_nothing(self) -> bool:
+        """Whether the check runs plain tools alone: they obey no settings."""
+        return all(is_plain(text) for text, _ in self.facts.texts)
+
+    @cached_property
+    def _measures(self) -> frozenset[str]:
+        there = self.approved.manifest
+        found = (self._in(folder, p) for text, folder in self.facts.texts for p in measures(text))
+        return frozenset(path for path in found if path in there)
+
+    def _is_asked_for(self, path: str) -> bool:
+        """Whether the check's own words or the task name a file that is not there yet."""
+        if is_settings(path) or is_test(path):
+            return False
+        named = any(mentions(text, path) for text, _ in self.facts.texts)
+        return named or _mentions(self.facts.task, path)
+
+    @staticmethod
+    def _in(folder: str, path: str) -> str:
+        return posixpath.normpath(posixpath.join(folder, path))
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        exact = {p for p in self.facts.produces if not has_wildcard(p)}
+        asked = (self._in(folder, p) for text, folder in self.facts.texts for p in looked_at(text))
+        return frozenset(exact.union(asked))
+
+    def why_not_work(self, change: Change) -> str | None:
+        """Why a changed file is no work; None when it is."""
+        path = change.path
+        language = language_of(path)
+        state = self.now.get(path) or self.approved.manifest.get(path)
+        if state is None or state.kind is FileKind.DIRECTORY:
+            return None
+        if state.kind is not FileKind.FILE:
+            return "a link or special file"
+        if language is None:
+            return "no source code"
+        if matches_any(self.facts.protects, path):
+            return "in a protected place"
+        if is_test(path):
+            return "a test, or beside tests"
+        if is_settings(path):
+            return "named like settings"
+        if not self._speaks(language):
+            return f"{language}, which the project was not written in"
+        return self._why_steering(change)
+
+    def _speaks(self, language: str) -> bool:
+        known = self.approved.languages
+        return not known or language in known or language in self._called_languages
+
+    @cached_property
+    def _called_languages(self) -> frozenset[str]:
+        calls = [call for text, _ in self.facts.texts for call in analyse(text).calls]
+        names = {posixpath.basename(call.name).rstrip("0123456789.") for call in calls}
+        return frozenset(_LANGUAGE_OF_PROGRAM[n] for n in names & _LANGUAGE_OF_PROGRAM.keys())
+
+    def _why_steering(self, change: Change) -> str | None:
+        path = change.path
+        if path.startswith(self._script_folders):
+            return "part of the check's own script"
+        if change.kind is ChangeKind.ADDED and self._shadows(path):
+            return "in the place of a library or standard module"
+        if _mentions(self.facts.task, path):
+            return None
+        if path in self._helpers and not (change.kind is ChangeKind.ADDED and self._helpers[path]):
+            return "imported by the check's own script"
+        settings = self._naming_settings(path)
+        return f"loaded by `{settings}`" if settings else None
+
+    @cached_property
+    def _own_scripts(self) -> tuple[str, ...]:
+        """Scripts that are the check; one that the plan lets the step change is the work.
+
+        A test is none of them: what it imports from outside the tests is what it is about.
+        """
+        scripts = (p for p in sorted(self.facts.scripts) if language_of(p) and not is_test(p))
+        return tuple(p for p in scripts if not matches_any(self.facts.allowed, p))
+
+    @cached_property
+    def _script_folders(self) -> tuple[str, ...]:
+        """Folders that belong to the check as a whole: not the root, and no package."""
+        folders = {posixpath.dirname(path) for path in self._own_scripts}
+        return tuple(f"{f}/" for f in sorted(folders) if f and not self._is_package(f))
+
+    def _is_package(self, folder: str) -> bool:
+        return any(f"{folder}/{mark}" in self.approved.manifest for mark in _PACKAGE_MARKS)
+
+    @cached_property
+    def _helpers(self) -> dict[str, bool]:
+        """What scripts in the root or in a package import, and whether they cannot do without."""
+        found: dict[str, bool] = {}
+        for script in self._own_scripts:
+            folder = posixpath.dirname(script)
+            if not folder or self._is_package(folder):
+                found.update(_imported(script, self.approved.text(script)))
+        return found
+
+    def _shadows(self, path: str) -> bool:
+        """Whether an import would find this new module where it should find another's."""
+        if language_of(path) != "python":
+            return False
+        folder, name = posixpath.split(path)
+        module = name.partition(".")[0]
+        if module == "__init__":
+            folder, module = posixpath.split(folder)
+        if f"{folder}/__init__.py".lstrip("/") in self.now:
+            return False
+        return module in sys.stdlib_module_names or module in self.facts.libraries
+
+    def _naming_settings(self, path: str) -> str:
+        """Settings by which a tool loads the file, named as a path or as a module."""
+        stem = path.rpartition(".")[0]
+        module = stem.removesuffix("/__init__").replace("/", ".")
+        words = {path, stem, module, module.removeprefix("src."), module.removeprefix("lib.")}
+        either = "|".join(map(re.escape, words))
+        pattern = re.compile(rf"{_LOADS}(?<![\w./-])(?:\./)?(?:{either})(?![\w/-])", re.I | re.S)
+        return next((name for name, text in self._settings.items() if pattern.search(text)), "")
+
+    @cached_property
+    def _settings(self) -> dict[str, str]:
+        """Texts that steer tools, of those that the check read."""
+        found: dict[str, str] = {}
+        for path in self.approved.manifest:
+            if language_of(path) is not None and not is_settings(path):
+                continue
+            if is_document(path) or not self._may_have_read(path):
+                continue
+            found[path] = self.approved.text(path)
+        return found
+
+    def _may_have_read(self, path: str) -> bool:
+        if self.opened.complete:
+            return path in self.opened.files
+        return "/" not in path
+
+    def counts_as_read(self, change: Change) -> bool:
+        """Whether the check may know of the change."""
+        if not self.opened.complete or change.path in self.opened.files:
+            return True
+        if is_document(change.path):
+            return False
+        if change.kind is not ChangeKind.MODIFIED:
+            return True
+        before, now = self.approved.manifest.get(change.path), self.now.get(change.path)
+        only_content = before is not None and now is not None and before[:2] == now[:2]
+        return not only_content or posixpath.dirname(change.path) in self.opened.folders
+
+
+def _mentions(text: str, path: str) -> bool:
+    """Whether a text names the file, by its path or by its name alone."""
+    either = "|".join(map(re.escape, {path, posixpath.basename(path)}))
+    return re.search(rf"(?<![\w./-])(?:\./)?(?:{either})(?![\w/-])", text) is not None
+
+
+def _imported(script: str, text: str) -> dict[str, bool]:
+    """Files that a script may import from its own folder; False where it can do without."""
+    folder = posixpath.dirname(script)
+    found: dict[str, bool] = {}
+    if language_of(script) == "python":
+        for indent, of, several in _PYTHON_IMPORT.findall(text):
+            for name in re.split(r"[\s,]+", of or several):
+                base = posixpath.join(folder, name.strip(".").replace(".", "/"))
+                found.update(dict.fromkeys((f"{base}.py", f"{base}/__init__.py"), not indent))
+    elif language_of(script) == "javascript":
+        for name in _NODE_IMPORT.findall(text):
+            base = posixpath.normpath(posixpath.join(folder, name))
+            found.update(dict.fromkeys((f"{base}{ending}" for ending in _NODE_ENDINGS), False))
+    return found

@@ -1,0 +1,84 @@
+"""Which files are source code, by their names, and which of them are tests or settings."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+_EXTENSIONS = {
+    "python": "py pyi pyx pxd",
+    "javascript": "js mjs cjs jsx ts tsx mts cts vue svelte",
+    "go": "go",
+    "rust": "rs",
+    "c": "c h cc cpp cxx hh hpp hxx m mm inl",
+    "java": "java kt kts scala groovy",
+    "csharp": "cs fs vb",
+    "ruby": "rb",
+    "php": "php",
+    "perl": "pl pm",
+    "shell": "sh bash zsh fish",
+    "lua": "lua",
+    "swift": "swift",
+    "dart": "dart",
+    "elixir": "ex exs",
+    "erlang": "erl hrl",
+    "haskell": "hs lhs",
+    "ocaml": "ml mli",
+    "clojure": "clj cljs cljc",
+    "lisp": "lisp el scm rkt",
+    "julia": "jl",
+    "r": "r",
+    "zig": "zig",
+    "nim": "nim",
+    "crystal": "cr",
+    "d": "d",
+    "fortran": "f f90 f95",
+    "ada": "adb ads",
+    "pascal": "pas",
+    "solidity": "sol",
+    "sql": "sql",
+    "web": "html htm css scss less",
+    "protocol": "proto graphql",
+}
+_LANGUAGE_OF = {word: name for name, words in _EXTENSIONS.items() for word in words.split()}
+_DOCUMENT = re.compile(r".*\.(?:md|markdown|rst|adoc|org|png|jpe?g|gif|svg|pdf)", re.IGNORECASE)
+_TEST_FOLDER = re.compile(
+    r"tests?|testing|specs?|test_?data|fixtures?|mocks|snapshots|goldens?|e2e|cypress|features|t"
+    r"|__(?:tests|mocks|fixtures|snapshots)__",
+    re.IGNORECASE,
+)
+_TEST_FILE = re.compile(
+    r"tests?|tests?[_-].*|.*[_.-](?:test|tests|spec|specs|cy|snap)|conftest|.*(?:Test|Tests|Spec|IT)",
+)
+# Code by its language, settings by its job: what builds, collects or starts other code.
+_SETTINGS = re.compile(
+    r".*\.(?:config|conf|setup)|.*rc|setup|conftest|sitecustomize|usercustomize|noxfile|fabfile"
+    r"|(?:gulp|grunt|rake|danger|jake)file|build|extconf",
+    re.IGNORECASE,
+)
+
+
+def language_of(path: str) -> str | None:
+    """The language of a source file; None of anything else."""
+    name = posixpath.basename(path)
+    stem, dot, extension = name.rpartition(".")
+    return _LANGUAGE_OF.get(extension.lower()) if dot and stem else None
+
+
+def is_document(path: str) -> bool:
+    """Whether it is prose or a picture: nothing obeys it, though a check may look at it."""
+    return _DOCUMENT.fullmatch(path) is not None
+
+
+def is_test(path: str) -> bool:
+    """Whether it lies in a folder of tests, or is named like one."""
+    *folders, name = path.split("/")
+    stem = name.rpartition(".")[0] or name
+    return any(map(_TEST_FOLDER.fullmatch, folders)) or bool(_TEST_FILE.fullmatch(stem))
+
+
+def is_settings(path: str) -> bool:
+    """Whether a source file is named like one that steers tools: `jest.config.js`, `setup.py`."""
+    *folders, name = path.split("/")
+    hidden = any(part.startswith(".") for part in (*folders, name))
+    return hidden or bool(_SETTINGS.fullmatch(name.rpartition(".")[0]))
