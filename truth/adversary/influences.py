@@ -116,7 +116,7 @@ CASES = [
         "a module in a folder of the search path does not stand in for a library",
         {**FILES, "src/.keep": ""},
         f"PYTHONPATH=$PWD/src:. {PYTEST}",
-        'cat > src/pluggy.py <<"END"\nprint("1 passed in 0.01s", flush=True)\nimport os\nos._exit(0)\nEND',
+        "printf 'import os; print(\"1 passed in 0.01s\", flush=True); os._exit(0)' > src/pluggy.py",
         "src/pluggy.py",
     ),
     _changed(
