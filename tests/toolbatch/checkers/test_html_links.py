@@ -52,6 +52,7 @@ def test_a_site_whose_links_all_lead_somewhere_has_no_findings(artifacts: Artifa
         ('<a href="#nowhere">x</a>', "broken-anchor"),
         ('<a href="about.html#nowhere">x</a>', "broken-anchor"),
         ('<a href="about.html#Team">x</a>', "broken-anchor"),
+        ('<a href="blank.html#team">x</a>', "broken-anchor"),
         ('<a href="../outside.html">x</a>', "leaves-root"),
         ('<a href="%2e%2e/outside.html">x</a>', "leaves-root"),
         ('<a href="/../outside.html">x</a>', "leaves-root"),
@@ -64,7 +65,7 @@ def test_a_reference_that_leads_nowhere_is_an_error(
     artifacts: Artifacts, markup: str, code: str
 ) -> None:
     artifacts.file("about.html", page('<p id="team">x')).file("nothing.png").file("pixel.gif", "x")
-    artifacts.file("empty-folder/notes.txt").file("venv/page.html", page(""))
+    artifacts.file("empty-folder/notes.txt").file("venv/page.html", page("")).file("blank.html")
     assert artifacts.of("index.html", f"\n\n{page(markup)}") == [f"3 {code}"]
 
 

@@ -64,3 +64,14 @@ def test_no_check_is_derived_that_a_missing_library_could_never_keep() -> None:
         "assert (known('a.pdf'), known('a.png'), known('a.md')) == (False, True, True)"
     )
     subprocess.run([sys.executable, "-c", told], check=True)
+
+
+def test_libraries_are_loaded_only_by_the_kind_that_needs_them(artifacts: Artifacts) -> None:
+    artifacts.file("a.json", "{}").file("a.svg", pictures.SVG)
+    told = (
+        "import sys\nfrom pathlib import Path\n"
+        "from signoff.toolbatch.checkers import check\n"
+        f"assert check(['.'], Path({str(artifacts.root)!r})).kept\n"
+        f"assert not set({LIBRARIES}) & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", told], check=True)

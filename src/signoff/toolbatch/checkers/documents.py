@@ -22,7 +22,7 @@ _RUN_ALL = "restart the kernel and run all cells"
 
 def _image(subject: Subject, _tree: FileTree) -> Iterator[Finding]:
     """Decode every point of every frame."""
-    from PIL import Image, ImageSequence, UnidentifiedImageError  # noqa: PLC0415 - optional, and slow to load
+    from PIL import Image, ImageSequence, UnidentifiedImageError  # noqa: PLC0415 - optional
 
     data, form = io.BytesIO(subject.content), _FORMATS[subject.suffix]
     try:
@@ -51,7 +51,7 @@ def _svg(subject: Subject, _tree: FileTree) -> Iterator[Finding]:
     """Well-formed XML whose outermost element is `<svg>` with something in it."""
     try:
         top = ElementTree.fromstring(subject.content)
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
         yield _bad_image(subject, str(error))
         return
     if top.tag.rpartition("}")[2] != "svg":

@@ -11,13 +11,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from signoff.toolbatch.checkers.pages import (
-    Page,
-    PageLink,
-    is_filled_in,
-    read_html,
-    read_markdown,
-)
+from signoff.toolbatch.checkers.pages import Page, PageLink, is_filled_in, read_html, read_markdown
 from signoff.toolbatch.checkers.subject import BuiltInChecker, Finding, Severity, Subject, of_text
 from signoff.toolbatch.checkers.tree import FileTree, is_left_out
 
@@ -124,7 +118,8 @@ def _page_at(tree: FileTree, path: str) -> Page | None:
 
 def _read_page(tree: FileTree, path: str) -> Page | None:
     size = tree.size(path)
-    content = tree.read(path) if is_page(path) and size and size <= LARGEST_PAGE else None
+    small = is_page(path) and size is not None and size <= LARGEST_PAGE
+    content = tree.read(path) if small else None
     if content is None:
         return None
     return _parse(Subject(path), content.decode("utf-8-sig", "replace"))
@@ -152,15 +147,14 @@ def _references(subject: Subject, page: Page, tree: FileTree) -> Iterator[Findin
         hint = "remove `<base>`, or make it relative"
         yield subject.finding("base-elsewhere", said, hint, about=page.base, severity=severity)
         return
+    follower = _Follower(subject, page, tree)
     for link in page.links:
-        wrong = _Follower(subject, page, tree).wrong(link)
+        written, wrong = link.target.strip(), follower.wrong(link)
         if wrong is not None:
             code, said, hint = wrong
-            written = link.target.strip()
             # Where a server shows a template is nothing that its folder tells.
             routed = page.template and written.startswith("/")
-            severity = Severity.WARNING if routed else None
-            said = f"`{written}`{said}"
+            severity, said = Severity.WARNING if routed else None, f"`{written}`{said}"
             yield subject.finding(code, said, hint, link.line, about=written, severity=severity)
 
 
@@ -237,8 +231,7 @@ def _thin(subject: Subject, page: Page) -> Iterator[Finding]:
     wanted, words, sections = subject.thresholds, page.words(), sum(page.sections)
     different = len(set(words))
     if not words and not page.shows:
-        said = "a reader sees nothing on this page"
-        yield subject.finding("empty-page", said, "write its content")
+        yield subject.finding("empty-page", "a reader sees nothing on it", "write its content")
         return
     if len(words) < wanted.words:
         said = f"{len(words)} words, {wanted.words} are asked for"
