@@ -18,7 +18,7 @@ from signoff.domain.ledger import KIND_MEANING  # noqa: E402
 from signoff.errors import SignoffError, all_error_types  # noqa: E402
 from signoff.planfile.codes import CODES as READING_CODES  # noqa: E402
 from signoff.planfile.verify import CODES as VERIFY_CODES  # noqa: E402
-from signoff.toolbatch.checkers import CODES as ARTIFACT_CODES  # noqa: E402
+from signoff.toolbatch.checkers.subject import CODES as ARTIFACT_CODES  # noqa: E402
 from signoff.toolbatch.preflight import PREFLIGHT  # noqa: E402
 from signoff.toolbatch.steering import STEERING  # noqa: E402
 from signoff.toolbatch.view import BatchLimits  # noqa: E402

@@ -178,7 +178,7 @@ def _digest(path: Path) -> str:
 
 @lru_cache(maxsize=_MOST_PATHS)
 def checker_known(path: str) -> bool:
-    """Whether a checker that comes with signoff knows this kind of file."""
+    """Whether a checker that comes with signoff can judge this kind of file here."""
     name = PurePosixPath(path.lower())
     return not {name.name, name.suffix}.isdisjoint(_checked_files())
 
@@ -188,7 +188,8 @@ def _checked_files() -> frozenset[str]:
     # Loading all checkers takes longer than deriving, and many tasks need none.
     from signoff.toolbatch.checkers.registry import BUILT_IN  # noqa: PLC0415
 
-    return frozenset().union(*(checker.files for checker in BUILT_IN))
+    # Without its library a checker could never tell: no check would ever be kept.
+    return frozenset().union(*(checker.files for checker in BUILT_IN if checker.is_usable))
 
 
 @lru_cache(maxsize=512)
@@ -231,10 +232,10 @@ def _dialect(path: str, root: Path) -> str:
     """What a checker could not judge would be unknown for ever, however right it is."""
     if _suffix(path) not in (".js", ".yaml", ".yml"):
         return ""
-    from signoff.toolbatch.checkers.dialects import unread_dialect  # noqa: PLC0415 - as above
-    from signoff.toolbatch.checkers.tree import DiskTree  # noqa: PLC0415 - as above
+    from signoff.toolbatch.checkers.source import unread_dialect  # noqa: PLC0415 - as above
+    from signoff.toolbatch.checkers.tree import FileTree  # noqa: PLC0415 - as above
 
-    return unread_dialect(path, DiskTree(root))
+    return unread_dialect(path, FileTree(root))
 
 
 def _runs_of_ticks(text: str) -> list[str]:

@@ -6,8 +6,9 @@ import posixpath
 
 from signoff.domain.definition import Definition
 from signoff.toolbatch.calls import Call
-from signoff.toolbatch.checkers import Finding, Registry, Severity, check_write, load_checkers
+from signoff.toolbatch.checkers import Finding, Severity, check_write
 from signoff.toolbatch.checkers.links import HTML_SUFFIXES, MARKDOWN_SUFFIXES, resolve
+from signoff.toolbatch.checkers.registry import Registry, load_checkers
 from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.duplicates import NEW, OLD, WHOLE
 from signoff.toolbatch.looking import Defined

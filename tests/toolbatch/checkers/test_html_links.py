@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.toolbatch.checkers import DiskTree, check, linked_pages, reachable_pages
+from signoff.toolbatch.checkers import check
+from signoff.toolbatch.checkers.links import reachable_pages
+from signoff.toolbatch.checkers.tree import FileTree
 from tests.toolbatch.checkers.kit import Artifacts, page
 
 
@@ -50,6 +52,7 @@ def test_a_site_whose_links_all_lead_somewhere_has_no_findings(artifacts: Artifa
         ('<a href="#nowhere">x</a>', "broken-anchor"),
         ('<a href="about.html#nowhere">x</a>', "broken-anchor"),
         ('<a href="about.html#Team">x</a>', "broken-anchor"),
+        ('<a href="blank.html#team">x</a>', "broken-anchor"),
         ('<a href="../outside.html">x</a>', "leaves-root"),
         ('<a href="%2e%2e/outside.html">x</a>', "leaves-root"),
         ('<a href="/../outside.html">x</a>', "leaves-root"),
@@ -62,7 +65,7 @@ def test_a_reference_that_leads_nowhere_is_an_error(
     artifacts: Artifacts, markup: str, code: str
 ) -> None:
     artifacts.file("about.html", page('<p id="team">x')).file("nothing.png").file("pixel.gif", "x")
-    artifacts.file("empty-folder/notes.txt").file("venv/page.html", page(""))
+    artifacts.file("empty-folder/notes.txt").file("venv/page.html", page("")).file("blank.html")
     assert artifacts.of("index.html", f"\n\n{page(markup)}") == [f"3 {code}"]
 
 
@@ -127,8 +130,7 @@ def test_pages_that_no_way_leads_to_from_the_root_index_are_warned_about(
     artifacts.file("site/sub/index.html", page("")).file("site/lost.html", page(""))
     found = artifacts.found("site")
     assert found == ["site/index.html:1 broken-link", "site/lost.html:1 ?orphan-page"]
-    tree = DiskTree(artifacts.root)
-    assert linked_pages(tree, "site/index.html") == {"site/a.html", "site/new.html"}
+    tree = FileTree(artifacts.root)
     reached = reachable_pages(tree, "site/index.html")
     assert "site/sub/index.html" in reached and "site/lost.html" not in reached
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.toolbatch.checkers.slugs import heading_anchors
+from signoff.toolbatch.checkers.pages import heading_anchors
 from tests.toolbatch.checkers.kit import Artifacts
 
 

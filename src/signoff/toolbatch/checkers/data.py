@@ -1,206 +1,257 @@
-"""The checkers of data files: JSON, JSON lines, YAML and TOML parse, and no key stands twice."""
+"""The checkers of data: JSON, JSON lines, YAML, TOML and tables parse, no key stands twice."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from signoff.toolbatch.checkers.finding import Finding, Severity
-from signoff.toolbatch.checkers.json_comments import allows_comments, without_comments
-from signoff.toolbatch.checkers.json_scan import scan_json
-from signoff.toolbatch.checkers.subject import Subject
-from signoff.toolbatch.checkers.templates import is_template
-from signoff.toolbatch.checkers.texts import decode_text
-from signoff.toolbatch.checkers.tree import Tree
-from signoff.toolbatch.checkers.yaml_events import yaml_troubles
+import yaml
 
-MOST_LINES_WRONG = 20
-MOST_KEYS_SAID = 100
+from signoff.toolbatch.checkers.pages import is_template
+from signoff.toolbatch.checkers.subject import BuiltInChecker, Finding, Severity, Subject, of_text
+from signoff.toolbatch.checkers.tree import FileTree
+
 # The parser of TOML takes a minute for a key of 30,000 parts.
 MOST_KEY_PARTS = 200
+# The scanner of YAML takes time that grows with the square of the depth of `[[[[…`.
+DEEPEST = 200
 
-_TOML_LINE = re.compile(r"at line (\d+)")
-_TOML_PARTS = re.compile(r"[,\[\]{}=\n]")
+_KEEP_ONE = "keep one of the two"
+_CORRECT = "correct the line"
 
-
-@dataclass(frozen=True)
-class DataChecker:
-    """Checks files of one format."""
-
-    name: str
-    files: frozenset[str]
-    judge: Callable[[Subject, str], Iterator[Finding]]
-    max_bytes: int
-
-    def check(self, subject: Subject, tree: Tree) -> Iterator[Finding]:  # noqa: ARG002 - alone
-        """Nothing around it matters."""
-        text = decode_text(subject)
-        if isinstance(text, Finding):
-            yield text
-            return
-        yield from self.judge(subject, text)
+# JSON that programs read with comments and trailing commas, by name, suffix or folder.
+_WITH_COMMENTS = re.compile(
+    r"(?:.*/)?(?:.*\.(?:jsonc|code-workspace)|\.(?:vscode|devcontainer|zed)/[^/]*"
+    r"|(?:[tj]sconfig[^/]*|\.?(?:eslintrc|babelrc|swcrc|jshintrc|hintrc|oxlintrc|devcontainer"
+    r"|tslint|turbo|deno|typedoc|renovate|biome|angular|nx|wrangler|pyrightconfig))\.json)",
+    re.IGNORECASE,
+)
+_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+# What is kept is the group: strings, and a comment that never ends.
+_COMMENT = re.compile(rf"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|({_STRING}|/\*[\s\S]*)")
+_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])")
+_JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:\n]')
 
 
-# Up to here the lines of keys that stand twice are looked for; that takes a second.
-LARGEST_SCANNED = 1_000_000
+@dataclass
+class _Open:
+    """A collection that is not closed yet: the keys of an object, None for a list."""
+
+    keys: set[object] | None
+    key: str = ""
+    at_key: bool = True
 
 
-class Number(str):
-    """A number as it is written: its length costs nothing that way."""
-
-    __slots__ = ()
-
-
-def parse_json(text: str) -> Any:
-    """Strictly JSON."""
-    return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse)
-
-
-def keys_twice(text: str) -> tuple[str, ...]:
-    """The keys that an object has twice, of a text that is strictly JSON; nothing else is kept."""
-    twice: dict[str, None] = {}
-
-    def look(pairs: list[tuple[str, Any]]) -> None:
-        if len(pairs) > 1:
-            seen = set[str]()
-            for key, _ in pairs:
-                if key in seen and len(twice) < MOST_KEYS_SAID:
-                    twice[key] = None
-                seen.add(key)
-
-    # `len` is the cheapest that can be done with the digits of a number.
-    json.loads(text, parse_int=len, parse_float=len, parse_constant=_refuse, object_pairs_hook=look)
-    return tuple(twice)
+def json_places(text: str) -> tuple[list[tuple[str, int]], list[int]]:
+    """Find keys that stand twice, and the lines of objects in the list `cells`, in valid JSON."""
+    twice, cells, opened, line, last = list[tuple[str, int]](), list[int](), list[_Open](), 1, ""
+    for found in _JSON_TOKEN.finditer(text):
+        token = found[0]
+        if token == "\n":
+            line += 1
+        elif token in "{[":
+            if token == "{" and [one.key for one in opened] == ["cells", ""]:
+                cells.append(line)
+            opened.append(_Open(set() if token == "{" else None))
+        elif token in "}]":
+            opened.pop()
+        elif token != ":":
+            last = token
+        elif (keys := opened[-1].keys) is not None:
+            opened[-1].key = key = json.loads(last)
+            twice += [(key, line)] if key in keys else []
+            keys.add(key)
+    return twice, cells
 
 
-def json_trouble(
-    subject: Subject, error: Exception, first_line: int = 1, filled_in: bool = False
-) -> Finding:
-    """Why a text could not be read as JSON."""
-    if filled_in:
-        return other_dialect(subject, "it is a template of JSON")
+def json_error(subject: Subject, error: Exception, first_line: int = 1) -> Finding:
+    """Say why a text could not be read as JSON."""
     if isinstance(error, RecursionError):
-        return too_complex(subject, "nested too deeply to read")
+        return subject.too_complex("nested too deeply to read")
     line, said = first_line, str(error)
     if isinstance(error, json.JSONDecodeError):
         line, said = error.lineno + first_line - 1, f"{error.msg}, column {error.colno}"
-    return subject.finding("bad-json", said[:200], "correct the line", line=line)
+    return subject.finding("bad-json", said, _CORRECT, line)
 
 
-def too_complex(subject: Subject, said: str) -> Finding:
-    """Nothing is known, and that is said."""
-    return subject.finding(
-        "too-complex", said, "split the file, or flatten it", severity=Severity.UNKNOWN
-    )
+def _has_keys_twice(text: str) -> bool:
+    """Parse strictly, and keep nothing; whether an object has a key twice."""
+    twice = False
 
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal twice
+        twice = twice or (len(pairs) > 1 and len(dict(pairs)) < len(pairs))
 
-def other_dialect(subject: Subject, said: str, line: int = 1) -> Finding:
-    """Perhaps fine where it is meant to be read, but nobody here can tell."""
-    return subject.finding(
-        "other-dialect",
-        f"cannot tell: {said}",
-        "check it with the program that it is written for",
-        line=line,
-        severity=Severity.UNKNOWN,
-    )
+    # `len` is the cheapest that can be done with the digits of a number.
+    json.loads(text, parse_int=len, parse_float=len, parse_constant=_refuse, object_pairs_hook=look)
+    return twice
 
 
 def _refuse(name: str) -> None:
     raise ValueError(f"`{name}` is no JSON")
 
 
-def _json(subject: Subject, text: str) -> Iterator[Finding]:
+def _without_comments(text: str) -> str:
+    """Blank comments and trailing commas; every value stays on its line and in its column."""
+    for extra in (_COMMENT, _COMMA):
+        text = extra.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+    return text
+
+
+def _json(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
     try:
         if subject.content.startswith(b"\xef\xbb\xbf"):
             raise ValueError("a byte order mark stands before the first value")
-        if allows_comments(subject.path):
-            text = without_comments(text)
-        twice = keys_twice(text)
+        if _WITH_COMMENTS.fullmatch(subject.path):
+            text = _without_comments(text)
+        twice = _has_keys_twice(text)
     except (ValueError, RecursionError) as error:
-        yield json_trouble(subject, error, filled_in=is_template(text))
+        yield json_error(subject, error)
         return
-    places = [(key, 1) for key in twice]
-    if twice and len(text) <= LARGEST_SCANNED:
-        places = [(found.key, found.line) for found in scan_json(text).duplicates]
-    for key, line in places:
-        yield subject.finding(
-            "duplicate-key",
-            f"key `{key[:80]}` stands twice",
-            "keep one of the two",
-            line=line,
-            about=key,
-        )
+    for key, line in json_places(text)[0] if twice else ():
+        said = f"key `{key[:80]}` stands twice"
+        yield subject.finding("duplicate-key", said, _KEEP_ONE, line, about=key)
 
 
-def _json_lines(subject: Subject, text: str) -> Iterator[Finding]:
+def _json_lines(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
     if not text.strip():
         yield subject.finding("empty-file", "there is no record", "write one JSON value per line")
-        return
-    wrong = 0
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
         try:
-            keys_twice(line)
-            continue
+            if line.strip():
+                _has_keys_twice(line)
         except (ValueError, RecursionError) as error:
-            yield json_trouble(subject, error, number)
-        wrong += 1
-        if wrong >= MOST_LINES_WRONG:
-            return
+            yield json_error(subject, error, number)
 
 
-def _toml(subject: Subject, text: str) -> Iterator[Finding]:
-    if any(part.count(".") > MOST_KEY_PARTS for part in _TOML_PARTS.split(text)):
-        yield too_complex(subject, f"a key may have more than {MOST_KEY_PARTS} parts")
+def _toml(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
+    if any(part.count(".") > MOST_KEY_PARTS for part in re.split(r"[,\[\]{}=\n]", text)):
+        yield subject.too_complex(f"a key may have more than {MOST_KEY_PARTS} parts")
         return
     try:
         tomllib.loads(text)
     except RecursionError:
-        yield too_complex(subject, "nested too deeply to read")
+        yield subject.too_complex("nested too deeply to read")
     except ValueError as error:
-        if is_template(text):
-            yield other_dialect(subject, "it is a template of TOML")
-            return
-        found = _TOML_LINE.search(str(error))
-        line = int(found.group(1)) if found else text.rstrip().count("\n") + 1
+        found = re.search(r"at line (\d+)", str(error))
+        line = int(found[1]) if found else text.rstrip().count("\n") + 1
         code = "duplicate-key" if "Cannot overwrite" in str(error) else "bad-toml"
-        yield subject.finding(code, str(error)[:200], "correct the line", line=line)
+        yield subject.finding(code, str(error), _CORRECT, line)
 
 
-def _yaml(subject: Subject, text: str) -> Iterator[Finding]:
-    for trouble in yaml_troubles(text):
-        if trouble.code == "bad-yaml" and is_template(text):
-            yield other_dialect(subject, "it is a template of YAML", trouble.line)
+def _yaml(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
+    try:
+        yield from _yaml_events(subject, text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        line, said = 1, str(error)
+        if isinstance(error, yaml.MarkedYAMLError):
+            mark = error.problem_mark or error.context_mark
+            line, said = mark.line + 1 if mark else 1, error.problem or error.context or said
+        elif isinstance(error, yaml.reader.ReaderError):
+            line = text.count("\n", 0, error.position) + 1
+        if is_template(text):
+            yield subject.other_dialect("it is a template of YAML", line)
+        else:
+            yield subject.finding("bad-yaml", said, "correct the line; indent with spaces", line)
+
+
+def _yaml_events(subject: Subject, text: str) -> Iterator[Finding]:
+    """Read events only: nothing is built, so aliases cannot multiply and tags cannot act."""
+    opened, anchors, resolver = list[_Open](), set[str](), yaml.resolver.Resolver()
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            anchors.clear()
+        elif isinstance(event, yaml.CollectionEndEvent):
+            opened.pop()
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        if isinstance(event, yaml.AliasEvent) and event.anchor not in anchors:
+            said = f"`*{event.anchor}` refers to an anchor that is not defined above"
+            hint = "define the anchor above its use"
+            yield subject.finding("undefined-alias", said, hint, line, about=str(event.anchor))
+        elif event.anchor:
+            anchors.add(event.anchor)
+        if opened and opened[-1].keys is not None and _is_key_again(event, opened[-1], resolver):
+            said = f"key `{event.value[:80]}` stands twice"
+            yield subject.finding("duplicate-key", said, _KEEP_ONE, line, about=event.value)
+        if isinstance(event, yaml.CollectionStartEvent):
+            opened.append(_Open(set() if isinstance(event, yaml.MappingStartEvent) else None))
+        if len(opened) > DEEPEST:
+            yield subject.too_complex(f"nested more than {DEEPEST} deep")
             return
-        severity = Severity.UNKNOWN if trouble.code == "too-complex" else Severity.ERROR
-        yield subject.finding(
-            trouble.code,
-            trouble.message,
-            _YAML_HINTS[trouble.code],
-            line=trouble.line,
-            severity=severity,
-            about=trouble.about,
-        )
 
 
-_YAML_HINTS = {
-    "bad-yaml": "correct the line; indent with spaces",
-    "duplicate-key": "keep one of the two",
-    "undefined-alias": "define the anchor above its use",
-    "too-complex": "split the file, or flatten it",
-}
+def _is_key_again(event: yaml.NodeEvent, here: _Open, resolver: Any) -> bool:
+    """Whether a mapping has this key; `1` and `"1"` are two keys, `a` and `"a"` are one."""
+    is_key, here.at_key = here.at_key, not here.at_key
+    if not is_key or here.keys is None or not isinstance(event, yaml.ScalarEvent):
+        return False
+    tag = event.tag or resolver.resolve(yaml.ScalarNode, event.value, event.implicit)
+    key = (str(tag), event.value)
+    again = key in here.keys and tag != "tag:yaml.org,2002:merge"
+    here.keys.add(key)
+    return again
 
-JSON = DataChecker(
-    "json",
-    frozenset({".json", ".jsonc", ".geojson", ".webmanifest", ".jsonld", ".code-workspace"}),
-    _json,
-    20_000_000,
+
+def _table(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
+    """Read the table as programs do: the first row names the columns."""
+    if not text.strip():
+        yield subject.finding("empty-file", "there is no row", "write a header and rows")
+        return
+    # What the first line uses most, outside quotes; a comma where it uses none.
+    outside = "".join(text.lstrip("\r\n").split("\n", 1)[0].split('"')[::2])
+    delimiter = "\t" if subject.suffix == ".tsv" else max(",;\t|", key=outside.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    width, rows, line = 0, 0, 1
+    try:
+        for row in reader:
+            if row and not width:
+                width = len(row)
+                yield from _header(subject, row, line)
+            elif row:
+                rows += 1
+                if len(row) != width:
+                    said = f"{len(row)} fields, the header has {width}"
+                    hint = "quote fields that contain the delimiter; give every row all fields"
+                    yield subject.finding("ragged-row", said, hint, line)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        hint = 'close every quote, and double a quote inside one (`""`)'
+        yield subject.finding("bad-csv", str(error), hint, line)
+        return
+    if not rows:
+        yield subject.finding("no-rows", "no row stands below the header", "write the rows")
+
+
+def _header(subject: Subject, row: list[str], line: int) -> Iterator[Finding]:
+    seen: dict[str, int] = {}
+    for number, name in enumerate((name.strip() for name in row), 1):
+        if not name:
+            # Programs that number the rows leave the column of the numbers without a name.
+            severity = Severity.NOTE if number == 1 and len(row) > 1 else Severity.ERROR
+            said, about = f"column {number} has no name", str(number)
+            yield subject.finding(
+                "empty-header", said, "name every column", line, about=about, severity=severity
+            )
+        elif name in seen:
+            said = f"columns {seen[name]} and {number} are both called `{name[:80]}`"
+            hint = "give each column a name of its own"
+            yield subject.finding("duplicate-header", said, hint, line, about=name)
+        seen.setdefault(name, number)
+
+
+_JSON_SUFFIXES = {".json", ".jsonc", ".geojson", ".webmanifest", ".jsonld", ".code-workspace"}
+JSON = BuiltInChecker("json", frozenset(_JSON_SUFFIXES), 20_000_000, of_text(_json))
+JSON_LINES = BuiltInChecker(
+    "json-lines", frozenset({".jsonl", ".ndjson"}), 50_000_000, of_text(_json_lines)
 )
-JSON_LINES = DataChecker("json-lines", frozenset({".jsonl", ".ndjson"}), _json_lines, 50_000_000)
-YAML = DataChecker("yaml", frozenset({".yaml", ".yml"}), _yaml, 2_000_000)
-TOML = DataChecker("toml", frozenset({".toml"}), _toml, 1_000_000)
+YAML = BuiltInChecker("yaml", frozenset({".yaml", ".yml"}), 2_000_000, of_text(_yaml))
+TOML = BuiltInChecker("toml", frozenset({".toml"}), 1_000_000, of_text(_toml))
+TABLE = BuiltInChecker("table", frozenset({".csv", ".tsv"}), 50_000_000, of_text(_table))

@@ -1,4 +1,4 @@
-"""Where a reference leads: to a file below the root, elsewhere on the network, or nowhere."""
+"""The checkers of HTML and Markdown: where references lead, the set of pages, thin content."""
 
 from __future__ import annotations
 
@@ -6,25 +6,22 @@ import difflib
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from signoff.toolbatch.checkers.finding import Finding, Severity
-from signoff.toolbatch.checkers.html_page import read_html
-from signoff.toolbatch.checkers.markdown_page import read_markdown
-from signoff.toolbatch.checkers.page import Page, Reference, Use
-from signoff.toolbatch.checkers.subject import Subject
-from signoff.toolbatch.checkers.templates import is_filled_in
-from signoff.toolbatch.checkers.tree import Tree
-from signoff.toolbatch.checkers.walk import is_left_out
+from signoff.toolbatch.checkers.pages import Page, PageLink, is_filled_in, read_html, read_markdown
+from signoff.toolbatch.checkers.subject import BuiltInChecker, Finding, Severity, Subject, of_text
+from signoff.toolbatch.checkers.tree import FileTree, is_left_out
 
 HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown"})
 INDEX_NAMES = ("index.html", "index.htm")
 MOST_PAGES = 2_000
 LARGEST_PAGE = 2_000_000
+# A page that needs this many times the words it has different ones for says the same over and over.
+MOST_REPETITION = 8
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 # Places that every page has, also as source text.
@@ -32,61 +29,48 @@ _ALWAYS = re.compile(r"(?i:top)|L\d+(?:C\d+)?(?:-L\d+(?:C\d+)?)?")
 _PLACEHOLDER = re.compile(r"#|javascript:(?:void\(0\)|;|)?;?", re.IGNORECASE)
 
 
-class Kind(StrEnum):
+class TargetKind(StrEnum):
     """What a target is, by the way it is written."""
 
     LOCAL = "local"
     ELSEWHERE = "elsewhere"
-    MACHINE = "machine"
+    OUTSIDE = "outside"
     PLACEHOLDER = "placeholder"
 
 
 @dataclass(frozen=True)
-class Target:
-    """A reference taken apart; `path` is below the root, None when it leaves it."""
+class LinkTarget:
+    """A reference taken apart; `path` is below the root."""
 
-    kind: Kind
-    path: str | None = ""
+    kind: TargetKind
+    path: str = ""
     anchor: str = ""
     folder: bool = False
 
 
-def resolve(page: str, written: str, base: str = "") -> Target:
-    """Where a target leads from a page, by the rules of browsers."""
-    target = "".join(written.split("\n")).replace("\r", "").replace("\t", "").strip()
-    if _PLACEHOLDER.fullmatch(target) and target:
-        return Target(Kind.PLACEHOLDER)
-    if is_filled_in(unquote(target)):
-        return Target(Kind.ELSEWHERE)
+def resolve(page: str, written: str, base: str = "") -> LinkTarget:
+    """Find where a target leads from a page, by the rules of browsers."""
+    target = re.sub(r"[\n\r\t]", "", written).strip()
+    if target and _PLACEHOLDER.fullmatch(target):
+        return LinkTarget(TargetKind.PLACEHOLDER)
+    if is_filled_in(unquote(target)) or target.startswith(("//", "\\\\")):
+        return LinkTarget(TargetKind.ELSEWHERE)
     scheme = _SCHEME.match(target)
     if scheme is not None:
-        machine = scheme.group().lower() == "file:" or len(scheme.group()) == 2
-        return Target(Kind.MACHINE if machine else Kind.ELSEWHERE)
-    if target.startswith(("//", "\\\\")):
-        return Target(Kind.ELSEWHERE)
+        on_one_machine = scheme[0].lower() == "file:" or len(scheme[0]) == len("C:")
+        return LinkTarget(TargetKind.OUTSIDE if on_one_machine else TargetKind.ELSEWHERE)
     before, _, fragment = target.partition("#")
     path = unquote(before.partition("?")[0])
     anchor = unquote(fragment.partition(":~:")[0])
     if not path and not base:
-        return Target(Kind.LOCAL, page, anchor)
+        return LinkTarget(TargetKind.LOCAL, page, anchor)
     folder = posixpath.join(posixpath.dirname(page), posixpath.dirname(base))
     joined = path.lstrip("/") if path.startswith("/") else posixpath.join(folder, path)
-    clean = posixpath.normpath(joined) if joined else "."
+    clean = posixpath.normpath(joined)
     if clean == ".." or clean.startswith(("../", "/")):
-        return Target(Kind.LOCAL, None, anchor)
+        return LinkTarget(TargetKind.OUTSIDE)
     clean = "" if clean == "." else clean
-    return Target(Kind.LOCAL, clean, anchor, path.endswith("/") or not clean)
-
-
-def page_at(tree: Tree, path: str) -> Page | None:
-    """The page at a path, read once per view; None for what is no page or cannot be read."""
-    return tree.recall("page", path, lambda: _read_page(tree, path))
-
-
-def read_page(path: str, text: str) -> Page:
-    """A page by the suffix of its path."""
-    suffix = PurePosixPath(path).suffix.lower()
-    return read_markdown(text) if suffix in MARKDOWN_SUFFIXES else read_html(text)
+    return LinkTarget(TargetKind.LOCAL, clean, anchor, path.endswith("/") or not clean)
 
 
 def is_page(path: str) -> bool:
@@ -94,184 +78,185 @@ def is_page(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in HTML_SUFFIXES | MARKDOWN_SUFFIXES
 
 
-def broken_references(subject: Subject, page: Page, tree: Tree) -> Iterator[Finding]:
-    """A finding for each reference that leads nowhere."""
-    if page.base and resolve(subject.path, page.base).kind is not Kind.LOCAL:
-        yield subject.finding(
-            "base-elsewhere",
-            f'`<base href="{page.base}">` sends every link elsewhere, so none can be checked',
-            "remove `<base>`, or make it relative",
-            severity=Severity.NOTE if is_filled_in(page.base) else Severity.UNKNOWN,
-            about=page.base,
-        )
-        return
-    for reference in page.references:
-        found = _judge(subject, page, reference, tree)
-        if found is not None and page.template and reference.target.strip().startswith("/"):
-            # Where a server shows a template is nothing that its folder tells.
-            found = replace(found, severity=Severity.WARNING)
-        if found is not None:
-            yield found
-
-
-def reachable_pages(tree: Tree, index: str) -> frozenset[str]:
+def reachable_pages(tree: FileTree, index: str) -> frozenset[str]:
     """The pages that ways lead to from an index, itself included."""
     return tree.recall("reachable", index, lambda: _reach(tree, index))
 
 
-def linked_pages(tree: Tree, index: str) -> frozenset[str]:
-    """The pages that an index links to directly: the set that it declares, there or not."""
-    page = page_at(tree, index)
-    return frozenset(_linked(tree, index, page)) if page is not None else frozenset()
-
-
-def _reach(tree: Tree, index: str) -> frozenset[str]:
+def _reach(tree: FileTree, index: str) -> frozenset[str]:
     seen, ahead = {index}, [index]
     while ahead and len(seen) < MOST_PAGES:
         here = ahead.pop()
-        page = page_at(tree, here)
-        for path in _linked(tree, here, page) if page is not None else ():
-            if path not in seen:
-                seen.add(path)
-                ahead.append(path)
+        new = [path for path in _linked(tree, here) if path not in seen]
+        seen.update(new)
+        ahead += new
     return frozenset(seen)
 
 
-def _linked(tree: Tree, here: str, page: Page) -> Iterator[str]:
-    for reference in page.references:
-        if reference.use is Use.LINK:
-            target = resolve(here, reference.target, page.base)
-            path = _landing(tree, target)
-            if target.kind is Kind.LOCAL and path is not None and is_page(path):
-                yield path
+def _linked(tree: FileTree, here: str) -> Iterator[str]:
+    """The pages that a page links to."""
+    page = _page_at(tree, here) or Page()
+    for link in page.links:
+        target = resolve(here, link.target, page.base)
+        path = _landing(tree, target)
+        if not link.is_asset and target.kind is TargetKind.LOCAL and path and is_page(path):
+            yield path
 
 
-def _landing(tree: Tree, target: Target) -> str | None:
+def _landing(tree: FileTree, target: LinkTarget) -> str | None:
     """The file that is shown for a target: a folder shows its index."""
-    if target.path is None or not (target.folder or tree.is_folder(target.path)):
+    if not (target.folder or tree.is_folder(target.path)):
         return target.path
-    for name in INDEX_NAMES:
-        path = f"{target.path}/{name}".lstrip("/")
-        if tree.size(path) is not None:
-            return path
-    return None
+    indexes = (f"{target.path}/{name}".lstrip("/") for name in INDEX_NAMES)
+    return next((path for path in indexes if tree.size(path) is not None), None)
 
 
-def _read_page(tree: Tree, path: str) -> Page | None:
+def _page_at(tree: FileTree, path: str) -> Page | None:
+    """The page at a path, read once per view; None for what is no page or cannot be read."""
+    return tree.recall("page", path, lambda: _read_page(tree, path))
+
+
+def _read_page(tree: FileTree, path: str) -> Page | None:
     size = tree.size(path)
-    if size is None or size > LARGEST_PAGE or not is_page(path):
+    small = is_page(path) and size is not None and size <= LARGEST_PAGE
+    content = tree.read(path) if small else None
+    if content is None:
         return None
-    content = tree.read(path)
-    return None if content is None else read_page(path, content.decode("utf-8-sig", "replace"))
+    return _parse(Subject(path), content.decode("utf-8-sig", "replace"))
 
 
-def _judge(subject: Subject, page: Page, reference: Reference, tree: Tree) -> Finding | None:
-    target = resolve(subject.path, reference.target, page.base)
-    written = reference.target.strip()
-    if target.kind is Kind.ELSEWHERE:
-        return None
-    if target.kind is Kind.PLACEHOLDER:
-        if reference.use is Use.ASSET:
+def _parse(subject: Subject, text: str) -> Page:
+    read = read_markdown if subject.suffix in MARKDOWN_SUFFIXES else read_html
+    return read(subject, text)
+
+
+def _check(subject: Subject, text: str, tree: FileTree) -> Iterator[Finding]:
+    """What is wrong with the page, where its references lead, and how much is on it."""
+    page = _parse(subject, text)
+    yield from page.remarks
+    yield from _references(subject, page, tree)
+    yield from _thin(subject, page)
+    if subject.suffix in HTML_SUFFIXES:
+        yield from _orphan(subject, tree)
+
+
+def _references(subject: Subject, page: Page, tree: FileTree) -> Iterator[Finding]:
+    if page.base and resolve(subject.path, page.base).kind is not TargetKind.LOCAL:
+        said = f'`<base href="{page.base}">` sends every link elsewhere, so none can be checked'
+        severity = Severity.NOTE if is_filled_in(page.base) else None
+        hint = "remove `<base>`, or make it relative"
+        yield subject.finding("base-elsewhere", said, hint, about=page.base, severity=severity)
+        return
+    follower = _Follower(subject, page, tree)
+    for link in page.links:
+        written, wrong = link.target.strip(), follower.wrong(link)
+        if wrong is not None:
+            code, said, hint = wrong
+            # Where a server shows a template is nothing that its folder tells.
+            routed = page.template and written.startswith("/")
+            severity, said = Severity.WARNING if routed else None, f"`{written}`{said}"
+            yield subject.finding(code, said, hint, link.line, about=written, severity=severity)
+
+
+@dataclass(frozen=True)
+class _Follower:
+    """Follows the references of one page; says code, message and hint of one that leads nowhere."""
+
+    subject: Subject
+    page: Page
+    tree: FileTree
+
+    def wrong(self, link: PageLink) -> tuple[str, str, str] | None:
+        """What is wrong with a reference."""
+        target = resolve(self.subject.path, link.target, self.page.base)
+        if target.kind is TargetKind.ELSEWHERE:
             return None
-        return _finding(
-            subject, reference, "placeholder-link", f"`{written}` goes nowhere",
-            "link to a real page, or remove the link", Severity.WARNING,
-        )  # fmt: skip
-    if target.kind is Kind.MACHINE or target.path is None:
-        return _finding(
-            subject, reference, "leaves-root", f"`{written}` leads out of the root",
-            "link to a file below the root; --root says which folder that is",
-        )  # fmt: skip
-    if reference.use is Use.ASSET:
-        return _judge_asset(subject, reference, target.path, tree)
-    return _judge_link(subject, page, reference, target, tree)
+        if target.kind is TargetKind.PLACEHOLDER:
+            hint = "link to a real page, or remove the link"
+            return None if link.is_asset else ("placeholder-link", " goes nowhere", hint)
+        if target.kind is TargetKind.OUTSIDE:
+            hint = "link to a file below the root; --root says which folder that is"
+            return "leaves-root", " leads out of the root", hint
+        return self._asset(link, target.path) if link.is_asset else self._link(target)
 
+    def _asset(self, link: PageLink, path: str) -> tuple[str, str, str] | None:
+        size = self.tree.size(path)
+        if not link.target.strip():
+            return "broken-asset", " is the name of no file", "name a file that has content"
+        if size == 0:
+            return "broken-asset", " is empty", "name a file that has content"
+        return ("broken-asset", " is not there", self._advice(path)) if size is None else None
 
-def _judge_asset(subject: Subject, reference: Reference, path: str, tree: Tree) -> Finding | None:
-    written = reference.target.strip()
-    size = len(subject.content) if path == subject.path else tree.size(path)
-    if size and written:
-        return None
-    said = "is empty" if size == 0 else "is not there"
-    said = "is the name of no file" if not written else said
-    return _finding(
-        subject, reference, "broken-asset", f"`{written}` {said}",
-        _advice(tree, path) if size is None else "name a file that has content",
-    )  # fmt: skip
+    def _link(self, target: LinkTarget) -> tuple[str, str, str] | None:
+        landing = _landing(self.tree, target)
+        if not self.tree.exists(target.path):
+            return "broken-link", " is not there", self._advice(target.path)
+        if landing is None:
+            said = " is a folder without `index.html`"
+            hint = "link to a page in it, or give it an index"
+            is_html = self.subject.suffix in HTML_SUFFIXES
+            return ("broken-link", said, hint) if is_html else None
+        if is_page(landing) and self._is_left_out(landing):
+            hint = "move the page out of folders for dependencies and tools"
+            return "unchecked-page", " lies where nothing is checked", hint
+        return self._anchor(landing, target.anchor)
 
-
-def _judge_link(
-    subject: Subject, page: Page, reference: Reference, target: Target, tree: Tree
-) -> Finding | None:
-    written, path = reference.target.strip(), target.path or ""
-    html = subject.suffix in HTML_SUFFIXES
-    landing = _landing(tree, target)
-    if path != subject.path and not tree.exists(path):
-        return _finding(
-            subject, reference, "broken-link", f"`{written}` is not there", _advice(tree, path)
+    def _is_left_out(self, landing: str) -> bool:
+        """Whether nobody checks the page: one folder on the way to it is walked past."""
+        folders = [folder.as_posix() for folder in PurePosixPath(landing).parents][:-1]
+        return any(
+            is_left_out(self.tree, folder) and not self.subject.path.startswith(f"{folder}/")
+            for folder in folders
         )
-    if landing is None:
-        if not html:
+
+    def _anchor(self, landing: str, anchor: str) -> tuple[str, str, str] | None:
+        if not anchor or not is_page(landing) or _ALWAYS.fullmatch(anchor):
             return None
-        return _finding(
-            subject, reference, "broken-link", f"`{written}` is a folder without `index.html`",
-            "link to a page in it, or give it an index",
-        )  # fmt: skip
-    if is_page(landing) and _is_left_out(subject, landing, tree):
-        return _finding(
-            subject, reference, "unchecked-page", f"`{written}` lies where nothing is checked",
-            "move the page out of folders for dependencies and tools",
-        )  # fmt: skip
-    return _judge_anchor(subject, page, reference, landing, target.anchor, tree)
+        there = self.page if landing == self.subject.path else _page_at(self.tree, landing)
+        names = {anchor, f"user-content-{anchor}", anchor.removeprefix("user-content-")}
+        if there is None or there.template or names & there.anchors:
+            return None
+        near = difflib.get_close_matches(anchor, sorted(there.anchors)[:500], n=1)
+        hint = f"did you mean `#{near[0]}`?" if near else f"give an element in `{landing}` that id"
+        return "broken-anchor", f": `{landing}` has no `#{anchor}`", hint
+
+    def _advice(self, path: str) -> str:
+        folder, name = posixpath.split(path)
+        near = difflib.get_close_matches(name[:200], self.tree.list(folder)[:500], n=1)
+        close = f", or link to `{posixpath.join(folder, near[0])}`" if near else ""
+        return f"write `{path}` first{close}"
 
 
-def _is_left_out(subject: Subject, landing: str, tree: Tree) -> bool:
-    """Whether nobody checks the page: one folder on the way to it is walked past."""
-    parts = landing.split("/")[:-1]
-    folders = ["/".join(parts[: i + 1]) for i in range(len(parts))]
-    return any(
-        is_left_out(tree, folder) and not subject.path.startswith(f"{folder}/")
-        for folder in folders
-    )
+def _thin(subject: Subject, page: Page) -> Iterator[Finding]:
+    wanted, words, sections = subject.thresholds, page.words(), sum(page.sections)
+    different = len(set(words))
+    if not words and not page.shows:
+        yield subject.finding("empty-page", "a reader sees nothing on it", "write its content")
+        return
+    if len(words) < wanted.words:
+        said = f"{len(words)} words, {wanted.words} are asked for"
+        hint = "write what the page is about; navigation, footers and hidden text do not count"
+        yield subject.finding("thin-page", said, hint, about="words")
+    elif different * MOST_REPETITION < wanted.words:
+        said = f"{len(words)} words, but only {different} different ones"
+        hint = "write what the page is about instead of repeating words"
+        yield subject.finding("thin-page", said, hint, about="different")
+    if sections < wanted.sections:
+        said = f"{sections} sections with text, {wanted.sections} are asked for"
+        hint = "add headings below the title, each with text under it"
+        yield subject.finding("thin-page", said, hint, about="sections")
 
 
-def _judge_anchor(
-    subject: Subject, page: Page, reference: Reference, landing: str, anchor: str, tree: Tree
-) -> Finding | None:
-    if not anchor or not is_page(landing) or _ALWAYS.fullmatch(anchor):
-        return None
-    there = page if landing == subject.path else page_at(tree, landing)
-    if there is None or there.template:
-        return None
-    names = {anchor, f"user-content-{anchor}", anchor.removeprefix("user-content-")}
-    if not names.isdisjoint(there.anchors):
-        return None
-    near = difflib.get_close_matches(anchor, sorted(there.anchors)[:500], n=1)
-    hint = f"did you mean `#{near[0]}`?" if near else f"give an element in `{landing}` that id"
-    return _finding(
-        subject,
-        reference,
-        "broken-anchor",
-        f"`{reference.target.strip()}`: `{landing}` has no `#{anchor}`",
-        hint,
-    )
+def _orphan(subject: Subject, tree: FileTree) -> Iterator[Finding]:
+    """Warn of a page that no way leads to from the index of the topmost folder that has one."""
+    folders = [folder.as_posix() for folder in reversed(PurePosixPath(subject.path).parents)]
+    indexes = [posixpath.normpath(f"{folder}/{name}") for folder in folders for name in INDEX_NAMES]
+    index = next((path for path in indexes if tree.size(path) is not None), subject.path)
+    reached = reachable_pages(tree, index) if index != subject.path else {index}
+    if subject.path not in reached and len(reached) < MOST_PAGES:
+        said, hint = f"no way leads here from `{index}`", f"link it from `{index}`, or take it away"
+        yield subject.finding("orphan-page", said, hint)
 
 
-def _advice(tree: Tree, path: str) -> str:
-    folder, name = posixpath.split(path)
-    names = tree.list(folder)[:500]
-    near = difflib.get_close_matches(name[:200], names, n=1)
-    close = posixpath.join(folder, near[0]) if near else ""
-    return f"write `{path}` first, or link to `{close}`" if close else f"write `{path}` first"
-
-
-def _finding(
-    subject: Subject,
-    reference: Reference,
-    code: str,
-    message: str,
-    hint: str,
-    severity: Severity = Severity.ERROR,
-) -> Finding:
-    about = reference.target.strip()
-    return subject.finding(code, message, hint, line=reference.line, severity=severity, about=about)
+HTML = BuiltInChecker("html", HTML_SUFFIXES, LARGEST_PAGE, of_text(_check))
+MARKDOWN = BuiltInChecker("markdown", MARKDOWN_SUFFIXES, LARGEST_PAGE, of_text(_check))

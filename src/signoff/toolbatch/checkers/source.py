@@ -8,7 +8,6 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from signoff.domain.observation import Ending, Observation
@@ -18,153 +17,132 @@ from signoff.process.environment import clean_environment, safe_search_path
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool
-from signoff.toolbatch.checkers.data import other_dialect
-from signoff.toolbatch.checkers.dialects import script_dialect
-from signoff.toolbatch.checkers.finding import Finding, Severity
-from signoff.toolbatch.checkers.subject import Subject
-from signoff.toolbatch.checkers.texts import decode_text
-from signoff.toolbatch.checkers.tree import Tree
+from signoff.toolbatch.checkers.pages import is_template
+from signoff.toolbatch.checkers.subject import BuiltInChecker, Finding, Subject, of_text
+from signoff.toolbatch.checkers.tree import FileTree
 
+LARGEST_LOOKED_AT = 1_000_000  # for signs of a dialect
+LATER_VERSIONS = 6
 _LIMITS = Limits(wall_s=20.0, cpu_s=20, max_output=1_000_000)
-_NODE_LINE = re.compile(r":(\d+)\n")
-_NODE_SAYS = re.compile(r"^(\w*Error: .*)$", re.MULTILINE)
-_BASH_LINE = re.compile(r"line (\d+): (.*)")
+_CORRECT = "correct the line"
 # Said in words that only later versions know: `type X = …`, `def f[T](…)`, `t"…"`, `except A, B:`.
 _LATER_PYTHON = re.compile(
     r"^(?:type\s+\w+.*=|(?:async\s+)?def\s+\w+\s*\[|class\s+\w+\s*\[|except\s+[\w.]+\s*,)|\bt[\"']"
 )
-LATER_VERSIONS = 6
 _COMPILE = "import sys; compile(open(sys.argv[1], 'rb').read(), 'file', 'exec')"
 _SHELLS = frozenset({"", "bash", "sh", "dash", "ash", "busybox"})
 _MODULE = re.compile(r"^\s*(?:import\b|export\b)|\bimport\.meta\b|^\s*await\b", re.MULTILINE)
+# An element where a value is expected: behind `(`, `=`, `?`, `:`, `,`, `{`, `>`, `&` or `return`.
+_ELEMENT = re.compile(r"(?:[(=?:,{>&]|\breturn)\s{0,200}<(?:[A-Za-z][\w.:-]{0,100}[\s/>]|>)")
+_BUILT = re.compile(
+    r'"(?:react|preact|solid-js|next|gatsby|inferno|flow-bin|@babel/[\w-]+|@vitejs/[\w-]+|esbuild'
+    r'|react-scripts)"\s*:'
+)
 
 
-@dataclass(frozen=True)
-class PythonChecker:
-    """Compiles, and forgets the result."""
-
-    name: str = "python"
-    files: frozenset[str] = frozenset({".py", ".pyi"})
-    max_bytes: int = 2_000_000
-
-    def check(self, subject: Subject, tree: Tree) -> Iterator[Finding]:
-        """The first place that does not parse."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                compile(subject.content, subject.path, "exec", dont_inherit=True)
-        except SyntaxError as error:
-            yield from _python_says(subject, error, tree)
-        except ValueError as error:
-            yield subject.finding("syntax", str(error)[:200], "save it as UTF-8 text without NUL")
-        except (RecursionError, MemoryError, OverflowError):
-            yield subject.finding(
-                "too-complex",
-                "nested too deeply to compile",
-                "break the expression up",
-                severity=Severity.UNKNOWN,
-            )
+def _python(subject: Subject, tree: FileTree) -> Iterator[Finding]:
+    """Compile, and forget the result."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(subject.content, subject.path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        yield from _python_says(subject, error, tree)
+    except ValueError as error:
+        yield subject.finding("syntax", str(error), "save it as UTF-8 text without NUL")
+    except (RecursionError, MemoryError, OverflowError):
+        yield subject.too_complex("nested too deeply to compile", "break the expression up")
 
 
-@dataclass(frozen=True)
-class JavaScriptChecker:
-    """Asks `node --check`, once as a script and once as a module where it could be either."""
-
-    name: str = "javascript"
-    files: frozenset[str] = frozenset({".js", ".mjs", ".cjs"})
-    max_bytes: int = 5_000_000
-
-    def check(self, subject: Subject, tree: Tree) -> Iterator[Finding]:
-        """What node says, or that nobody can tell."""
-        node = find_tool("node", _search_path(tree))
-        if node is None:
-            yield _no_tool(subject, "node", "install Node.js")
-            return
-        text = decode_text(subject)
-        if isinstance(text, Finding):
-            yield text
-            return
-        seen = None
-        for suffix in _readings(subject.suffix, text):
-            seen = _run_on(subject, suffix, (str(node), "--check"), tree)
+def _python_says(subject: Subject, error: SyntaxError, tree: FileTree) -> Iterator[Finding]:
+    """Ask later versions that are installed: what does not parse here may parse there."""
+    line = max(1, min(error.lineno or 1, subject.content.count(b"\n") + 1))
+    said, written = error.msg or "does not parse", (error.text or "").strip()
+    asked = not said.startswith("f-string") and not _LATER_PYTHON.search(written)
+    if not asked:
+        first = sys.version_info.minor + 1
+        for minor in range(first, first + LATER_VERSIONS):
+            later = find_tool(f"python3.{minor}", _search_path(tree))
+            if later is None:
+                continue
+            seen = _run_on(subject, ".py", (str(later), "-I", "-S", "-c", _COMPILE), tree)
             if seen.ending is Ending.EXITED and seen.exit_code == 0:
                 return
-        assert seen is not None
-        found, dialect = _node_says(subject, seen), script_dialect(text)
-        if found.code == "syntax" and dialect:
-            found = other_dialect(subject, f"it seems to be {dialect}", found.line)
-        yield found
+            # A name that stands for nothing installed has no opinion.
+            asked = asked or b"SyntaxError" in seen.stderr.kept
+    if asked:
+        yield subject.finding("syntax", said, _CORRECT, line)
+    else:
+        yield subject.other_dialect(f"a later Python may read it ({said})", line)
 
 
-@dataclass(frozen=True)
-class ShellChecker:
-    """Asks `bash -n`."""
-
-    name: str = "shell"
-    files: frozenset[str] = frozenset({".sh", ".bash"})
-    max_bytes: int = 2_000_000
-
-    def check(self, subject: Subject, tree: Tree) -> Iterator[Finding]:
-        """What bash says; a here-document that never ends is a warning to bash, an error here."""
-        text = decode_text(subject)
-        if isinstance(text, Finding):
-            yield text
-            return
-        shell = _interpreter(text)
-        if shell not in _SHELLS:
-            yield _no_tool(subject, shell, "write it for bash or sh")
-            return
-        bash = find_tool("bash", _search_path(tree))
-        if bash is None:
-            yield _no_tool(subject, "bash", "install bash")
-            return
-        seen = _run_on(subject, ".sh", (str(bash), "--noprofile", "--norc", "-n"), tree)
-        said = decode_output(seen.stderr.kept)
-        if seen.ending is not Ending.EXITED:
-            yield _cannot_tell(subject, "bash", seen)
-        elif seen.exit_code != 0 or "warning: here-document" in said:
-            found = _BASH_LINE.search(said)
-            line, message = (int(found.group(1)), found.group(2)) if found else (1, said)
-            yield subject.finding(
-                "syntax", message.strip()[:200] or "does not parse", "correct the line", line=line
-            )
-
-
-PYTHON = PythonChecker()
-JAVASCRIPT = JavaScriptChecker()
-SHELL = ShellChecker()
-
-
-def _python_says(subject: Subject, error: SyntaxError, tree: Tree) -> Iterator[Finding]:
-    """What does not parse here may in a later version: one that is installed is asked."""
-    line = max(1, min(error.lineno or 1, subject.content.count(b"\n") + 1))
-    said = (error.msg or "does not parse")[:200]
-    written = (error.text or "").strip()
-    if not said.startswith("f-string") and not _LATER_PYTHON.search(written):
-        yield subject.finding("syntax", said, "correct the line", line=line)
+def _javascript(subject: Subject, text: str, tree: FileTree) -> Iterator[Finding]:
+    """Ask `node --check`, once as a script and once as a module where it could be either."""
+    node = find_tool("node", _search_path(tree))
+    if node is None:
+        yield subject.tool_missing("node", "install Node.js")
         return
-    asked = False
-    for minor in range(sys.version_info.minor + 1, sys.version_info.minor + LATER_VERSIONS + 1):
-        later = find_tool(f"python3.{minor}", _search_path(tree))
-        if later is None:
-            continue
-        seen = _run_on(subject, ".py", (str(later), "-I", "-S", "-c", _COMPILE), tree)
+    suffixes = [subject.suffix]
+    if subject.suffix == ".js":
+        # The last answer is the one that is shown.
+        suffixes = [".cjs", ".mjs"] if _MODULE.search(text) else [".mjs", ".cjs"]
+    for suffix in suffixes:
+        seen = _run_on(subject, suffix, (str(node), "--check"), tree)
         if seen.ending is Ending.EXITED and seen.exit_code == 0:
             return
-        # A name that stands for nothing installed has no opinion.
-        asked = asked or b"SyntaxError" in seen.stderr.kept
-    if asked:
-        yield subject.finding("syntax", said, "correct the line", line=line)
+    said = decode_output(seen.stderr.kept)
+    message, place = re.search(r"^\w*Error: .*$", said, re.MULTILINE), re.search(r":(\d+)\n", said)
+    line = int(place[1]) if place else 1
+    if seen.ending is not Ending.EXITED or message is None:
+        yield _no_answer(subject, "node", seen)
+    elif dialect := _script_dialect(text):
+        yield subject.other_dialect(f"it seems to be {dialect}", line)
     else:
-        yield other_dialect(subject, f"a later Python may read it ({said})", line)
+        yield subject.finding("syntax", message[0], _CORRECT, line)
 
 
-def _readings(suffix: str, text: str) -> tuple[str, ...]:
-    """Names under which node is asked; a browser's script tells nobody which of the two it is."""
-    if suffix != ".js":
-        return (suffix,)
-    # The last answer is the one that is shown.
-    return (".cjs", ".mjs") if _MODULE.search(text) else (".mjs", ".cjs")
+def _shell(subject: Subject, text: str, tree: FileTree) -> Iterator[Finding]:
+    """Ask `bash -n`; a here-document that never ends is a warning to bash, an error here."""
+    shell, bash = _interpreter(text), find_tool("bash", _search_path(tree))
+    if shell not in _SHELLS or bash is None:
+        yield subject.tool_missing(shell or "bash", "write it for bash or sh, and install bash")
+        return
+    seen = _run_on(subject, ".sh", (str(bash), "--noprofile", "--norc", "-n"), tree)
+    said = decode_output(seen.stderr.kept)
+    if seen.ending is not Ending.EXITED:
+        yield _no_answer(subject, "bash", seen)
+    elif seen.exit_code != 0 or "warning: here-document" in said:
+        found = re.search(r"line (\d+): (.*)", said)
+        line, message = (int(found[1]), found[2]) if found else (1, said)
+        yield subject.finding("syntax", message or "does not parse", _CORRECT, line)
+
+
+def unread_dialect(path: str, tree: FileTree) -> str:
+    """Say why no checker can judge a file, by its content and the project; empty: one can.
+
+    What the file says of itself is not enough: the project has to be one that builds such files.
+    """
+    place = PurePosixPath(path)
+    if place.suffix.lower() == ".js":
+        manifests = [(folder / "package.json").as_posix() for folder in place.parents]
+        built = any(_BUILT.search(_text(file, tree)) for file in manifests)
+        return _script_dialect(_text(path, tree)) if built else ""
+    if place.suffix.lower() in (".yaml", ".yml") and "templates" in place.parts[:-1]:
+        charts = [(folder / "Chart.yaml").as_posix() for folder in place.parents]
+        chart = any(tree.size(file) is not None for file in charts)
+        return "Helm" if chart and is_template(_text(path, tree)) else ""
+    return ""
+
+
+def _script_dialect(text: str) -> str:
+    """The dialect that a JavaScript file seems to be in; empty for the plain language."""
+    return "JSX" if _ELEMENT.search(text) and re.search("/>|</", text) else ""
+
+
+def _text(path: str, tree: FileTree) -> str:
+    size = tree.size(path)
+    content = tree.read(path) if size is not None and size <= LARGEST_LOOKED_AT else None
+    return (content or b"").decode("utf-8", "replace")
 
 
 def _interpreter(text: str) -> str:
@@ -177,7 +155,7 @@ def _interpreter(text: str) -> str:
     return named[0] if words[0] == "env" and named else words[0]
 
 
-def _run_on(subject: Subject, suffix: str, argv: tuple[str, ...], tree: Tree) -> Observation:
+def _run_on(subject: Subject, suffix: str, argv: tuple[str, ...], tree: FileTree) -> Observation:
     """Give the content to a program, in a folder where nothing else steers it."""
     with tempfile.TemporaryDirectory(prefix="signoff-check-") as folder:
         file = Path(folder) / f"file{suffix}"
@@ -186,35 +164,17 @@ def _run_on(subject: Subject, suffix: str, argv: tuple[str, ...], tree: Tree) ->
         return run(Command((*argv, str(file)), Path(folder), environment, _LIMITS))
 
 
-def _search_path(tree: Tree) -> str:
+def _search_path(tree: FileTree) -> str:
     """Without anything from below the root: what is judged there does not bring its own judge."""
     return safe_search_path(os.environ.get("PATH", ""), tree.root)
 
 
-def _node_says(subject: Subject, seen: Observation) -> Finding:
-    said = decode_output(seen.stderr.kept)
-    message, place = _NODE_SAYS.search(said), _NODE_LINE.search(said)
-    if seen.ending is not Ending.EXITED or message is None:
-        return _cannot_tell(subject, "node", seen)
-    line = int(place.group(1)) if place else 1
-    return subject.finding("syntax", message.group(1)[:200], "correct the line", line=line)
+def _no_answer(subject: Subject, tool: str, seen: Observation) -> Finding:
+    hint = "simplify the file, or check it by hand"
+    return subject.too_complex(f"`{tool}` gave no answer: {seen.describe()}", hint)
 
 
-def _no_tool(subject: Subject, tool: str, hint: str) -> Finding:
-    return subject.finding(
-        "tool-missing",
-        f"cannot tell without `{tool}`",
-        hint,
-        severity=Severity.UNKNOWN,
-        about=tool,
-    )
-
-
-def _cannot_tell(subject: Subject, tool: str, seen: Observation) -> Finding:
-    return subject.finding(
-        "too-complex",
-        f"`{tool}` gave no answer: {seen.describe()}",
-        "simplify the file, or check it by hand",
-        severity=Severity.UNKNOWN,
-        about=tool,
-    )
+_SCRIPTS = frozenset({".js", ".mjs", ".cjs"})
+PYTHON = BuiltInChecker("python", frozenset({".py", ".pyi"}), 2_000_000, _python)
+JAVASCRIPT = BuiltInChecker("javascript", _SCRIPTS, 5_000_000, of_text(_javascript))
+SHELL = BuiltInChecker("shell", frozenset({".sh", ".bash"}), 2_000_000, of_text(_shell))

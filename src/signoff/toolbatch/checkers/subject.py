@@ -1,14 +1,106 @@
-"""What a checker is: a name, the files it is for, and one function from a file to findings."""
+"""What a checker is, what it is given, and what it says: findings with a stable code."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import Protocol, runtime_checkable
 
-from signoff.toolbatch.checkers.finding import Finding, Severity
-from signoff.toolbatch.checkers.tree import Tree
+from signoff.toolbatch.checkers.tree import FileTree
+
+CODES: Mapping[str, str] = {
+    "bad-csv": "quoting that readers of the table disagree about",
+    "bad-image": "the picture cannot be decoded",
+    "bad-json": "not JSON",
+    "bad-notebook": "JSON, but not a notebook of format 4",
+    "bad-pdf": "the document cannot be opened, or has no pages",
+    "bad-toml": "not TOML",
+    "bad-yaml": "not YAML",
+    "base-elsewhere": "`<base>` sends every link to another site, so none can be followed",
+    "broken-anchor": "a link names a place in a page that is not there",
+    "broken-asset": "a picture, script or style sheet that is not there, or is empty",
+    "broken-html": "a tag or comment that never ends hides the rest of the page",
+    "broken-link": "a link to a local file that is not there",
+    "cell-error": "a cell of a notebook ended in an error",
+    "cell-order": "cells were not run from top to bottom, each once",
+    "cell-without-output": "a code cell shows nothing",
+    "checker-failed": "a checker broke down on this file; nothing is known about it",
+    "duplicate-header": "two columns have the same name",
+    "duplicate-id": "two elements of a page have the same id",
+    "duplicate-key": "a key stands twice, and which counts is unclear",
+    "empty-file": "nothing is in the file",
+    "empty-header": "a column has no name",
+    "empty-page": "a page on which a reader sees nothing",
+    "encoding": "text that is not UTF-8",
+    "leaves-root": "a link out of the folder, or to a place on one machine",
+    "missing-file": "a file or folder that was to be checked is not there",
+    "no-checker": "nobody can judge a file of this kind",
+    "no-rows": "a table with a header and nothing below it",
+    "not-executed": "a code cell was never run",
+    "nothing-checked": "a folder holds no file that could be checked",
+    "orphan-page": "a page that no way leads to from the index",
+    "other-dialect": "not in the language or version that is read here; nothing is known about it",
+    "placeholder-link": "a link that goes nowhere on purpose",
+    "plugin-broken": "a third-party checker cannot be loaded or used",
+    "plugin-shadows": "a third-party checker has a name that is taken",
+    "ragged-row": "a row is wider or narrower than the header",
+    "syntax": "code that does not parse",
+    "thin-page": "fewer words or sections than asked for, or the same words again and again",
+    "too-complex": "nested or long beyond what is read, or locked; nothing is known about it",
+    "too-large": "larger than what is read; nothing is known about it",
+    "too-many-files": "more files than are checked at once",
+    "too-many-findings": "the list of findings was cut off",
+    "tool-missing": "the program or the library that could tell is not installed",
+    "unchecked-page": "a link to a page in a folder that is never checked",
+    "undefined-alias": "YAML refers to an anchor that is not there",
+    "undefined-reference": "a reference link without its definition: readers see the brackets",
+    "unreadable": "the file cannot be read, or leads out of the root",
+}
+
+
+class Severity(StrEnum):
+    """Errors are wrong; `unknown` could not be judged, and that is never a pass."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    UNKNOWN = "unknown"
+    NOTE = "note"
+
+    @classmethod
+    def of(cls, code: str) -> Severity:
+        """How severe a finding with one of our codes is, unless its checker says otherwise."""
+        return _SEVERITIES.get(code, cls.ERROR)
+
+
+_SEVERITIES: Mapping[str, Severity] = {
+    **dict.fromkeys(
+        "cell-without-output duplicate-header duplicate-id no-rows orphan-page placeholder-link"  # noqa: SIM905
+        " undefined-reference".split(),
+        Severity.WARNING,
+    ),
+    **dict.fromkeys(
+        "base-elsewhere checker-failed no-checker nothing-checked other-dialect plugin-broken"  # noqa: SIM905
+        " plugin-shadows too-complex too-large too-many-files tool-missing unreadable".split(),
+        Severity.UNKNOWN,
+    ),
+    "too-many-findings": Severity.NOTE,
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One remark; `about` says what it is about (a link's target), whatever line that is on."""
+
+    path: str
+    line: int
+    code: str
+    message: str
+    hint: str
+    severity: Severity = Severity.ERROR
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -24,7 +116,7 @@ class Subject:
     """One file to be judged: its path below the root (with `/`), and its bytes."""
 
     path: str
-    content: bytes
+    content: bytes = b""
     thresholds: Thresholds = Thresholds()
 
     @property
@@ -37,34 +129,81 @@ class Subject:
         code: str,
         message: str,
         hint: str,
-        *,
         line: int = 1,
-        severity: Severity = Severity.ERROR,
+        *,
         about: str = "",
+        severity: Severity | None = None,
     ) -> Finding:
         """A remark about this file."""
-        return Finding(self.path, line, code, message, hint, severity, about)
+        said = " ".join(message.split())[:300]
+        return Finding(self.path, line, code, said, hint, severity or Severity.of(code), about)
+
+    def other_dialect(self, said: str, line: int = 1) -> Finding:
+        """Perhaps fine where it is meant to be read, but nobody here can tell."""
+        hint = "check it with the program that it is written for"
+        return self.finding("other-dialect", f"cannot tell: {said}", hint, line)
+
+    def tool_missing(self, tool: str, hint: str) -> Finding:
+        """Nobody can tell without a program or a library."""
+        said = f"cannot tell: {hint} (`{tool}` is missing)"
+        return self.finding("tool-missing", said, hint, about=tool)
+
+    def too_complex(self, said: str, hint: str = "split the file, or flatten it") -> Finding:
+        """Reading it would take too long, or fails for reasons that are not its own."""
+        return self.finding("too-complex", f"cannot tell: {said}", hint)
 
 
 @runtime_checkable
 class Checker(Protocol):
     """Judges files by their content; whatever a file contains, it answers and does not raise."""
 
-    @property
-    def name(self) -> str:
-        """Unique among all checkers."""
+    name: str  # unique among all checkers
+    files: frozenset[str]  # suffixes (`.html`) and whole file names (`package.json`), in lower case
+    max_bytes: int  # larger files are not read; a finding says so
+
+    def check(self, subject: Subject, tree: FileTree) -> Iterable[Finding]:
+        """Everything there is to say about the file."""
         ...
 
-    @property
-    def files(self) -> frozenset[str]:
-        """Suffixes (`.html`) and whole file names (`package.json`), in lower case."""
-        ...
+
+@dataclass
+class BuiltInChecker:
+    """A checker that comes with signoff; `library` is what it needs of the extra `checkers`."""
+
+    name: str
+    files: frozenset[str]
+    max_bytes: int
+    look: Callable[[Subject, FileTree], Iterator[Finding]]
+    library: str = ""
 
     @property
-    def max_bytes(self) -> int:
-        """Larger files are not read; a finding says so."""
-        ...
+    def is_usable(self) -> bool:
+        """Whether it can tell anything here."""
+        return not self.library or find_spec(self.library) is not None
 
-    def check(self, subject: Subject, tree: Tree) -> Iterable[Finding]:
-        """Everything there is to say about the file, in the order of its lines."""
-        ...
+    def check(self, subject: Subject, tree: FileTree) -> Iterator[Finding]:
+        """What is wrong with the file, or that nobody can tell."""
+        if self.is_usable:
+            return self.look(subject, tree)
+        return iter((subject.tool_missing(self.library, "install signoff[checkers]"),))
+
+
+def of_text(
+    look: Callable[[Subject, str, FileTree], Iterator[Finding]],
+) -> Callable[[Subject, FileTree], Iterator[Finding]]:
+    """Give the file as text: UTF-8, with or without a mark at its beginning, and no NUL."""
+
+    def looked(subject: Subject, tree: FileTree) -> Iterator[Finding]:
+        try:
+            text = subject.content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            place, said = error.start, f"byte {error.start + 1} is not UTF-8"
+        else:
+            if "\0" not in text:
+                yield from look(subject, text, tree)
+                return
+            place, said = subject.content.index(b"\0"), "a NUL character stands in the text"
+        line = subject.content.count(b"\n", 0, place) + 1
+        yield subject.finding("encoding", said, "save the file as UTF-8 text", line)
+
+    return looked

@@ -1,54 +1,83 @@
-"""The other files around a subject: as they are on disk, or as they would be after writes."""
+"""The files below one root, and which of them are meant by the paths that were named."""
 
 from __future__ import annotations
 
 import os
 import posixpath
 import stat
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-# Above this nothing is read, whoever asks.
-LARGEST_READ = 64_000_000
+LARGEST_READ = 64_000_000  # above this nothing is read, whoever asks
+MOST_FILES = 50_000
+# Version control, vaults, dependencies and virtual environments are nobody's artifact.
+_SKIPPED = frozenset(
+    {".git", ".hg", ".svn", ".harness", "node_modules", "__pycache__", ".venv", "venv", ".tox"}
+)
 
 
-class Tree(ABC):
+class FileTree:
     """A read-only view of the files below one root, at one moment.
 
-    Paths are relative to the root and written with `/`; the root itself is `""`. Nothing outside
-    the root exists, whatever links say.
+    Paths are relative to the root and written with `/`; the root itself is `""`. Links inside the
+    root are followed; nothing outside of it exists. `written` are files as writes would leave them.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, written: Mapping[str, bytes] | None = None):
         self.root = root
+        self._real = os.path.realpath(root)
+        self._written = {clean_path(path): content for path, content in (written or {}).items()}
         self._recalled: dict[tuple[str, str], Any] = {}
 
-    @abstractmethod
     def size(self, path: str) -> int | None:
         """The bytes of a regular file; None when there is none."""
+        written = self._written.get(clean_path(path))
+        if written is not None:
+            return len(written)
+        mode, size = self.recall("stat", path, lambda: self._mode_and_size(path))
+        return size if stat.S_ISREG(mode) else None
 
-    @abstractmethod
     def is_folder(self, path: str) -> bool:
         """Whether it is a folder."""
-
-    @abstractmethod
-    def read(self, path: str) -> bytes | None:
-        """The content of a regular file; None when it cannot be read or is larger than allowed."""
-
-    @abstractmethod
-    def list(self, folder: str) -> tuple[str, ...]:
-        """The names in a folder, sorted; none when it is no folder."""
-
-    def is_link(self, path: str) -> bool:  # noqa: ARG002 - what is written is never a link
-        """Whether it is a symbolic link: what it leads to is looked at where it is."""
-        return False
+        if any(file.startswith(f"{clean_path(path)}/") for file in self._written):
+            return True
+        return stat.S_ISDIR(self.recall("stat", path, lambda: self._mode_and_size(path))[0])
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder."""
         return self.size(path) is not None or self.is_folder(path)
+
+    def is_link(self, path: str) -> bool:
+        """Whether it is a symbolic link: what it leads to is looked at where it is."""
+        return Path(f"{self._real}/{path}").is_symlink()
+
+    def read(self, path: str) -> bytes | None:
+        """The content of a regular file; None when it cannot be read or is larger than allowed."""
+        written, real = self._written.get(clean_path(path)), self._inside(path)
+        if written is not None or real is None:
+            return written
+        try:
+            # Resolved before; a link put there since then is refused, and no pipe is waited for.
+            fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(fd, "rb") as file:
+                regular = stat.S_ISREG(os.fstat(fd).st_mode)
+                content = file.read(LARGEST_READ + 1) if regular else None
+        except (OSError, ValueError):
+            return None
+        return content if content is not None and len(content) <= LARGEST_READ else None
+
+    def list(self, folder: str) -> tuple[str, ...]:
+        """The names in a folder, sorted; none when it is no folder."""
+        real, prefix = self._inside(folder), f"{clean_path(folder)}/".lstrip("/")
+        below = (path.removeprefix(prefix) for path in self._written if path.startswith(prefix))
+        names = {path.partition("/")[0] for path in below}
+        with suppress(OSError, ValueError):
+            names |= {place.name for place in Path(real).iterdir()} if real else set()
+        return tuple(sorted(names))
 
     def recall(self, what: str, path: str, make: Callable[[], T]) -> T:
         """`make()`, worked out once for this view: many pages link to the same one."""
@@ -58,61 +87,13 @@ class Tree(ABC):
         found: T = self._recalled[key]
         return found
 
-
-class DiskTree(Tree):
-    """The files on disk. Links inside the root are followed, links out of it lead nowhere."""
-
-    def __init__(self, root: Path):
-        super().__init__(root)
-        self._real = os.path.realpath(root)
-
-    def size(self, path: str) -> int | None:
-        found = self._stat(path)
-        return found.st_size if found is not None and stat.S_ISREG(found.st_mode) else None
-
-    def is_folder(self, path: str) -> bool:
-        found = self._stat(path)
-        return found is not None and stat.S_ISDIR(found.st_mode)
-
-    def read(self, path: str) -> bytes | None:
-        real = self._inside(path)
-        if real is None:
-            return None
+    def _mode_and_size(self, path: str) -> tuple[int, int]:
+        """As `stat` tells them; zeros for what is not there."""
         try:
-            # Resolved before; a link put there since then is refused, and no pipe is waited for.
-            fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            found = Path(self._inside(path) or "\0").lstat()
         except (OSError, ValueError):
-            return None
-        with open(fd, "rb") as file:
-            state = os.fstat(fd)
-            if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_READ:
-                return None
-            try:
-                content = file.read(LARGEST_READ + 1)
-            except OSError:
-                return None
-        return content if len(content) <= LARGEST_READ else None
-
-    def list(self, folder: str) -> tuple[str, ...]:
-        real = self._inside(folder)
-        try:
-            return tuple(sorted(p.name for p in Path(real).iterdir())) if real else ()
-        except (OSError, ValueError):
-            return ()
-
-    def is_link(self, path: str) -> bool:
-        return Path(f"{self._real}/{path}").is_symlink()
-
-    def _stat(self, path: str) -> os.stat_result | None:
-        # Many links lead to the same few files.
-        return self.recall("stat", path, lambda: self._look(path))
-
-    def _look(self, path: str) -> os.stat_result | None:
-        real = self._inside(path)
-        try:
-            return Path(real).lstat() if real is not None else None
-        except (OSError, ValueError):
-            return None
+            return 0, 0
+        return found.st_mode, found.st_size
 
     def _inside(self, path: str) -> str | None:
         """The real place of a path, if that is below the real root."""
@@ -126,62 +107,51 @@ class DiskTree(Tree):
         return real if below else None
 
 
-class WrittenTree(Tree):
-    """Another tree with writes applied; `None` is a file taken away."""
-
-    def __init__(self, below: Tree, writes: Mapping[str, bytes | None]):
-        super().__init__(below.root)
-        self._below = below
-        self._writes = {posixpath.normpath(path): content for path, content in writes.items()}
-        self._folders = {
-            parent
-            for path, content in self._writes.items()
-            if content is not None
-            for parent in _parents(path)
-        }
-
-    def size(self, path: str) -> int | None:
-        path = posixpath.normpath(path)
-        if path in self._writes:
-            content = self._writes[path]
-            return None if content is None else len(content)
-        return None if self._covered(path) else self._below.size(path)
-
-    def is_folder(self, path: str) -> bool:
-        path = posixpath.normpath(path)
-        if path in self._folders or path == ".":
-            return True
-        return path not in self._writes and self._below.is_folder(path)
-
-    def read(self, path: str) -> bytes | None:
-        path = posixpath.normpath(path)
-        if path in self._writes:
-            return self._writes[path]
-        return None if self._covered(path) else self._below.read(path)
-
-    def list(self, folder: str) -> tuple[str, ...]:
-        folder = posixpath.normpath(folder)
-        prefix = "" if folder == "." else f"{folder}/"
-        names = set(self._below.list("" if folder == "." else folder))
-        for path, content in self._writes.items():
-            if not path.startswith(prefix):
-                continue
-            name, _, deeper = path[len(prefix) :].partition("/")
-            if content is not None:
-                names.add(name)
-            elif not deeper:
-                names.discard(name)
-        return tuple(sorted(names))
-
-    def is_link(self, path: str) -> bool:
-        path = posixpath.normpath(path)
-        return path not in self._writes and self._below.is_link(path)
-
-    def _covered(self, path: str) -> bool:
-        """Whether a written file stands where a folder of this path was."""
-        return any(self._writes.get(parent) is not None for parent in _parents(path))
+def clean_path(path: str) -> str:
+    """Without detours; the root is `""`."""
+    clean = posixpath.normpath(path)
+    return "" if clean == "." else clean
 
 
-def _parents(path: str) -> list[str]:
-    parts = path.split("/")[:-1]
-    return ["/".join(parts[: i + 1]) for i in range(len(parts))]
+@dataclass(frozen=True)
+class Walked:
+    """Files to check, each once; folders left out; named paths that are not there."""
+
+    files: tuple[str, ...]
+    skipped_folders: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    cut_off: bool = False
+
+
+def walk(tree: FileTree, paths: Sequence[str]) -> Walked:
+    """Find the files; a folder that is named itself is walked, whatever its name."""
+    files: dict[str, None] = {}
+    skipped: dict[str, None] = {}
+    missing = [path for path in paths if not tree.exists(path)]
+    for path in (path for path in paths if path not in missing):
+        for file in _below(tree, path, skipped):
+            if len(files) >= MOST_FILES:
+                return Walked(tuple(files), tuple(skipped), tuple(missing), cut_off=True)
+            files[file] = None
+    return Walked(tuple(files), tuple(skipped), tuple(missing))
+
+
+def is_left_out(tree: FileTree, folder: str) -> bool:
+    """Whether a folder is walked past unless it is named itself."""
+    # Of an environment two signs are needed: one planted file must not hide a folder of pages.
+    return posixpath.basename(folder) in _SKIPPED or (
+        tree.size(f"{folder}/pyvenv.cfg") is not None and tree.is_folder(f"{folder}/lib")
+    )
+
+
+def _below(tree: FileTree, top: str, skipped: dict[str, None]) -> Iterator[str]:
+    ahead = [top]
+    while ahead:
+        path = ahead.pop()
+        if not tree.is_folder(path):
+            yield path
+        elif path != top and (is_left_out(tree, path) or tree.is_link(path)):
+            skipped[path] = None
+        else:
+            names = reversed(tree.list(path))
+            ahead += [f"{path}/{name}" if path else name for name in names]
