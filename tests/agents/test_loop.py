@@ -165,7 +165,7 @@ def test_the_limit_in_money_counts_what_the_provider_charges(stage: Stage) -> No
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    from signoff.testing.server import ScriptedServer
+    from tests.scripted.server import ScriptedServer
 
     dear = replace(bash("true"), input_tokens=1_000_000)
     dear_limits = replace(QUICK, usd=4.0, context_tokens=10_000_000)

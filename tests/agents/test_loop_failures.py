@@ -16,8 +16,8 @@ from signoff.agents.loop.ending import Ended
 from signoff.agents.loop.models import open_model
 from signoff.errors import ModelUnusable
 from signoff.testing.script import FailureKind, Script, Turn, refuse, say, use
-from signoff.testing.server import ScriptedServer
 from tests.agents.loopkit import QUICK, Stage, bash, write
+from tests.scripted.server import ScriptedServer
 
 PASSING = [
     refuse(429),
@@ -115,8 +115,8 @@ def test_what_a_provider_says_cannot_write_on_the_terminal(stage: Stage) -> None
     [
         ("openai:some-model", "openai_url"),
         ("openai-responses:some-model", "openai_url"),
-        ("anthropic:some-model", "anthropic_url"),
-        ("google-gla:some-model", "gemini_url"),
+        ("anthropic:some-model", "root_url"),
+        ("google-gla:some-model", "root_url"),
     ],
 )
 def test_every_provider_is_driven_over_http(stage: Stage, named: str, attribute: str) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from signoff.agents.answer import Answer
 from signoff.agents.usage import Usage
-from signoff.domain.digests import digest_bytes
-from signoff.domain.observation import Ending, Observation, Output
+from signoff.domain.observation import Observation
 from signoff.settings.loading import Role
 
 # Marks every process of an attempt, and tells our own commands that they run inside one.
@@ -41,10 +40,3 @@ class Report:
     answer: Answer | None = None
     usage_unreadable: bool = False  # it reported something that is no report
     why: str = ""  # it ended as it did, where more is known than that it did
-
-
-def printed(text: bytes) -> Report:
-    """The report of an agent that printed this and exited well, for agents without a process."""
-    nothing = Output(0, digest_bytes(b""), b"", b"")
-    stdout = Output(len(text), digest_bytes(text), text, b"")
-    return Report(Observation(Ending.EXITED, 0, None, 0.0, stdout, nothing), None)

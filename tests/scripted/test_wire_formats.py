@@ -12,7 +12,6 @@ from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart  #
 from pydantic_ai.settings import ModelSettings  # noqa: E402
 
 from signoff.testing.conversation import (  # noqa: E402
-    Api,
     Call,
     Conversation,
     Message,
@@ -20,7 +19,7 @@ from signoff.testing.conversation import (  # noqa: E402
     ToolResult,
 )
 from signoff.testing.script import FailureKind, Script, Turn, refuse, say, use  # noqa: E402
-from tests.testing.asking import (  # noqa: E402
+from tests.scripted.asking import (  # noqa: E402
     FIRST,
     KEY,
     MODEL,
@@ -29,6 +28,7 @@ from tests.testing.asking import (  # noqa: E402
     ask,
     returned,
 )
+from tests.scripted.formats import Api  # noqa: E402
 
 LS, PWD = Call("bash", {"command": "ls"}), Call("bash", {"command": "pwd — ünï"})
 everywhere = pytest.mark.parametrize("api", list(Api))
@@ -88,7 +88,7 @@ def test_results_of_calls_come_back_in_one_shape(api: Api, streamed: bool) -> No
     assert [tool.name for tool in heard.tools] == ["bash"]
     assert [tool.description for tool in heard.tools] == ["Runs."]
     assert "command" in heard.tools[0].parameters["properties"]
-    assert (heard.api, heard.streamed) == (api, streamed)
+    assert heard.streamed is streamed
     assert heard.model == ("scripted" if api is Api.IN_PROCESS else MODEL)
 
 
