@@ -17,7 +17,7 @@ _MODULE_OF = {
     "PlanText": "storage.vault",
     "Tool": "agents.tools.definition",
     "ToolContext": "agents.tools.context",
-    "ToolError": "agents.tools.failure",
+    "ToolError": "agents.tools.files",
     "Vault": "storage.vault",
     "list_plan_files": "storage.active",
     "plan_tools": "agents.tools.plan",

@@ -21,8 +21,7 @@ from signoff.agents.loop.setup import LoopReporter, LoopSetup
 from signoff.agents.loop.transcript import Transcript
 from signoff.agents.tools.context import Shell, ToolContext
 from signoff.agents.tools.definition import Tool, tool
-from signoff.agents.tools.failure import ToolError
-from signoff.agents.tools.files import Files
+from signoff.agents.tools.files import Files, ToolError
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.agents.usage import USAGE_VARIABLE
 from signoff.errors import UsageError

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from signoff.agents.tools.context import ToolContext, Watch
 from signoff.agents.tools.definition import Tool
-from signoff.agents.tools.failure import ToolError
-from signoff.agents.tools.files import Files
+from signoff.agents.tools.files import Files, ToolError
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.definition import Artifact
 from signoff.domain.session import PLAN_TOOL_NAMES

@@ -9,7 +9,7 @@ from signoff.agents.loop.ending import LoopReport
 from signoff.agents.session import Delegation, PlanSession
 from signoff.agents.tools.context import Notebook, ToolContext
 from signoff.agents.tools.definition import Tool, tool
-from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.files import ToolError
 from signoff.agents.tools.plan import plan_tools
 from signoff.domain.session import PLAN_TOOL_NAMES
 from signoff.domain.text import tail

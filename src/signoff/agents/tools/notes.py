@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import tool
-from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.files import ToolError
 
 MOST_ITEMS = 200
 MOST_KEYS = 200

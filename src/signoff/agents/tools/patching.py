@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.files import ToolError
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
 _NOWHERE = "/dev/null"

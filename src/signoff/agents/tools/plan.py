@@ -7,8 +7,8 @@ from typing import Any
 
 from signoff.agents.plantools import PLAN_TOOLS, PlanTool
 from signoff.agents.session import PlanSession
-from signoff.agents.tools.definition import Effect, Tool
-from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.definition import Effect, Tool, as_object
+from signoff.agents.tools.files import ToolError
 
 _LOOKING = frozenset({"plan_show"})
 _REFUSALS = ("error: ", "refused: ")
@@ -26,8 +26,7 @@ def _bound(spec: PlanTool, session: PlanSession) -> Tool:
         parameters=spec.schema,
         effects=frozenset({Effect.READ if spec.name in _LOOKING else Effect.WRITE}),
         function=_calling(spec, session),
-        kinds=dict.fromkeys(spec.properties, Any),
-        required=frozenset(spec.required),
+        read=as_object,  # the tool itself says what is wrong with the arguments
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import tool
-from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.files import ToolError
 from signoff.agents.tools.patching import FileChange, patched, read_patch
 
 
