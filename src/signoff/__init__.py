@@ -20,7 +20,7 @@ _MODULE_OF = {
     "ToolError": "agents.tools.files",
     "Vault": "storage.vault",
     "list_plan_files": "storage.active",
-    "plan_tools": "agents.tools.plan",
+    "plan_tools": "agents.plantools",
     "resolve_active_plan": "storage.active",
     "run_agent": "wiring",
     "start_session": "wiring",

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.loop.batching import Batching
-from signoff.agents.loop.ending import Ended
-from signoff.agents.loop.limits import LoopLimits
+from signoff.agents.loop.acting import Batching
+from signoff.agents.loop.limits import Ended, LoopLimits
 from signoff.agents.tools.definition import tool
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.errors import UsageError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from signoff.agents.answer import Answer, AnswerKind
-from signoff.agents.assignment import Assignment, Report
+from signoff.agents.assignment import Answer, AnswerKind, Assignment, Report
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.usecases.ground.questions import open_items

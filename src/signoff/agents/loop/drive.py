@@ -22,13 +22,10 @@ from signoff.agents.loop.acting import Actor
 from signoff.agents.loop.answering import Answers
 from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, Reply
 from signoff.agents.loop.compaction import bare_record, compacted, is_full, summary_request
-from signoff.agents.loop.conversation import Conversation, Facts, charges, cost_of
-from signoff.agents.loop.ending import End, Ended, LoopReport
-from signoff.agents.loop.instructions import CUT_OFF, EMPTY_ANSWER, PLAIN_PROMPT, RESUMED
 from signoff.agents.loop.interrupting import Interrupts
-from signoff.agents.loop.limits import Charge, LoopLimits, Meter
-from signoff.agents.loop.setup import LoopSetup
-from signoff.agents.loop.transcript import Past
+from signoff.agents.loop.limits import Charge, End, Ended, LoopLimits, LoopReport, Meter
+from signoff.agents.loop.setup import PLAIN_PROMPT, LoopSetup
+from signoff.agents.loop.transcript import Conversation, Facts, Past, charges, cost_of
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import Tool
 from signoff.errors import UsageError
@@ -37,6 +34,15 @@ from signoff.toolbatch.calls import OutcomeKind
 from signoff.toolbatch.pipeline import BatchResult, Ending
 from signoff.toolbatch.resuming import take_up
 
+EMPTY_ANSWER = (
+    "Your answer was empty: no text and no tool call. Call a tool to go on, or give your final "
+    "answer as text."
+)
+CUT_OFF = (
+    "Your answer was cut off at the limit of output tokens, so it does not count as final. Go on "
+    "in smaller pieces."
+)
+RESUMED = "The session is resumed. Go on with the task, and look first at where it stands."
 _MOVE_NOTHING = frozenset({OutcomeKind.BLOCKED, OutcomeKind.DUPLICATE})
 
 
@@ -66,13 +72,11 @@ class AgentLoop:
             tools=_by_name(setup.tools),
             context=self._bounded(setup.context),
             session=setup.session,
-            on_call=reporter.called,
-            on_result=reporter.returned,
+            reporter=reporter,
             calls=past.calls,
             failed=past.failed_calls,
             task=setup.task,
             batching=setup.batching,
-            on_steered=reporter.noted,
             confirm=setup.confirm,
         )
         if setup.session is not None:
