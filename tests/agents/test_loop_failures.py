@@ -12,8 +12,8 @@ from pydantic_ai.exceptions import UnexpectedModelBehavior, UserError
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from signoff.agents.loop.asking import open_model
 from signoff.agents.loop.limits import Ended
-from signoff.agents.loop.models import open_model
 from signoff.errors import ModelUnusable
 from signoff.testing.script import FailureKind, Script, Turn, refuse, say, use
 from tests.agents.loopkit import QUICK, Stage, bash, write

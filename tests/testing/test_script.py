@@ -34,7 +34,7 @@ def test_turns_are_heard_in_order_and_the_end_is_an_error() -> None:
     with pytest.raises(ScriptUnusable, match="request 3 came after the last of 2 scripted turns"):
         script.answer(HELLO)
     assert script.received == (HELLO, HELLO, HELLO)
-    assert (script.requests, script.turns_left) == (3, 0)
+    assert script.requests == 3
 
 
 def test_a_last_turn_can_repeat_for_ever() -> None:
@@ -122,7 +122,7 @@ def test_a_conversation_no_provider_accepts_is_refused_without_using_a_turn(
     failure = script.answer(Conversation(messages)).failure
     assert failure is not None
     assert (failure.kind, failure.status, failure.message) == (FailureKind.STATUS, 400, reason)
-    assert (script.turns_left, script.requests) == (1, 1)
+    assert (script.answer(HELLO).whole_text, script.requests) == ("fine", 2)
 
 
 def test_a_function_that_returns_no_turn_is_named() -> None:

@@ -57,9 +57,8 @@ class Message:
 
     def and_then(self, other: Message) -> Message:
         """Join it with what the same speaker said next."""
-        text = "\n".join(text for text in (self.text, other.text) if text)
-        calls, results = self.calls + other.calls, self.results + other.results
-        return Message(self.speaker, text, calls, results)
+        text = "\n".join(filter(None, (self.text, other.text)))
+        return Message(self.speaker, text, self.calls + other.calls, self.results + other.results)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from copy import deepcopy
 from typing import Any
 
 from signoff.errors import ExtraMissing, ScriptUnusable, how_to_install
@@ -35,10 +34,8 @@ try:
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("pydantic_ai"):
         raise
-    raise ExtraMissing(
-        "a scripted model needs pydantic-ai, which is not installed",
-        how_to_install("llm"),
-    ) from error
+    needed = "a scripted model needs pydantic-ai, which is not installed"
+    raise ExtraMissing(needed, how_to_install("llm")) from error
 
 # The library's own errors for a status; any other is a request rejected, or a server that failed.
 _CATEGORIES: dict[int, Any] = {
@@ -50,7 +47,6 @@ _CATEGORIES: dict[int, Any] = {
     503: exceptions.ModelUnavailableError,
     529: exceptions.ModelOverloadedError,
 }
-OVERFLOW = "context_length_exceeded"
 
 
 def scripted_model(script: Script, name: str = "scripted") -> FunctionModel:
@@ -75,11 +71,9 @@ class _ScriptedModel(FunctionModel):
         turn = await self._turn(history, *asked, streamed=False)
         if turn.failure is not None:
             raise _broken(turn.failure, self.model_name)
-        parts: list[messages.ModelResponsePart] = []
-        if turn.text:
-            parts.append(messages.TextPart(turn.whole_text))
-        for call in turn.calls:
-            parts.append(messages.ToolCallPart(call.name, call.arguments_json, call.id))
+        said = [messages.TextPart(turn.whole_text)] if turn.text else []
+        calls = [messages.ToolCallPart(c.name, c.arguments_json, c.id) for c in turn.calls]
+        parts: list[messages.ModelResponsePart] = [*said, *calls]
         return messages.ModelResponse(parts, usage=_usage(turn), finish_reason=_finish(turn))
 
     @asynccontextmanager
@@ -169,7 +163,7 @@ async def _chunks(turn: Turn, name: str) -> AsyncIterator[str | dict[int, DeltaT
 def _refused(failure: Failure, name: str) -> exceptions.ModelHTTPError:
     rejected = exceptions.ModelRequestRejectedError
     category = rejected if failure.status < 500 else exceptions.ModelServerError
-    if failure.code == OVERFLOW:
+    if failure.code == "context_length_exceeded":
         category = exceptions.ModelContextWindowExceededError
     return exceptions.ModelHTTPError.for_category(
         _CATEGORIES.get(failure.status, category),
@@ -219,7 +213,7 @@ def _message(part: object) -> Iterator[Message]:
         case messages.TextPart():
             yield Message(Speaker.MODEL, part.content)
         case messages.ToolCallPart():
-            # Its own copy: a record does not change with what the harness does later.
-            arguments = parsed_arguments(deepcopy(part.args or {}))
+            # From its text: a record does not change with what the harness does later.
+            arguments = parsed_arguments(part.args_as_json_str())
             call = Call(part.tool_name, arguments, part.tool_call_id)
             yield Message(Speaker.MODEL, calls=(call,))

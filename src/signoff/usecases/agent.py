@@ -12,11 +12,10 @@ from pathlib import Path
 from pydantic_ai.models import Model
 
 from signoff.agents.loop.acting import Batching, Confirm, LoopReporter, Silent
+from signoff.agents.loop.asking import open_model
 from signoff.agents.loop.delegation import SecondModel, delegate_tool
-from signoff.agents.loop.drive import AgentLoop
+from signoff.agents.loop.drive import AgentLoop, LoopSetup
 from signoff.agents.loop.limits import Charge, Ended, LoopLimits, LoopReport
-from signoff.agents.loop.models import open_model
-from signoff.agents.loop.setup import LoopSetup
 from signoff.agents.loop.transcript import Past, Transcript
 from signoff.agents.plantools import plan_tools
 from signoff.agents.session import Delegation, PlanSession, SessionReport

@@ -27,11 +27,11 @@ from signoff.domain.text import escape_line
 from signoff.toolbatch.calls import STANDARD_SHAPES, Call, Nature, Outcome, Result, ToolShape
 from signoff.toolbatch.disk import MOST_NAMES
 from signoff.toolbatch.events import Event, Steered, Stream, Subscriber, ToolCalled, ToolResulted
-from signoff.toolbatch.executing import NOT_FINISHED, Execute
+from signoff.toolbatch.executing import NOT_FINISHED
 from signoff.toolbatch.judging import Court
 from signoff.toolbatch.keeping import Book
 from signoff.toolbatch.opening import Parts, open_runner
-from signoff.toolbatch.pipeline import BatchResult, BatchRunner, Record
+from signoff.toolbatch.pipeline import BatchResult
 from signoff.toolbatch.proposing import propose
 from signoff.toolbatch.rollback import Shelf, Snapshots
 from signoff.toolbatch.view import BatchLimits
@@ -61,7 +61,7 @@ class Batching:
     subscribers: tuple[Subscriber, ...] = ()
 
 
-def shapes_of(tools: Mapping[str, Tool]) -> dict[str, ToolShape]:
+def _shapes_of(tools: Mapping[str, Tool]) -> dict[str, ToolShape]:
     """What is known about each tool; of one that we did not write, nothing is assumed."""
     standard = {tool.name: tool for tool in STANDARD_TOOLS}
     shapes = {}
@@ -120,43 +120,12 @@ class ToolDisk:
         return digest
 
 
-def named_by(files: Files, path: str) -> str:
+def _named_by(files: Files, path: str) -> str:
     """A path as reports name it, links followed; as the model wrote it where that fails."""
     try:
         return files.shown(files.to_read(path))
     except ToolError:
         return path
-
-
-def open_batches(
-    task: str,
-    tools: Mapping[str, Tool],
-    context: ToolContext,
-    batching: Batching,
-    execute: Execute,
-    record: Record,
-    subscribers: Sequence[Subscriber],
-) -> BatchRunner:
-    """A runner for the calls of one sitting."""
-    return open_runner(
-        context.workspace,
-        execute,
-        task,
-        stream=Stream(*subscribers, *batching.subscribers),
-        parts=Parts(
-            tools=tools,
-            shapes=shapes_of(tools),
-            planned=batching.planned,
-            limits=batching.limits,
-            book=batching.book,
-            court=batching.court,
-            disk=ToolDisk(context.files, context.watch),
-            shelf=batching.shelf,
-            snapshots=batching.snapshots,
-            record=record,
-            steering=batching.steering,
-        ),
-    )
 
 
 class LoopReporter(Protocol):
@@ -196,14 +165,25 @@ class Actor:
     def __post_init__(self) -> None:
         self._alone = threading.Lock()
         self._notes = dict(self.context.notebook.scratchpad)
-        self.runner = open_batches(
-            self.task,
-            self.tools,
-            self.context,
-            self.batching,
+        batching = self.batching
+        self.runner = open_runner(
+            self.context.workspace,
             self._execute,
-            self._record,
-            (self._hear,),
+            self.task,
+            stream=Stream(self._hear, *batching.subscribers),
+            parts=Parts(
+                tools=self.tools,
+                shapes=_shapes_of(self.tools),
+                planned=batching.planned,
+                limits=batching.limits,
+                book=batching.book,
+                court=batching.court,
+                disk=ToolDisk(self.context.files, self.context.watch),
+                shelf=batching.shelf,
+                snapshots=batching.snapshots,
+                record=self._record,
+                steering=batching.steering,
+            ),
         )
 
     def perform(self, calls: Sequence[ToolCallPart], results: list[ToolReturnPart]) -> BatchResult:
@@ -227,7 +207,7 @@ class Actor:
             call.args or {},
             root=self.context.workspace,
             shapes=self.runner.looker.shapes,
-            named=partial(named_by, self.context.files),
+            named=partial(_named_by, self.context.files),
         )
 
     def _execute(self, call: Call) -> Result:

@@ -72,10 +72,19 @@ class Answers:
         return found.text
 
     def _hand_over(self, why: str) -> str:
+        """Judge everything that is due; text for the model."""
         self._acted = False
         # Before, because what is changed while it is judged, or right after, was not judged.
         self._judged_on = self._content()
-        return _hand_over(self._session, self._runner, why)
+        if self._session is None:
+            return f"{why.capitalize()}: nothing is left to build. {_ANSWER_NOW}"
+        unmet = _what_does_not_hold(self._session, self._runner, why)
+        gate = self._session.gate()
+        if gate.open and not unmet:
+            return f"Judged just now, because {why}: everything holds. {_ANSWER_NOW}"
+        self._runner.looker.ease()
+        missing = "\n".join(filter(None, (show_missing(gate), *(f"- {m.what}" for m in unmet))))
+        return f"Judged just now, because {why}: it is not done. Missing:\n{missing}"
 
     def _unmet(self, session: PlanSession) -> tuple[SessionMissing, ...]:
         content = self._content()
@@ -103,19 +112,6 @@ class Answers:
             return ""
         self._early += 1
         return batch.steering.text
-
-
-def _hand_over(session: PlanSession | None, runner: BatchRunner, why: str) -> str:
-    """Judge everything that is due; text for the model."""
-    if session is None:
-        return f"{why.capitalize()}: nothing is left to build. {_ANSWER_NOW}"
-    unmet = _what_does_not_hold(session, runner, why)
-    gate = session.gate()
-    if gate.open and not unmet:
-        return f"Judged just now, because {why}: everything holds. {_ANSWER_NOW}"
-    runner.looker.ease()
-    missing = "\n".join(filter(None, (show_missing(gate), *(f"- {m.what}" for m in unmet))))
-    return f"Judged just now, because {why}: it is not done. Missing:\n{missing}"
 
 
 def _what_does_not_hold(
@@ -177,9 +173,7 @@ def _is_to_be_judged(definition: Definition) -> bool:
 def _found(held: Round) -> str:
     against = [s for s in held.seen if s.status in ("contradicts", "missing")]
     lines = [f"{s.subject}: {s.detail}".rstrip(": ") for s in against[:MOST_FINDINGS]]
-    quoted = [f"  | {line}" for text in lines for line in _short(text).split("\n")]
+    quoted = [
+        f"  | {line}" for text in lines for line in escape(tail(text, LONGEST_FINDING)).split("\n")
+    ]
     return "\n".join((f"{shown(held)} is {held.status}:", *quoted))
-
-
-def _short(text: str) -> str:
-    return escape(text if len(text) <= LONGEST_FINDING else tail(text, LONGEST_FINDING))

@@ -25,11 +25,10 @@ from signoff.domain.text import escape, tail
 from signoff.errors import SignoffError
 
 LONGEST_ANSWER = 8_000
-
 PlayChild = Callable[[Delegation, str, Sequence[Tool], ToolContext], LoopReport]
-LIMITS = LoopLimits(request_s=120.0, retries=2, longest_wait_s=20.0)
-LONGEST_PART = 4_000
-SYSTEM = """\
+RULING_LIMITS = LoopLimits(request_s=120.0, retries=2, longest_wait_s=20.0)
+LONGEST_QUOTE = 4_000
+RULING_PROMPT = """\
 An AI agent says that it cannot finish a step of its plan because it is blocked. You decide whether
 the work may go on without that step. You did not do the work and owe the agent nothing.
 
@@ -105,9 +104,9 @@ class SecondModel:
     def _ask(self, claim: BlockedClaim) -> Reply:
         interrupts = Interrupts()
         run = partial(interrupts.run, self.runner)
-        asker = Asker(self.open(), run, LIMITS, lambda _: None, self.tell)
+        asker = Asker(self.open(), run, RULING_LIMITS, lambda _: None, self.tell)
         with interrupts.watched():
-            return asker.ask([ModelRequest.user_text_prompt(_question(claim))], SYSTEM)
+            return asker.ask([ModelRequest.user_text_prompt(_question(claim))], RULING_PROMPT)
 
 
 def _question(claim: BlockedClaim) -> str:
@@ -125,7 +124,7 @@ def _question(claim: BlockedClaim) -> str:
 
 def _quoted(text: str) -> str:
     """Between dashes, with no line of its own that could pass for one of ours."""
-    shown = escape(text)[:LONGEST_PART]
+    shown = escape(text)[:LONGEST_QUOTE]
     return "\n".join(("-----", *(f"| {line}" for line in shown.split("\n")), "-----"))
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from signoff.agents.tools.context import ToolContext
-from signoff.agents.tools.definition import Tool, tool
+from signoff.agents.tools.definition import tool
 from signoff.agents.tools.files import ToolError
 from signoff.agents.tools.reading import glob, grep, read
 from signoff.agents.tools.shell import bash
@@ -82,15 +82,4 @@ def ask_user(context: ToolContext, question: str) -> str:
     return answer or "(the person gave an empty answer)"
 
 
-STANDARD_TOOLS: list[Tool] = [
-    read,
-    write,
-    edit,
-    patch,
-    glob,
-    grep,
-    bash,
-    todo,
-    scratchpad,
-    ask_user,
-]
+STANDARD_TOOLS = [read, write, edit, patch, glob, grep, bash, todo, scratchpad, ask_user]
