@@ -21,9 +21,8 @@ from signoff.workspace.repository import find_repository
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from signoff.agents.loop.acting import Confirm
+    from signoff.agents.loop.acting import Confirm, LoopReporter
     from signoff.agents.loop.limits import LoopLimits
-    from signoff.agents.loop.setup import LoopReporter
     from signoff.agents.session import PlanSession
     from signoff.agents.tools.definition import Tool
     from signoff.usecases.agent import AgentReport

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.answer import Answer, AnswerKind, read_answer
+from signoff.agents.assignment import Answer, AnswerKind, read_answer
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report
+from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report, Usage
 from signoff.agents.command import CommandAgent, check_role
-from signoff.agents.usage import Usage
 from signoff.domain.observation import Ending
 from signoff.errors import ConfigInvalid
 from signoff.settings.loading import Role

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.endings import GIT_IS_READ_ONLY, WORKSPACE_ONLY, why_it_ended
+from signoff.agents.command import GIT_IS_READ_ONLY, WORKSPACE_ONLY, why_it_ended
 from signoff.domain.digests import digest_bytes
 from signoff.domain.observation import Ending, Observation, Output
 from signoff.domain.verdict import Isolation

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.loop.batching import Batching
-from signoff.agents.loop.ending import Ended
-from signoff.agents.loop.limits import LoopLimits
+from signoff.agents.loop.acting import Batching
+from signoff.agents.loop.limits import Ended, LoopLimits
 from signoff.agents.tools.definition import tool
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.errors import UsageError
@@ -165,7 +164,7 @@ def test_the_limit_in_money_counts_what_the_provider_charges(stage: Stage) -> No
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    from signoff.testing.server import ScriptedServer
+    from tests.scripted.server import ScriptedServer
 
     dear = replace(bash("true"), input_tokens=1_000_000)
     dear_limits = replace(QUICK, usd=4.0, context_tokens=10_000_000)

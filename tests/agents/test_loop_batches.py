@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import signoff
-from signoff.agents.loop.batching import Batching
-from signoff.agents.loop.ending import Ended
+from signoff.agents.loop.acting import Batching
+from signoff.agents.loop.limits import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
 from signoff.testing.conversation import Call, Conversation

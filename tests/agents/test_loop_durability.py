@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.loop.ending import Ended
+from signoff.agents.loop.limits import Ended
 from signoff.errors import TranscriptUnusable
 from signoff.testing.conversation import Call, Conversation
 from signoff.testing.script import Script, Turn, refuse, say, use

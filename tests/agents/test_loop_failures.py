@@ -12,12 +12,12 @@ from pydantic_ai.exceptions import UnexpectedModelBehavior, UserError
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from signoff.agents.loop.ending import Ended
-from signoff.agents.loop.models import open_model
+from signoff.agents.loop.asking import open_model
+from signoff.agents.loop.limits import Ended
 from signoff.errors import ModelUnusable
 from signoff.testing.script import FailureKind, Script, Turn, refuse, say, use
-from signoff.testing.server import ScriptedServer
 from tests.agents.loopkit import QUICK, Stage, bash, write
+from tests.scripted.server import ScriptedServer
 
 PASSING = [
     refuse(429),
@@ -115,8 +115,8 @@ def test_what_a_provider_says_cannot_write_on_the_terminal(stage: Stage) -> None
     [
         ("openai:some-model", "openai_url"),
         ("openai-responses:some-model", "openai_url"),
-        ("anthropic:some-model", "anthropic_url"),
-        ("google-gla:some-model", "gemini_url"),
+        ("anthropic:some-model", "root_url"),
+        ("google-gla:some-model", "root_url"),
     ],
 )
 def test_every_provider_is_driven_over_http(stage: Stage, named: str, attribute: str) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import signoff
-from signoff.agents.loop.ending import Ended
-from signoff.agents.loop.limits import LoopLimits
+from signoff.agents.loop.limits import Ended, LoopLimits
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit, Held, UsageError
 from signoff.settings.agent import EvidenceRule, SelfSetRule, SessionPolicy

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.loop.ending import Ended
+from signoff.agents.loop.limits import Ended
 from signoff.testing.script import say
 from tests.agents.loopkit import Stage
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.loop.ending import Ended
-from signoff.agents.loop.limits import LoopLimits
+from signoff.agents.loop.limits import Ended, LoopLimits
 from signoff.testing.conversation import Call, Conversation
 from signoff.testing.script import Script, Turn, say, use
 from tests.agents.loopkit import Told, write

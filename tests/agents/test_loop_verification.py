@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import signoff
-from signoff.agents.loop.ending import Ended
+from signoff.agents.loop.limits import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit

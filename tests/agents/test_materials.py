@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.materials import gather
-from signoff.agents.prompt import Material
+from signoff.agents.prompt import Material, gather
 from signoff.domain.plan import Subscription, SubscriptionKind
 
 TOPICS = {"auth": "What we know about auth.\n"}

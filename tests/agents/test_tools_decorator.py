@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, Optional
 
 import pytest
 
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import Effect, ToolOutcome, tool
-from signoff.agents.tools.failure import ToolError
-from signoff.agents.tools.files import Files
+from signoff.agents.tools.files import Files, ToolError
 from signoff.errors import UsageError
 
 
@@ -22,6 +22,10 @@ class Point:
 
     x: int
     y: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.x < 0:
+            raise ValueError("x cannot be negative")
 
 
 @tool(effects={"read", "network"})
@@ -66,7 +70,8 @@ def test_the_schema_comes_from_the_types_and_the_docstring() -> None:
     }
     assert properties["tags"] == {"type": "array", "items": {"type": "string"}}
     assert properties["more"] == {"type": "object", "additionalProperties": {"type": "integer"}}
-    assert properties["point"]["required"] == ["x"]
+    assert properties["point"] == {"$ref": "#/$defs/Point"}
+    assert locate.parameters["$defs"]["Point"]["required"] == ["x"]
     assert locate.parameters["required"] == ["name", "point"]
 
 
@@ -82,14 +87,23 @@ def test_arguments_arrive_typed_whether_as_data_or_as_text() -> None:
     ("arguments", "says"),
     [
         ({"point": {"x": 1}}, "`name` is missing; the arguments are: `name`, `point`"),
-        ({"name": "a", "point": {"x": 1}, "nmae": 1}, "`nmae` is not an argument; there are:"),
-        ({"name": 1, "point": {"x": 1}}, "`name` must be a string, not 1"),
-        ({"name": "a", "point": {"x": True}}, "`point.x` must be an integer, not True"),
-        ({"name": "a", "point": {"x": 1.5}}, "`point.x` must be an integer, not 1.5"),
+        (
+            {"name": "a", "point": {"x": 1}, "nmae": 1},
+            "`nmae` is not an argument; the arguments are: `name`, `point`",
+        ),
+        ({"name": 1, "point": {"x": 1}}, "`name` must be a valid string, not 1"),
+        ({"name": "a", "point": {"x": True}}, "`point.x` must be a valid integer, not True"),
+        ({"name": "a", "point": {"x": 1.5}}, "`point.x` must be a valid integer, not 1.5"),
         ({"name": "a", "point": {}}, "`point.x` is missing"),
         ({"name": "a", "point": [1]}, "`point` must be an object, not [1]"),
-        ({"name": "a", "point": {"x": 1}, "unit": "nm"}, "`unit` must be one of 'km', 'mi'"),
-        ({"name": "a", "point": {"x": 1}, "tags": ["a", 2]}, "`tags[1]` must be a string"),
+        ({"name": "a", "point": {"x": 1}, "unit": "nm"}, "`unit` must be 'km' or 'mi', not 'nm'"),
+        (
+            {"name": "a", "point": {"x": 1}, "tags": ["a", 2]},
+            "`tags[1]` must be a valid string, not 2",
+        ),
+        ({"name": 1, "point": {"x": "2"}}, "not 1; `point.x` must be a valid integer, not '2'"),
+        ({"name": "a", "point": {"x": 1, "z": 1}}, "`point.z` is not an argument"),
+        ({"name": "a", "point": {"x": -1}}, "`point`: x cannot be negative"),
         ('{"name": "a", ', "the arguments are not valid JSON"),
         ('{"name": NaN}', "the arguments are not valid JSON"),
         ("[1]", "the arguments must be one JSON object"),
@@ -163,7 +177,7 @@ def test_a_function_that_no_model_could_call_is_refused_when_it_is_made() -> Non
         """Doc."""
         return str(a)
 
-    def odd(a: complex) -> str:
+    def odd(a: ModuleType) -> str:
         """Doc."""
         return str(a)
 
@@ -187,3 +201,9 @@ def test_one_effect_may_be_written_as_a_plain_word() -> None:
     assert look.effects == {Effect.READ}
     with pytest.raises(UsageError, match="`raed` is no effect"):
         tool(effects="raed")
+
+
+def test_null_stands_for_an_argument_that_is_left_out() -> None:
+    outcome = _call({"name": "Ulm", "point": {"x": 1}, "tags": None, "unit": None})
+    assert json.loads(outcome.text) == ["Ulm", 1, 0.0, "km", None, None, False]
+    assert "`name` must be a valid string, not None" in _call({"name": None, "point": {}}).text

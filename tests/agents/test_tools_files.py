@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from signoff.agents.tools.files import ToolError
 from signoff.domain.digests import digest_bytes
 from tests.agents.toolkit import Bench
 
@@ -188,4 +189,6 @@ def test_an_expression_that_begins_like_an_option_stays_an_expression(bench: Ben
 def test_a_path_that_is_no_text_is_told_in_words(bench: Bench) -> None:
     for name, more in (("write", {"content": "x"}), ("read", {}), ("grep", {"pattern": "x"})):
         said = bench.refuses(name, path="a\ud800b", **more)
-        assert "cannot be a file's name" in said and "Unicode" not in said
+        assert "half a character" in said and "Unicode" not in said
+    with pytest.raises(ToolError, match="cannot be a file's name"):
+        bench.context.read("a\ud800b")

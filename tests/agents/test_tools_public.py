@@ -24,3 +24,18 @@ def test_making_tools_needs_no_model_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_without_the_extra_plan_tools_work_and_making_tools_names_it() -> None:
+    code = (
+        "import sys; sys.modules['pydantic'] = None; import signoff\n"
+        "from signoff.errors import ExtraMissing\n"
+        "print(len(signoff.plan_tools(None)))\n"
+        "try: signoff.STANDARD_TOOLS\n"
+        "except ExtraMissing as error: print(error, error.hint, sep='; ')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    count, said = done.stdout.splitlines()
+    assert count == "5"
+    assert said.startswith("making tools needs pydantic, which is not installed; ")
+    assert "[llm]" in said

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.usage import Usage, read_usage
+from signoff.agents.assignment import Usage, read_usage
 
 
 @pytest.mark.parametrize(

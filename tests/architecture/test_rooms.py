@@ -16,7 +16,7 @@ from importlinter import cli as importlinter
 from tests.architecture.source import REPOSITORY, SOURCE, modules
 
 # Loaded by one function only, which names the extra when the library is missing.
-LIBRARIES_OF_THE_LEAF = {"pydantic_model.py": {"pydantic_ai"}}
+LIBRARIES_OF_THE_LEAF = {"model.py": {"pydantic_ai"}}
 
 # What one room alone may import: the contract that says so, the room, the libraries.
 RESERVED = [

@@ -12,10 +12,10 @@ import pytest
 
 from signoff.testing.conversation import Call, Conversation
 from signoff.testing.script import Script, Turn, refuse, say, use
-from signoff.testing.server import ScriptedServer
 from tests.cli.ended import LIMIT_S, Ended
 from tests.cli.kit import Desk
 from tests.cli.plans import step
+from tests.scripted.server import ScriptedServer
 
 ACCEPT = '[agent]\nself_set = "accept"\n'
 

@@ -9,9 +9,9 @@ import pytest
 
 from signoff.testing.conversation import Call
 from signoff.testing.script import Script, Turn, refuse, say, use
-from signoff.testing.server import ScriptedServer
 from tests.cli.ended import Ended
 from tests.cli.kit import Desk
+from tests.scripted.server import ScriptedServer
 
 STEPS = [
     {"description": "write a.txt", "check": {"kind": "file_exists", "path": "a.txt"}},

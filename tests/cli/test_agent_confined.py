@@ -15,9 +15,9 @@ import signoff
 from signoff.process.sandboxes import probe_sandboxes
 from signoff.testing.conversation import Call, Conversation
 from signoff.testing.script import Script, Turn, say, use
-from signoff.testing.server import ScriptedServer
 from tests.cli.kit import Desk
 from tests.cli.plans import step
+from tests.scripted.server import ScriptedServer
 
 BOXED = [str(s.isolation) for s in probe_sandboxes() if s.available]
 SECRET = "sk-proj-4f9a8b7c6d5e4f3a2b1c"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from signoff.testing.conversation import Call
 from signoff.testing.script import Script, say, use
-from signoff.testing.server import ScriptedServer
 from tests.cli.ended import Ended
 from tests.cli.kit import Desk
+from tests.scripted.server import ScriptedServer
 
 
 def play(desk: Desk, typed: str, *calls: Call) -> Ended:

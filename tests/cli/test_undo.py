@@ -9,8 +9,8 @@ import pytest
 
 from signoff.testing.conversation import Call
 from signoff.testing.script import Script, Turn, say, use
-from signoff.testing.server import ScriptedServer
 from tests.cli.kit import Desk
+from tests.scripted.server import ScriptedServer
 
 
 @pytest.fixture

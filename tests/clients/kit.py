@@ -11,8 +11,8 @@ from pathlib import Path
 from signoff.domain.clients import SHELLS
 from signoff.testing.conversation import Call, Conversation
 from signoff.testing.script import Script, Turn, say, use
-from signoff.testing.server import ScriptedServer
 from tests.cli.project import Project
+from tests.scripted.server import ScriptedServer
 
 PACKAGES = {"codex": "@openai/codex", "gemini": "@google/gemini-cli"}
 LIMIT_S = 240

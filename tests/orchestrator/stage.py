@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from signoff.agents.assignment import Report, printed
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.redaction import NOTHING_SECRET
@@ -21,7 +20,6 @@ from signoff.orchestrator.projection import PlanFileProjection
 from signoff.planfile.parse import parse
 from signoff.settings.loading import settings_from_pin
 from signoff.storage.records import Fence, Holder
-from signoff.testing.agent import Act, ScriptedAgent
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.ground.questions import open_items
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
@@ -31,6 +29,7 @@ from signoff.verification.bench import Bench
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins
 from signoff.wiring import open_site
+from tests.orchestrator.scripted_agent import Act, ScriptedAgent
 from tests.unconfined import user_file
 
 Script = Mapping[tuple[str, int], Act]
@@ -100,7 +99,7 @@ class Stage:
         self.plan_id = self.place.record.id  # an agent may take the file away
         self.cancelled: Callable[[], bool] = lambda: False
         self._pins: Pins | None = None
-        self._agent: ScriptedAgent[Report] | None = None
+        self._agent: ScriptedAgent | None = None
 
     @property
     def site(self) -> Site:
@@ -112,7 +111,7 @@ class Stage:
         return find_plan(self.root, str(self.plan), self.root)
 
     @property
-    def agent(self) -> ScriptedAgent[Report]:
+    def agent(self) -> ScriptedAgent:
         """The agent of the last drive."""
         assert self._agent is not None
         return self._agent
@@ -132,7 +131,7 @@ class Stage:
         assert self._pins is not None
         plan = parse(self._pins.plan_text).plan
         workspace = open_pinned_workspace(site, place, self._pins, plan)
-        self._agent = ScriptedAgent(script or {}, printed)
+        self._agent = ScriptedAgent(script or {})
         bench = Bench(self._pins.search_path, site.environ, self.cancelled)
         mission = Mission(
             plan_id=place.record.id,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from signoff.agents.answer import Answer, AnswerKind
-from signoff.agents.assignment import Assignment, Report, printed
+from signoff.agents.assignment import Answer, AnswerKind, Assignment, Report
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
-from signoff.testing.agent import Act
 from signoff.usecases.ground.questions import open_items
+from tests.orchestrator.scripted_agent import Act, printed
 from tests.orchestrator.stage import Stage, step, write
 
 ONE = [step(1, "test -s one.txt")]

@@ -11,7 +11,7 @@ from signoff.domain.ledger import Kind
 from signoff.errors import ContentMoved
 from signoff.gate.standing import Gate
 from signoff.orchestrator.events import Appended, Event
-from signoff.testing.agent import Act
+from tests.orchestrator.scripted_agent import Act
 from tests.orchestrator.stage import Stage, post, step, write
 
 ONCE = "**on_fail:** escalate"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
@@ -107,3 +109,31 @@ def test_a_wait_between_chunks_can_be_cancelled_after_the_first() -> None:
     with pytest.raises(TimeoutError):
         asyncio.run(hurry())
     assert set(heard) == {"one "}
+
+
+def _python(program: str) -> str:
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_without_the_library_the_way_to_get_it_is_named() -> None:
+    program = """
+import sys
+sys.modules["pydantic_ai"] = None
+from signoff.errors import ExtraMissing
+try:
+    from signoff.testing.model import scripted_model
+except ExtraMissing as error:
+    print(error, error.hint, sep="; ")
+"""
+    said = _python(program)
+    assert said.startswith("a scripted model needs pydantic-ai, which is not installed; ")
+    assert "pip install" in said and "[llm]" in said and sys.executable in said
+
+
+def test_crash_points_load_nothing_of_the_scripted_model() -> None:
+    program = "import sys, signoff.testing.crash; print(*sys.modules)"
+    loaded = set(_python(program).split())
+    assert "signoff.testing.crash" in loaded
+    heavy = {"dataclasses", "threading", "json", "pydantic_ai", "uuid"}
+    assert not loaded & (heavy | {"signoff.testing.script", "signoff.testing.model"})

@@ -1,19 +1,28 @@
-"""What an agent is given and what came back; its own word decides nothing."""
+"""What an agent is given and what it hands back: work, what it used, or that it is blocked."""
 
 from __future__ import annotations
 
+import json
+import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from signoff.agents.answer import Answer
-from signoff.agents.usage import Usage
-from signoff.domain.digests import digest_bytes
-from signoff.domain.observation import Ending, Observation, Output
+from signoff.domain.observation import Observation
 from signoff.settings.loading import Role
 
 # Marks every process of an attempt, and tells our own commands that they run inside one.
 ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
+ANSWER_VARIABLE = "SIGNOFF_ANSWER_FILE"
+USAGE_VARIABLE = "SIGNOFF_USAGE_FILE"
+LARGEST_REPORT = 100_000
+LONGEST_REASON = 4_000
+LONGEST_MODEL = 200
+MOST_TOKENS = 10**15  # more than that is no report, and sums must stay numbers
+MOST_USD = 1e12
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,98 @@ class Report:
     why: str = ""  # it ended as it did, where more is known than that it did
 
 
-def printed(text: bytes) -> Report:
-    """The report of an agent that printed this and exited well, for agents without a process."""
-    nothing = Output(0, digest_bytes(b""), b"", b"")
-    stdout = Output(len(text), digest_bytes(text), text, b"")
-    return Report(Observation(Ending.EXITED, 0, None, 0.0, stdout, nothing), None)
+class AnswerKind(StrEnum):
+    """What an agent can say of a step it does not finish. Stored words."""
+
+    BLOCKED = "blocked"
+    IMPOSSIBLE = "impossible"
+    NEEDS_INPUT = "needs input"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Recorded and shown to a person; it never counts as done."""
+
+    kind: AnswerKind
+    reason: str
+
+
+def read_answer(path: Path) -> Answer | None:
+    """What the agent wrote: `blocked: why`, or JSON with `answer` and `reason`; None without.
+
+    Text of no known kind is a question: whoever writes to this file wants to be heard.
+    """
+    try:
+        text = _read_small_file(path).decode("utf-8", "replace").strip()
+    except (OSError, ValueError):
+        return None
+    if not text:
+        return None
+    said, reason = _from_json(text) or _from_text(text)
+    return Answer(said, reason[:LONGEST_REASON])
+
+
+def _from_json(text: str) -> tuple[AnswerKind, str] | None:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict):
+        return None
+    reason = data.get("reason", "")
+    kind = _named(str(data.get("answer", ""))) or AnswerKind.NEEDS_INPUT
+    return kind, reason if isinstance(reason, str) else ""
+
+
+def _from_text(text: str) -> tuple[AnswerKind, str]:
+    head, colon, rest = text.partition(":")
+    if not colon:
+        head, _, rest = text.partition("\n")
+    known = _named(head)
+    return (known, rest.strip()) if known is not None else (AnswerKind.NEEDS_INPUT, text)
+
+
+def _named(word: str) -> AnswerKind | None:
+    plain = " ".join(word.replace("_", " ").replace("-", " ").lower().split())
+    return next((kind for kind in AnswerKind if kind == plain), None)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """One attempt's report; `model` is empty when it names none."""
+
+    tokens: int = 0
+    usd: float = 0.0
+    model: str = ""
+
+    def to_data(self) -> dict[str, Any]:
+        """The stored form."""
+        return {"tokens": self.tokens, "usd": self.usd, "model": self.model}
+
+
+def read_usage(path: Path) -> Usage | None:
+    """What the agent reported, or None; a malformed report is no report."""
+    try:
+        data = json.loads(_read_small_file(path))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict):
+        return None
+    tokens, usd, model = data.get("tokens", 0), data.get("usd", 0.0), data.get("model", "")
+    # By type, because True is an int, and by range, because NaN compares with nothing.
+    numbers = type(tokens) is int and type(usd) in (int, float)
+    if not (numbers and 0 <= tokens <= MOST_TOKENS and 0 <= usd <= MOST_USD):
+        return None
+    return Usage(tokens, float(usd), model[:LONGEST_MODEL] if isinstance(model, str) else "")
+
+
+def _read_small_file(path: Path) -> bytes:
+    """A regular file that is no link; opening a FIFO would wait for a writer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_REPORT:
+            raise ValueError("not a report of an agent")
+        return os.read(descriptor, LARGEST_REPORT)
+    finally:
+        os.close(descriptor)

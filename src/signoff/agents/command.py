@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.agents.answer import ANSWER_VARIABLE, read_answer
-from signoff.agents.assignment import Assignment, Report
-from signoff.agents.clients import paths_of_client
-from signoff.agents.endings import why_it_ended
+from signoff.agents.assignment import (
+    ANSWER_VARIABLE,
+    USAGE_VARIABLE,
+    Assignment,
+    Report,
+    read_answer,
+    read_usage,
+)
 from signoff.agents.program import program_path, program_trouble
-from signoff.agents.usage import USAGE_VARIABLE, read_usage
+from signoff.domain.observation import Ending, Observation, Output
+from signoff.domain.text import decode_output, storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import ConfigInvalid
 from signoff.process.command import Command
@@ -26,9 +33,37 @@ from signoff.process.runner import run
 from signoff.settings.loading import Role
 from signoff.verification.enclosure import UNCONFINED, Enclosure, tool_folder
 
+# Clients that keep state of their own in the home folder: what each must be able to write.
+CLIENTS: dict[str, tuple[str, ...]] = {
+    "claude": (".claude", ".claude.json"),
+    "codex": (".codex",),
+    "gemini": (".gemini",),
+    "qwen": (".qwen",),
+    "opencode": (".local/share/opencode", ".local/state/opencode", ".config/opencode"),
+    "aider": (".aider",),
+    "goose": (".config/goose", ".local/share/goose"),
+    "cursor-agent": (".cursor",),
+}
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
 _PACKAGE = Path(__file__).resolve().parents[1]
+_PAGE = "docs/how-to/confine-agents.md"
+WORKSPACE_ONLY = (
+    f"the sandbox allows writing in the workspace only; `[sandbox] writable` widens it: {_PAGE}"
+)
+GIT_IS_READ_ONLY = (
+    'the sandbox keeps `.git` as it is; `writable = [".git"]` under `[sandbox]` '
+    f"lets agents commit: {_PAGE}"
+)
+_LAST_LINES = 20
+_LAST_BYTES = 8_000
+_NEVER_RAN = frozenset({Ending.NOT_STARTED, Ending.NOT_FOUND, Ending.NOT_EXECUTABLE})
+# What each sandbox answers to a write outside; anything else has other causes more often.
+_REFUSED = {
+    Isolation.BUBBLEWRAP: re.compile(r"read-only file system|\bEROFS\b", re.IGNORECASE),
+    Isolation.LANDLOCK: re.compile(r"permission denied(?! \()|\bEACCES\b", re.IGNORECASE),
+}
+_OWN_GIT = re.compile(r"(?:^|[\s'\"/])\.git/(?!worktrees/)")
 
 
 @dataclass(frozen=True)
@@ -156,3 +191,31 @@ def _named(word: str, workspace: Path) -> Path | None:
     except (OSError, ValueError):
         return None
     return path if there and not path.is_relative_to(workspace) else None
+
+
+def paths_of_client(command: str, home: Path) -> tuple[Path, ...]:
+    """The places of a known client that exist; an unknown command gets none."""
+    known = CLIENTS.get(posixpath.basename(command), ())
+    return tuple(home / place for place in known if (home / place).exists())
+
+
+def why_it_ended(seen: Observation, isolation: Isolation) -> str:
+    """What the launcher said of an agent that never ran, or that its sandbox was in its way.
+
+    What an agent printed is its own word, so it only chooses among clauses that are ours.
+    """
+    if seen.exit_code is None and seen.ending in _NEVER_RAN:
+        return storable_path(seen.detail)
+    if seen.exit_code == 0 or seen.ending not in (Ending.EXITED, Ending.TIMED_OUT):
+        return ""
+    refused = _REFUSED.get(isolation)
+    if refused is None:
+        return ""
+    lines = [line for o in (seen.stdout, seen.stderr) for line in _last(o) if refused.search(line)]
+    if not lines:
+        return ""
+    return GIT_IS_READ_ONLY if all(map(_OWN_GIT.search, lines)) else WORKSPACE_ONLY
+
+
+def _last(output: Output) -> list[str]:
+    return decode_output(output.kept[-_LAST_BYTES:]).splitlines()[-_LAST_LINES:]

@@ -1,4 +1,4 @@
-"""The plan tools as a model sees them: names, descriptions, schemas, and one way to call them."""
+"""The plan tools as a model sees them: names, descriptions, schemas, and two ways to call them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from signoff.agents.session import PlanSession
 from signoff.agents.sessions.checks import CHECKS
+from signoff.agents.tools.definition import Effect, Tool, as_object
+from signoff.agents.tools.files import ToolError
 
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "integer", "minimum": 1}
@@ -151,3 +153,20 @@ def call_plan_tool(session: PlanSession, name: str, arguments: Any) -> str:
     if not found:
         return f"error: `{name}` is no plan tool; they are {', '.join(t.name for t in PLAN_TOOLS)}"
     return found[0].call(session, arguments)
+
+
+def plan_tools(session: PlanSession) -> list[Tool]:
+    """plan_create, plan_show, step_update, step_check and postcondition_verify of a session."""
+    return [_bound(spec, session) for spec in PLAN_TOOLS]
+
+
+def _bound(spec: PlanTool, session: PlanSession) -> Tool:
+    def call(**arguments: Any) -> str:
+        said = spec.call(session, arguments)
+        if said.startswith(("error: ", "refused: ")):
+            raise ToolError(said)
+        return said
+
+    effect = Effect.READ if spec.name == "plan_show" else Effect.WRITE
+    # The call itself says what is wrong with its arguments, so they are only read.
+    return Tool(spec.name, spec.description, spec.schema, frozenset({effect}), call, as_object)

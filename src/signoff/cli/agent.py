@@ -188,7 +188,7 @@ def _prompt_in(file: Path) -> str:
 
 
 def _be_a_role(model: str, base_url: str | None, limits: LoopLimits) -> int:
-    from signoff.agents.loop.ending import Ended  # noqa: PLC0415 - takes seconds to load
+    from signoff.agents.loop.limits import Ended  # noqa: PLC0415 - takes seconds to load
     from signoff.usecases.roleplay import RoleRequest, play_role  # noqa: PLC0415 - as above
 
     prompt = sys.stdin.buffer.read().decode("utf-8", "replace")

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report
-from signoff.agents.materials import gather
-from signoff.agents.prompt import Setback, build_prompt
-from signoff.agents.usage import read_usage
+from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report, read_usage
+from signoff.agents.prompt import Setback, build_prompt, gather
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
 from signoff.domain.globs import matches_any

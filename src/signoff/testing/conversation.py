@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 Data = Mapping[str, Any]
-
-
-class Api(StrEnum):
-    """The ways to ask: four wire formats, and a call in the same process."""
-
-    CHAT = "chat"
-    RESPONSES = "responses"
-    ANTHROPIC = "anthropic"
-    GEMINI = "gemini"
-    IN_PROCESS = "in-process"
 
 
 class Speaker(StrEnum):
@@ -40,8 +30,10 @@ class Call:
 
     @property
     def arguments_json(self) -> str:
-        """The arguments as a model writes them."""
-        return self.arguments if isinstance(self.arguments, str) else compact(self.arguments)
+        """The arguments as a model writes them: no spaces, no escapes for letters."""
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(self.arguments, ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -63,24 +55,27 @@ class Message:
     calls: tuple[Call, ...] = ()
     results: tuple[ToolResult, ...] = ()
 
+    def and_then(self, other: Message) -> Message:
+        """Join it with what the same speaker said next."""
+        text = "\n".join(filter(None, (self.text, other.text)))
+        return Message(self.speaker, text, self.calls + other.calls, self.results + other.results)
+
 
 @dataclass(frozen=True)
-class Tool:
-    """A tool that was offered; `namespace` is the group it was offered in, if any."""
+class OfferedTool:
+    """A tool that the model may call."""
 
     name: str
     description: str = ""
     parameters: Data = field(default_factory=dict)
-    namespace: str = ""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """One request: the messages so far, the tools on offer, and `body`, the request as it came."""
+    """One request: the messages so far, the tools on offer, and `body`, what else came with it."""
 
     messages: tuple[Message, ...]
-    tools: tuple[Tool, ...] = ()
-    api: Api = Api.IN_PROCESS
+    tools: tuple[OfferedTool, ...] = ()
     model: str = ""
     streamed: bool = False
     body: Data = field(default_factory=dict)
@@ -98,7 +93,7 @@ class Conversation:
     @property
     def system_text(self) -> str:
         """All that the harness told the model about its task and manners."""
-        return self._text_of(Speaker.SYSTEM)
+        return "\n".join(m.text for m in self.messages if m.speaker is Speaker.SYSTEM and m.text)
 
     @property
     def last_user_text(self) -> str:
@@ -117,29 +112,13 @@ class Conversation:
         said = sum(len(m.text) + sum(len(r.text) for r in m.results) for m in self.messages)
         return said + sum(len(c.arguments_json) for m in self.messages for c in m.calls)
 
-    def tool_named(self, name: str) -> Tool | None:
-        """The offered tool of that name, or the only one whose name ends so.
-
-        Clients put a prefix of their own before the tools of an MCP server.
-        """
-        exact = [tool for tool in self.tools if tool.name == name]
-        found = exact or [tool for tool in self.tools if tool.name.endswith(name)]
-        return found[0] if len(found) == 1 else None
-
-    def to_data(self) -> dict[str, Any]:
-        """As JSON, without the body, which says the same once more."""
-        return asdict(replace(self, body={}))
-
-    def _text_of(self, speaker: Speaker) -> str:
-        return "\n".join(m.text for m in self.messages if m.speaker is speaker and m.text)
-
 
 def merge(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Adjacent messages of one speaker made one, and every result given the name of its call."""
+    """Make adjacent messages of one speaker one, and give every result the name of its call."""
     merged: list[Message] = []
     for message in messages:
         if merged and merged[-1].speaker is message.speaker:
-            merged[-1] = _joined(merged[-1], message)
+            merged[-1] = merged[-1].and_then(message)
         else:
             merged.append(message)
     names = {call.id: call.name for message in merged for call in message.calls}
@@ -150,7 +129,7 @@ def merge(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def complaint(messages: Sequence[Message]) -> str | None:
-    """What a real model API would refuse this conversation for, or None.
+    """Say what a real model API would refuse this conversation for, if anything.
 
     A call without its result, or a result without its call, is how a harness that lost part of a
     conversation shows.
@@ -165,13 +144,8 @@ def complaint(messages: Sequence[Message]) -> str | None:
     return None
 
 
-def compact(data: object) -> str:
-    """JSON as models write it: no spaces, no escapes for letters."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-
-
 def parsed_arguments(written: object) -> Data | str:
-    """Arguments as a mapping; what is no JSON object stays text."""
+    """Read arguments as a mapping; what is no JSON object stays text."""
     if isinstance(written, Mapping):
         return written
     try:
@@ -179,17 +153,3 @@ def parsed_arguments(written: object) -> Data | str:
     except (ValueError, RecursionError):
         read = None
     return read if isinstance(read, dict) else str(written)
-
-
-def plain_text(content: object) -> str:
-    """The text of a message's content: a string, or a list of blocks of which some are text."""
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    texts = [b if isinstance(b, str) else b.get("text") for b in blocks]
-    return "\n".join(text for text in texts if isinstance(text, str) and text)
-
-
-def _joined(one: Message, other: Message) -> Message:
-    text = "\n".join(text for text in (one.text, other.text) if text)
-    return Message(one.speaker, text, one.calls + other.calls, one.results + other.results)

@@ -12,9 +12,6 @@ from uuid import uuid4
 from signoff.errors import ScriptUnusable
 from signoff.testing.conversation import Call, Conversation, complaint
 
-LONGEST_WAIT_S = 60.0
-USUAL_INPUT_TOKENS, USUAL_OUTPUT_TOKENS = 100, 20
-
 
 class FailureKind(StrEnum):
     """How an answer fails."""
@@ -38,12 +35,6 @@ class Failure:
     code: str = ""
     retry_after_s: float | None = None
 
-    def __post_init__(self) -> None:
-        if not 400 <= self.status <= 599:
-            raise ScriptUnusable(f"the status `{self.status}` is no failure", "use 400 to 599")
-        if self.retry_after_s is not None:
-            _check_wait("retry_after_s", self.retry_after_s, float("inf"))
-
 
 @dataclass(frozen=True)
 class Turn:
@@ -55,8 +46,8 @@ class Turn:
 
     text: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
-    input_tokens: int = USUAL_INPUT_TOKENS
-    output_tokens: int = USUAL_OUTPUT_TOKENS
+    input_tokens: int = 100
+    output_tokens: int = 20
     cut_off: bool = False
     first_byte_s: float = 0.0
     between_chunks_s: float = 0.0
@@ -67,8 +58,6 @@ class Turn:
             raise ScriptUnusable(
                 "the text of a turn is a tuple of chunks, not one string", "use say('…')"
             )
-        _check_wait("first_byte_s", self.first_byte_s, LONGEST_WAIT_S)
-        _check_wait("between_chunks_s", self.between_chunks_s, LONGEST_WAIT_S)
 
     @property
     def whole_text(self) -> str:
@@ -103,9 +92,8 @@ def refuse(
 class Script:
     """Answers requests in order, or as `respond` decides, and keeps what it was sent.
 
-    `last_repeats` goes on with the last turn for ever. `aside` is said to requests that offer no
-    tools, without using up a turn: clients ask for titles and summaries between their turns.
-    A conversation that no real API accepts is refused with status 400, and uses up none either.
+    `last_repeats` goes on with the last turn for ever. A conversation that no real API accepts is
+    refused with status 400, and uses up no turn.
     Every request brings the whole conversation again: `keep` limits `received` to the latest ones.
     """
 
@@ -115,7 +103,6 @@ class Script:
         *,
         respond: Respond | None = None,
         last_repeats: bool = False,
-        aside: Turn | None = None,
         keep: int | None = None,
     ):
         self.turns = tuple(turns)
@@ -124,12 +111,11 @@ class Script:
                 "a script has either turns or a function that responds",
                 "Script([say('…')]) or Script(respond=function)",
             )
-        self._respond = respond
+        self._respond = respond or self._next
         self._last_repeats = last_repeats
-        self._aside = aside
         self._lock = threading.Lock()
         self._received: deque[Conversation] = deque(maxlen=keep)
-        self._requests = 0
+        self.requests = 0  # refused ones included
         self._used = 0
 
     @property
@@ -138,60 +124,30 @@ class Script:
         with self._lock:
             return tuple(self._received)
 
-    @property
-    def requests(self) -> int:
-        """How many requests were seen, refused ones included."""
-        with self._lock:
-            return self._requests
-
-    @property
-    def turns_left(self) -> int:
-        """How many turns nobody has heard yet; 0 for a function that responds."""
-        with self._lock:
-            return max(0, len(self.turns) - self._used)
-
     def answer(self, conversation: Conversation) -> Turn:
         """Take note of a request and say what the model says to it."""
-        refused = complaint(conversation.messages)
         with self._lock:
             self._received.append(conversation)
-            self._requests += 1
-            if refused is not None:
-                return refuse(400, refused, code="invalid_request_error")
-            if self._aside is not None and not conversation.tools:
-                return _with_ids(self._aside)
-            planned = None if self._respond else self._next()
+            self.requests += 1
+        refused = complaint(conversation.messages)
+        if refused is not None:
+            return refuse(400, refused, code="invalid_request_error")
         # Outside the lock: a function may wait, and others are answered meanwhile.
-        return _with_ids(planned or self._ask(conversation))
-
-    def _next(self) -> Turn:
-        used, self._used = self._used, self._used + 1
-        if used >= len(self.turns) and not self._last_repeats:
-            raise ScriptUnusable(
-                f"request {self._requests} came after the last of {len(self.turns)} scripted turns",
-                "add turns to the script, or let its last turn repeat",
-            )
-        return self.turns[min(used, len(self.turns) - 1)]
-
-    def _ask(self, conversation: Conversation) -> Turn:
-        assert self._respond is not None  # a script without turns has a function
         turn = self._respond(conversation)
         if not isinstance(turn, Turn):
             raise ScriptUnusable(
                 f"`respond` returned `{type(turn).__name__}`, not a turn", "return say('…')"
             )
-        return turn
+        # Calls that have no id get one that no other call ever had.
+        calls = (replace(c, id=c.id or f"call_{uuid4().hex[:20]}") for c in turn.calls)
+        return replace(turn, calls=tuple(calls))
 
-
-def _with_ids(turn: Turn) -> Turn:
-    """Calls that have no id get one that no other call ever had."""
-    ids = (call.id or f"call_{uuid4().hex[:20]}" for call in turn.calls)
-    return replace(
-        turn, calls=tuple(replace(c, id=i) for c, i in zip(turn.calls, ids, strict=True))
-    )
-
-
-def _check_wait(name: str, wait_s: float, most_s: float) -> None:
-    if not 0 <= wait_s <= most_s:
-        limit = f"0 to {most_s:g}" if most_s < float("inf") else "0 or more"
-        raise ScriptUnusable(f"`{name}` is {wait_s}", f"use {limit} seconds")
+    def _next(self, _conversation: Conversation) -> Turn:
+        with self._lock:
+            used, self._used = self._used, self._used + 1
+        if used >= len(self.turns) and not self._last_repeats:
+            raise ScriptUnusable(
+                f"request {self.requests} came after the last of {len(self.turns)} scripted turns",
+                "add turns to the script, or let its last turn repeat",
+            )
+        return self.turns[min(used, len(self.turns) - 1)]

@@ -11,22 +11,18 @@ from pathlib import Path
 
 from pydantic_ai.models import Model
 
-from signoff.agents.loop.acting import Confirm
-from signoff.agents.loop.batching import Batching
-from signoff.agents.loop.delegation import delegate_tool
-from signoff.agents.loop.drive import AgentLoop
-from signoff.agents.loop.ending import Ended, LoopReport
-from signoff.agents.loop.limits import Charge, LoopLimits
-from signoff.agents.loop.models import open_model
-from signoff.agents.loop.secondmodel import SecondModel
-from signoff.agents.loop.setup import LoopReporter, LoopSetup, Silent
+from signoff.agents.loop.acting import Batching, Confirm, LoopReporter, Silent
+from signoff.agents.loop.asking import open_model
+from signoff.agents.loop.delegation import SecondModel, delegate_tool
+from signoff.agents.loop.drive import AgentLoop, LoopSetup
+from signoff.agents.loop.limits import Charge, Ended, LoopLimits, LoopReport
 from signoff.agents.loop.transcript import Past, Transcript
+from signoff.agents.plantools import plan_tools
 from signoff.agents.session import Delegation, PlanSession, SessionReport
 from signoff.agents.sessions.delegating import told_of_unfinished
 from signoff.agents.tools.context import Shell, ToolContext
 from signoff.agents.tools.definition import Tool
 from signoff.agents.tools.files import Files
-from signoff.agents.tools.plan import plan_tools
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Budget

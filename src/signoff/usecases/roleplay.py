@@ -12,19 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from signoff.agents.answer import ANSWER_VARIABLE
-from signoff.agents.loop.drive import AgentLoop
-from signoff.agents.loop.ending import LoopReport
-from signoff.agents.loop.limits import LoopLimits
-from signoff.agents.loop.models import open_model
-from signoff.agents.loop.setup import LoopReporter, LoopSetup
+from signoff.agents.assignment import ANSWER_VARIABLE, USAGE_VARIABLE
+from signoff.agents.loop.acting import LoopReporter
+from signoff.agents.loop.asking import open_model
+from signoff.agents.loop.drive import AgentLoop, LoopSetup
+from signoff.agents.loop.limits import LoopLimits, LoopReport
 from signoff.agents.loop.transcript import Transcript
 from signoff.agents.tools.context import Shell, ToolContext
 from signoff.agents.tools.definition import Tool, tool
-from signoff.agents.tools.failure import ToolError
-from signoff.agents.tools.files import Files
+from signoff.agents.tools.files import Files, ToolError
 from signoff.agents.tools.standard import STANDARD_TOOLS
-from signoff.agents.usage import USAGE_VARIABLE
 from signoff.errors import UsageError
 from signoff.process.environment import safe_search_path
 from signoff.settings.loading import REPOSITORY_FILE, Role

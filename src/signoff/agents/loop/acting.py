@@ -3,56 +3,149 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 
-from signoff.agents.loop.batching import Batching, named_by, open_batches
-from signoff.agents.tools.context import ToolContext, Trace
+from signoff.agents.session import PlanSession
+from signoff.agents.tools.context import ToolContext, Trace, Watch
 from signoff.agents.tools.definition import Tool, ToolOutcome
+from signoff.agents.tools.files import Files, ToolError
+from signoff.agents.tools.standard import STANDARD_TOOLS
+from signoff.domain.definition import Artifact
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall
 from signoff.domain.text import escape_line
-from signoff.toolbatch.calls import Call, Nature, Outcome, Result
-from signoff.toolbatch.events import Event, Steered, ToolCalled, ToolResulted
+from signoff.toolbatch.calls import STANDARD_SHAPES, Call, Nature, Outcome, Result, ToolShape
+from signoff.toolbatch.disk import MOST_NAMES
+from signoff.toolbatch.events import Event, Steered, Stream, Subscriber, ToolCalled, ToolResulted
 from signoff.toolbatch.executing import NOT_FINISHED
+from signoff.toolbatch.judging import Court
+from signoff.toolbatch.keeping import Book
+from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
 from signoff.toolbatch.proposing import propose
+from signoff.toolbatch.rollback import Shelf, Snapshots
+from signoff.toolbatch.view import BatchLimits
 
+SLOW_WALK_S = 0.2  # a workspace that takes longer to look at is not looked at for every search
+_PLAN, _OTHER = ToolShape(Nature.PLAN), ToolShape(Nature.OTHER)
 MOST_CALLS = 50  # in one answer; what is more is refused, not lost
 _SHORT_DIGEST = 16
 _MOST_CITED = 5
 _STARTS_PROCESSES = frozenset({"grep"})  # looks that must not run beside each other
 _MAY_CHANGE = frozenset({Nature.MUTATE, Nature.SHELL, Nature.OTHER})
 _DECLINED = "the user said no to this call. Go on without it, or ask what they want instead"
-
-
-class Records(Protocol):
-    """What the loop tells a session about calls."""
-
-    def record_call(self, call: ToolCall) -> str:
-        """Keep it; the id by which evidence can cite it."""
-
-    def note_mutation(self, paths: Sequence[str], call_id: str = "") -> str:
-        """Compare changed files with the step in progress; text for the model, or nothing."""
-
-    def note_scratchpad(self, key: str, text: str) -> None:
-        """Remember a note, so that evidence can cite it."""
-
-
-OnCall = Callable[[str, str], None]
-OnResult = Callable[[str, ToolOutcome], None]
-OnSteered = Callable[[str], None]
 Confirm = Callable[[str, str], bool]  # name and arguments of a call → whether it may be made
 
 
-def _nothing(_text: str) -> None:
-    """Nobody is told."""
+@dataclass(frozen=True)
+class Batching:
+    """How the calls of a session are run, and where its definition of done is kept."""
+
+    steering: bool = True
+    limits: BatchLimits = field(default_factory=BatchLimits)
+    planned: tuple[Artifact, ...] = ()  # what the plan declares, beside what the task names
+    book: Book | None = None
+    shelf: Shelf | None = None
+    snapshots: Snapshots | None = None
+    court: Court | None = None
+    subscribers: tuple[Subscriber, ...] = ()
+
+
+def _shapes_of(tools: Mapping[str, Tool]) -> dict[str, ToolShape]:
+    """What is known about each tool; of one that we did not write, nothing is assumed."""
+    standard = {tool.name: tool for tool in STANDARD_TOOLS}
+    shapes = {}
+    for name, tool in tools.items():
+        if standard.get(name) is tool and name in STANDARD_SHAPES:
+            shapes[name] = STANDARD_SHAPES[name]
+        else:
+            shapes[name] = _PLAN if name in PLAN_TOOL_NAMES else _OTHER
+    return shapes
+
+
+@dataclass
+class ToolDisk:
+    """The workspace as the tools may see it: what they may not read does not exist here."""
+
+    files: Files
+    watch: Watch | None
+    _slow: bool = False
+
+    @property
+    def root(self) -> Path:
+        """The workspace."""
+        return self.files.workspace
+
+    def read(self, path: str) -> bytes | None:
+        """A regular file of reasonable size; None for anything else."""
+        try:
+            return self.files.read(path).data
+        except ToolError:
+            return None
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """What lies in a folder, sorted, as far as it may be seen."""
+        try:
+            top = self.files.to_read(folder or ".")
+            with os.scandir(top) as found:
+                names = [e.name for e, _ in zip(found, range(MOST_NAMES), strict=False)]
+        except (ToolError, OSError):
+            return ()
+        return tuple(sorted(name for name in names if self.files.is_open(top / name)))
+
+    def exists(self, path: str) -> bool:
+        """Whether anything is there that may be seen."""
+        try:
+            return self.files.to_read(path).exists()
+        except (ToolError, OSError):
+            return False
+
+    def content(self) -> str:
+        """The digest of everything; empty where that takes too long, or nobody watches."""
+        if self.watch is None or self._slow:
+            return ""
+        began = time.monotonic()
+        digest = self.watch.content()
+        self._slow = time.monotonic() - began > SLOW_WALK_S
+        return digest
+
+
+def _named_by(files: Files, path: str) -> str:
+    """A path as reports name it, links followed; as the model wrote it where that fails."""
+    try:
+        return files.shown(files.to_read(path))
+    except ToolError:
+        return path
+
+
+class LoopReporter(Protocol):
+    """Is told what happens, while it happens."""
+
+    def said(self, chunk: str) -> None:
+        """The model said a piece of its answer."""
+
+    def called(self, name: str, arguments: str) -> None:
+        """It calls a tool."""
+
+    def returned(self, name: str, outcome: ToolOutcome) -> None:
+        """The tool gave a result."""
+
+    def noted(self, text: str) -> None:
+        """The harness did something: a retry, a refusal, a compaction."""
+
+
+class Silent(LoopReporter):
+    """Tells nobody."""
 
 
 @dataclass
@@ -61,27 +154,36 @@ class Actor:
 
     tools: Mapping[str, Tool]
     context: ToolContext
-    session: Records | None
-    on_call: OnCall
-    on_result: OnResult
+    session: PlanSession | None
+    reporter: LoopReporter
     calls: int = 0
     failed: int = 0
     task: str = ""
     batching: Batching = field(default_factory=Batching)
-    on_steered: OnSteered = _nothing
     confirm: Confirm | None = None  # asked before every call that may change something
 
     def __post_init__(self) -> None:
         self._alone = threading.Lock()
         self._notes = dict(self.context.notebook.scratchpad)
-        self.runner = open_batches(
-            self.task,
-            self.tools,
-            self.context,
-            self.batching,
+        batching = self.batching
+        self.runner = open_runner(
+            self.context.workspace,
             self._execute,
-            self._record,
-            (self._hear,),
+            self.task,
+            stream=Stream(self._hear, *batching.subscribers),
+            parts=Parts(
+                tools=self.tools,
+                shapes=_shapes_of(self.tools),
+                planned=batching.planned,
+                limits=batching.limits,
+                book=batching.book,
+                court=batching.court,
+                disk=ToolDisk(self.context.files, self.context.watch),
+                shelf=batching.shelf,
+                snapshots=batching.snapshots,
+                record=self._record,
+                steering=batching.steering,
+            ),
         )
 
     def perform(self, calls: Sequence[ToolCallPart], results: list[ToolReturnPart]) -> BatchResult:
@@ -105,7 +207,7 @@ class Actor:
             call.args or {},
             root=self.context.workspace,
             shapes=self.runner.looker.shapes,
-            named=partial(named_by, self.context.files),
+            named=partial(_named_by, self.context.files),
         )
 
     def _execute(self, call: Call) -> Result:
@@ -158,15 +260,15 @@ class Actor:
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, ToolCalled):
-            self.on_call(event.call.tool, _json(event.call.arguments))
+            self.reporter.called(event.call.tool, _json(event.call.arguments))
         elif isinstance(event, ToolResulted):
             outcome, result = event.outcome, event.outcome.result
             self.calls += result is None  # nothing was made, so nothing was recorded
             self.failed += not outcome.ok
             trace = Trace() if result is None else Trace(dict(result.reads), dict(result.writes))
-            self.on_result(outcome.call.tool, ToolOutcome(outcome.text, outcome.ok, trace))
+            self.reporter.returned(outcome.call.tool, ToolOutcome(outcome.text, outcome.ok, trace))
         elif isinstance(event, Steered):
-            self.on_steered(f"{event.rule}: {event.text}")
+            self.reporter.noted(f"{event.rule}: {event.text}")
 
 
 def _as_result(outcome: ToolOutcome) -> Result:

@@ -1,30 +1,17 @@
-"""One answer of the model: streamed, retried when the failure passes, its price taken down."""
+"""A model by its name, and one answer of it: streamed, retried, its price taken down."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import re
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request_stream
-from pydantic_ai.exceptions import (
-    AgentRunError,
-    ModelAPIError,
-    ModelConnectionError,
-    ModelContextWindowExceededError,
-    ModelHTTPError,
-    ModelQuotaExceededError,
-    ModelRateLimitError,
-    ModelRequestRejectedError,
-    ModelRequestTimeout,
-    ModelServerError,
-    ModelUnavailableError,
-    UnexpectedModelBehavior,
-    UserError,
-)
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -36,25 +23,30 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ToolCallPart,
 )
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from signoff.agents.loop.limits import CHARACTERS_A_TOKEN, LoopLimits
 from signoff.agents.tools.definition import Tool
 from signoff.domain.text import escape_line
+from signoff.errors import ModelUnusable
 
 _PASSING = (
-    ModelRateLimitError,
-    ModelUnavailableError,
-    ModelServerError,
-    ModelConnectionError,
-    ModelRequestTimeout,
+    exceptions.ModelRateLimitError,
+    exceptions.ModelUnavailableError,
+    exceptions.ModelServerError,
+    exceptions.ModelConnectionError,
+    exceptions.ModelRequestTimeout,
     TimeoutError,
 )
-_FINAL = (ModelRequestRejectedError, ModelQuotaExceededError)
+_FINAL = (exceptions.ModelRequestRejectedError, exceptions.ModelQuotaExceededError)
 _PASSING_STATUSES = frozenset({408, 409, 425, 429})
 _LONGEST_REASON = 400
+NO_KEY = "no-key"  # local servers ask for none, and the library insists on one
+UNKNOWN_HINT = "name a provider: openai, anthropic, google; any other server with --base-url"
+_INSTALL = re.compile(r"`(pip install [^`]+)`")
+ALIASES = {"google-gla": "google", "gemini": "google"}
 
 
 class ModelGaveUp(Exception):
@@ -125,9 +117,15 @@ class Asker:
                 limit_s = min(rest_s, self.limits.request_s)
                 answer = self.run(self._stream(prepared, parameters, limit_s))
                 return _reply(answer, prepared)
-            except ModelContextWindowExceededError as error:
+            except exceptions.ModelContextWindowExceededError as error:
                 raise ContextFull(_reason(error)) from error
-            except (AgentRunError, UserError, TimeoutError, OSError, _CutShort) as error:
+            except (
+                exceptions.AgentRunError,
+                exceptions.UserError,
+                TimeoutError,
+                OSError,
+                _CutShort,
+            ) as error:
                 failures += 1
                 self._wait(error, failures, left_s - (time.monotonic() - began))
 
@@ -221,10 +219,12 @@ def _passes(error: Exception) -> bool:
         return False
     if isinstance(error, _PASSING):
         return True
-    if isinstance(error, ModelHTTPError):
+    if isinstance(error, exceptions.ModelHTTPError):
         return error.status_code >= 500 or error.status_code in _PASSING_STATUSES
     # What came was no answer at all: broken JSON, a broken connection, a stream without an end.
-    return isinstance(error, ModelAPIError | UnexpectedModelBehavior | OSError | _CutShort)
+    return isinstance(
+        error, exceptions.ModelAPIError | exceptions.UnexpectedModelBehavior | OSError | _CutShort
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -232,7 +232,75 @@ def _reason(error: Exception) -> str:
         return "the answer broke off"
     if isinstance(error, TimeoutError):
         return "the model did not answer in time"
-    status = f"status {error.status_code}: " if isinstance(error, ModelHTTPError) else ""
+    status = f"status {error.status_code}: " if isinstance(error, exceptions.ModelHTTPError) else ""
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, dict) else None
     return escape_line(f"{status}{said or error}")[:_LONGEST_REASON]
+
+
+def open_model(named: str, base_url: str | None, environ: Mapping[str, str]) -> Model:
+    """The model of that name; with a base URL, at that address."""
+    provider, colon, name = named.partition(":")
+    provider = ALIASES.get(provider, provider)
+    if not (provider and colon and name):
+        raise ModelUnusable(
+            f"`{named}` does not name a model", "write PROVIDER:NAME, such as openai:gpt-5"
+        )
+    try:
+        if base_url is None:
+            return infer_model(f"{provider}:{name}")
+        build = _AT_ADDRESS.get(provider)
+        if build is None:
+            known = ", ".join(_AT_ADDRESS)
+            raise ModelUnusable(f"`{provider}` takes no base URL", f"with one, use {known}")
+        return build(name, base_url, environ)
+    except exceptions.UserError as error:
+        first = str(error).split(". ", maxsplit=1)[0]
+        hint = UNKNOWN_HINT if first.startswith("Unknown") else None
+        raise ModelUnusable(f"the model `{named}` cannot be used: {first}", hint) from error
+    except ImportError as error:
+        asked = _INSTALL.search(str(error))
+        hint = f"python3 -m {asked[1]}" if asked else "install the package that it names"
+        raise ModelUnusable(f"the model `{named}` needs another package: {error}", hint) from error
+
+
+def _chat(name: str, base_url: str, environ: Mapping[str, str]) -> Model:
+    # Each provider's library loads for itself: most people use one.
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - see above
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - see above
+
+    key = environ.get("OPENAI_API_KEY", NO_KEY)
+    return OpenAIChatModel(name, provider=OpenAIProvider(base_url=base_url, api_key=key))
+
+
+def _responses(name: str, base_url: str, environ: Mapping[str, str]) -> Model:
+    from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415 - as above
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as above
+
+    key = environ.get("OPENAI_API_KEY", NO_KEY)
+    return OpenAIResponsesModel(name, provider=OpenAIProvider(base_url=base_url, api_key=key))
+
+
+def _anthropic(name: str, base_url: str, environ: Mapping[str, str]) -> Model:
+    from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - as above
+    from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - as above
+
+    key = environ.get("ANTHROPIC_API_KEY", NO_KEY)
+    return AnthropicModel(name, provider=AnthropicProvider(base_url=base_url, api_key=key))
+
+
+def _google(name: str, base_url: str, environ: Mapping[str, str]) -> Model:
+    from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as above
+    from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415 - as above
+
+    key = environ.get("GOOGLE_API_KEY") or environ.get("GEMINI_API_KEY") or NO_KEY
+    return GoogleModel(name, provider=GoogleProvider(base_url=base_url, api_key=key))
+
+
+_AT_ADDRESS: dict[str, Callable[[str, str, Mapping[str, str]], Model]] = {
+    "openai": _chat,  # what servers that call themselves compatible speak
+    "openai-chat": _chat,
+    "openai-responses": _responses,
+    "anthropic": _anthropic,
+    "google": _google,
+}

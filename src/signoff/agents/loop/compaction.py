@@ -15,7 +15,6 @@ from pydantic_ai.messages import (
 )
 
 from signoff.agents.loop.asking import text_size
-from signoff.agents.loop.instructions import AFTER_COMPACTION, SUMMARY_REQUEST
 from signoff.agents.loop.limits import CHARACTERS_A_TOKEN
 from signoff.domain.text import tail
 
@@ -23,6 +22,25 @@ FULL_AT = 0.8  # of the model's context; the rest is for the answer
 RECORD_SHARE = 0.4  # of the context, for the record that is summarised
 KEPT_SHARE = 0.2  # of the context, for the latest exchange that is kept word by word
 LONGEST_PIECE = 1_500
+SUMMARY_REQUEST = """\
+Below is the record of an agent's work so far. Summarise it for the agent that goes on: what was
+asked, what was found out (paths, names, numbers that matter, quoted exactly), what was changed,
+what failed and why, and what comes next. Claim nothing that the record does not show. Write plain
+text, at most 800 words.
+
+<record>
+{record}
+</record>"""
+AFTER_COMPACTION = """\
+{task}
+
+The conversation so far grew too long and was replaced by this summary, written by a model:
+<summary>
+{summary}
+</summary>
+{plan}
+Go on from here. The plan, its evidence and the scratchpad are kept by the harness and are complete;
+the summary is not. Call plan_show to re-orient."""
 
 
 def is_full(tokens: int, context_tokens: int) -> bool:

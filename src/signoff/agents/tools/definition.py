@@ -8,13 +8,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
 
 from signoff.agents.tools.context import ToolContext, Trace
-from signoff.agents.tools.failure import ToolError
-from signoff.agents.tools.schema import BadArgument, read_fields, schema_of
+from signoff.agents.tools.files import ToolError
 from signoff.domain.text import decode_output
-from signoff.errors import SignoffError, UsageError
+from signoff.errors import ExtraMissing, SignoffError, UsageError, how_to_install
+
+if TYPE_CHECKING:
+    from signoff.agents.tools.schema import Arguments
 
 LONGEST_RESULT = 60_000
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
@@ -47,8 +49,8 @@ class Tool:
     parameters: Mapping[str, Any]
     effects: frozenset[Effect]
     function: Callable[..., Any] = field(repr=False)
-    kinds: Mapping[str, Any] = field(repr=False)
-    required: frozenset[str] = field(repr=False)
+    # Reads what a model sent; ToolError says what is wrong with it.
+    read: Callable[[Mapping[str, Any] | str], dict[str, Any]] = field(repr=False)
     context_name: str | None = None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -59,11 +61,11 @@ class Tool:
         """Run it for a model: whatever is wrong comes back as text that it can act on."""
         seen = context.for_call()
         try:
-            given = read_fields(self.kinds, self.required, _as_object(arguments))
+            given = self.read(arguments)
             if self.context_name is not None:
                 given[self.context_name] = seen
             text, ok = _as_text(self.function(**given)), True
-        except (BadArgument, ToolError) as error:
+        except ToolError as error:
             text, ok = _refusal(str(error)), False
         except SignoffError:
             raise  # the harness itself cannot work; that is nothing a model could mend
@@ -107,15 +109,22 @@ def _tool(function: Callable[..., Any], name: str, effects: frozenset[Effect]) -
     kinds = {n: kind for n, kind in kinds.items() if n not in contexts}
     required = frozenset(p.name for p in parameters if p.name in kinds and p.default is p.empty)
     description, meanings = _read_docstring(text, kinds)
-    properties = {n: {**schema_of(k), **meanings.get(n, {})} for n, k in kinds.items()}
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": [n for n in kinds if n in required],
-        "additionalProperties": False,
-    }
+    arguments = _arguments(kinds, required)
+    for argument, meaning in meanings.items():
+        arguments.schema["properties"][argument]["description"] = meaning
     context = contexts[0] if contexts else None
-    return Tool(name, description, schema, effects, function, kinds, required, context)
+    return Tool(name, description, arguments.schema, effects, function, arguments.read, context)
+
+
+def _arguments(kinds: Mapping[str, Any], required: frozenset[str]) -> Arguments:
+    try:
+        # Comes with an extra; plan tools, whose schemas are written out, work without it.
+        from signoff.agents.tools.schema import Arguments  # noqa: PLC0415 - see above
+    except ModuleNotFoundError as error:
+        raise ExtraMissing(
+            f"making tools needs {error.name}, which is not installed", how_to_install("llm")
+        ) from error
+    return Arguments(kinds, required)
 
 
 def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], tool_name: str) -> Any:
@@ -134,7 +143,7 @@ def _effect(written: str) -> Effect:
         raise UsageError(f"`{written}` is no effect of a tool", f"use {known}") from None
 
 
-def _read_docstring(text: str, kinds: Mapping[str, Any]) -> tuple[str, dict[str, dict[str, str]]]:
+def _read_docstring(text: str, kinds: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     """The description, and what it says of each argument."""
     kept: list[str] = []
     meanings: dict[str, list[str]] = {}
@@ -148,29 +157,35 @@ def _read_docstring(text: str, kinds: Mapping[str, Any]) -> tuple[str, dict[str,
         else:
             current = None
             kept.append(line)
-    described = {name: {"description": " ".join(lines)} for name, lines in meanings.items()}
+    described = {name: " ".join(lines) for name, lines in meanings.items()}
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip(), described
 
 
-def _as_object(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    if isinstance(arguments, Mapping):
-        return arguments
+def as_object(sent: Mapping[str, Any] | str) -> dict[str, Any]:
+    """Read the JSON object that a model sent."""
     try:
-        read = json.loads(arguments or "{}", parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise BadArgument(f"the arguments are not valid JSON ({error}); send one object") from None
+        text = sent if isinstance(sent, str) else json.dumps(sent)
+        read = json.loads(text or "{}", parse_float=_number, parse_constant=_no_number)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolError(f"the arguments are not valid JSON ({error}); send one object") from None
     if not isinstance(read, dict):
-        raise BadArgument("the arguments must be one JSON object")
+        raise ToolError("the arguments must be one JSON object")
     return read
+
+
+def _number(written: str) -> float:
+    """Some models write every number with a point."""
+    number = float(written)
+    return int(number) if number.is_integer() else number
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
 
 
 def _refusal(text: str) -> str:
     """Every no begins alike, so that a model knows it from a result."""
     return text if text.startswith(("error: ", "refused: ")) else f"error: {text}"
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _as_text(result: Any) -> str:

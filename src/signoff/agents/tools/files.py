@@ -15,13 +15,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.agents.tools.failure import ToolError
 from signoff.domain.digests import digest_bytes
 from signoff.domain.text import escape_line, storable_path
 
 LARGEST_FILE = 10_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE_MODE = 0o666  # the kernel takes the umask off
+
+
+class ToolError(Exception):
+    """A tool's honest no: its message is what the model gets."""
 
 
 @dataclass(frozen=True)

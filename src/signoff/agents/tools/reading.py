@@ -9,7 +9,7 @@ from pathlib import Path
 
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import tool
-from signoff.agents.tools.failure import ToolError
+from signoff.agents.tools.files import ToolError
 from signoff.agents.tools.shell import run_program
 from signoff.domain.globs import matches
 from signoff.domain.observation import Ending

@@ -1,163 +1,95 @@
-"""Python types as JSON schemas, and a model's arguments checked against them."""
+"""The arguments of a tool: their JSON schema from Python types, and what a model sent, checked."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
-import types
+import json
 from collections.abc import Mapping
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, NotRequired, Union, get_args, get_origin
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import ErrorDetails
+from typing_extensions import TypedDict
+
+from signoff.agents.tools.definition import as_object
+from signoff.agents.tools.files import ToolError
 from signoff.errors import UsageError
 
-_PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+# Strict: a model that writes "3" or true for a number is told so, and nothing is guessed.
+_CONFIG = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+_MISSING = ("missing", "missing_argument")
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _LONGEST_SHOWN = 80
+_MOST_SHOWN = 5
 
 
-class BadArgument(ValueError):
-    """An argument that does not fit; the message is for the model."""
+class _Untitled(GenerateJsonSchema):
+    """JSON schemas without titles of fields, which only say their names once more."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - as it is called
+        return False
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a type; a type that no model could fill is refused."""
-    if kind is Any:
-        return {}
-    if kind in _PLAIN:
-        return {"type": _PLAIN[kind]}
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return _choice(parts)
-    if origin in (Union, types.UnionType):
-        return _union(parts)
-    if kind is list or origin is list:
-        return {"type": "array", "items": schema_of(parts[0]) if parts else {}}
-    if kind is dict or origin is dict:
-        return {"type": "object", "additionalProperties": schema_of(parts[1]) if parts else {}}
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return _record(kind)
-    raise UsageError(
-        f"a tool cannot take `{getattr(kind, '__name__', kind)}`",
-        "use str, int, float, bool, list, dict, Literal, Optional or a dataclass",
-    )
+class Arguments:
+    """What a tool takes; the schema of one that may be left out needs no null."""
 
-
-def read_value(kind: Any, value: Any, place: str) -> Any:
-    """The value as the type asks for it; BadArgument says what is wrong, and where."""
-    if kind is Any:
-        return value
-    if kind in _PLAIN:
-        return _plain(kind, value, place)
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        # By type too: True equals 1, and is another answer.
-        if any(value == part and type(value) is type(part) for part in parts):
-            return value
-        raise _wrong(place, f"one of {', '.join(map(repr, parts))}", value)
-    if origin in (Union, types.UnionType):
-        return _first_fit(parts, value, place)
-    if kind is list or origin is list:
-        if not isinstance(value, list):
-            raise _wrong(place, "a list", value)
-        item = parts[0] if parts else Any
-        return [read_value(item, v, f"{place}[{i}]") for i, v in enumerate(value)]
-    if not isinstance(value, Mapping):
-        raise _wrong(place, "an object", value)
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return _read_record(kind, value, place)
-    item = parts[1] if parts else Any
-    return {str(k): read_value(item, v, f"{place}.{k}") for k, v in value.items()}
-
-
-def read_fields(
-    kinds: Mapping[str, Any], required: frozenset[str], given: Mapping[str, Any], place: str = ""
-) -> dict[str, Any]:
-    """Named values, each checked; unknown and missing names are told with the known ones."""
-    prefix = f"{place}." if place else ""
-    known = ", ".join(f"`{name}`" for name in kinds) or "none"
-    for name in given:
-        if name not in kinds:
-            raise BadArgument(f"`{prefix}{name}` is not an argument; there are: {known}")
-    for name in kinds:
-        if name in required and name not in given:
-            raise BadArgument(f"`{prefix}{name}` is missing; the arguments are: {known}")
-    return {name: read_value(kinds[name], value, prefix + name) for name, value in given.items()}
-
-
-def _choice(parts: tuple[Any, ...]) -> dict[str, Any]:
-    names = {_PLAIN.get(type(part)) for part in parts}
-    schema: dict[str, Any] = {"enum": list(parts)}
-    if len(names) == 1 and None not in names:
-        schema["type"] = names.pop()
-    return schema
-
-
-def _union(parts: tuple[Any, ...]) -> dict[str, Any]:
-    """An optional value may be left out; nobody needs to send null, so the schema stays plain."""
-    some = [part for part in parts if part is not type(None)]
-    if len(some) == 1:
-        return schema_of(some[0])
-    return {"anyOf": [schema_of(part) for part in some]}
-
-
-def _record(kind: type) -> dict[str, Any]:
-    kinds = get_type_hints(kind)
-    fields = [field for field in dataclasses.fields(kind) if field.init]
-    return {
-        "type": "object",
-        "properties": {field.name: schema_of(kinds[field.name]) for field in fields},
-        "required": sorted(_required(kind)),
-        "additionalProperties": False,
-    }
-
-
-def _required(kind: type) -> frozenset[str]:
-    missing = dataclasses.MISSING
-    return frozenset(
-        field.name
-        for field in dataclasses.fields(kind)
-        if field.init and field.default is missing and field.default_factory is missing
-    )
-
-
-def _read_record(kind: type, value: Mapping[str, Any], place: str) -> Any:
-    hints = get_type_hints(kind)
-    kinds = {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
-    fields = read_fields(kinds, _required(kind), value, place)
-    try:
-        return kind(**fields)
-    except ValueError as error:
-        raise BadArgument(f"`{place}`: {error}") from None
-
-
-def _plain(kind: Any, value: Any, place: str) -> Any:
-    if kind is str and isinstance(value, str):
-        return value
-    if kind is bool and isinstance(value, bool):
-        return value
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is float and number and math.isfinite(value):
-        return float(value)
-    # Some models write every number with a point.
-    if kind is int and number and math.isfinite(value) and value == int(value):
-        return int(value)
-    raise _wrong(place, f"{'an' if kind is int else 'a'} {_PLAIN[kind]}", value)
-
-
-def _first_fit(parts: tuple[Any, ...], value: Any, place: str) -> Any:
-    if value is None and type(None) in parts:
-        return None
-    failures = []
-    for part in parts:
-        if part is type(None):
-            continue
+    def __init__(self, kinds: Mapping[str, Any], required: frozenset[str]):
+        self._required = required
+        self._known = ", ".join(f"`{name}`" for name in kinds) or "none"
+        fields = {n: k if n in required else NotRequired[_some(k)] for n, k in kinds.items()}
+        taken = TypedDict("taken", fields)  # type: ignore[misc]  # known only when it runs
         try:
-            return read_value(part, value, place)
-        except BadArgument as error:
-            failures.append(str(error))
-    raise BadArgument(" or ".join(dict.fromkeys(failures)))
+            self._adapter: TypeAdapter[Any] = TypeAdapter(with_config(_CONFIG)(taken))
+            schema = self._adapter.json_schema(schema_generator=_Untitled)
+        except PydanticUserError as error:
+            reason = error.message.partition(". ")[0]
+            raise UsageError(
+                f"a tool cannot take this: {reason}",
+                "use str, int, float, bool, list, dict, Literal, Optional or a dataclass",
+            ) from error
+        del schema["title"]
+        self.schema: dict[str, Any] = {"required": [], **schema}
+
+    def read(self, sent: Mapping[str, Any] | str) -> dict[str, Any]:
+        """Give the arguments as the types ask for them; ToolError says what is wrong, and where.
+
+        A model writes null for what it leaves out.
+        """
+        given = as_object(sent)
+        kept = {n: v for n, v in given.items() if v is not None or n in self._required}
+        try:
+            read: dict[str, Any] = self._adapter.validate_json(
+                json.dumps(kept, ensure_ascii=False).encode()
+            )
+            return read
+        except UnicodeEncodeError:
+            raise ToolError("an argument has half a character in it, which is no text") from None
+        except ValidationError as error:
+            found = error.errors(include_url=False)[:_MOST_SHOWN]
+        unnamed = any(e["type"] in _MISSING + _UNKNOWN and len(e["loc"]) == 1 for e in found)
+        known = f"; the arguments are: {self._known}" if unnamed else ""
+        raise ToolError("; ".join(map(_told, found)) + known)
 
 
-def _wrong(place: str, wanted: str, value: Any) -> BadArgument:
-    shown = repr(value)
+def _some(kind: Any) -> Any:
+    """The kind without None."""
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
+    return Union[tuple(part for part in get_args(kind) if part is not NoneType)]  # noqa: UP007
+
+
+def _told(wrong: ErrorDetails) -> str:
+    first, *inner = wrong["loc"] or ("the arguments",)
+    place = f"`{first}{''.join(f'[{i}]' if isinstance(i, int) else f'.{i}' for i in inner)}`"
+    said = wrong["msg"].removeprefix("Value error, ")
+    if wrong["type"] in _MISSING:
+        return f"{place} is missing"
+    if wrong["type"] in _UNKNOWN:
+        return f"{place} is not an argument"
+    if not said.startswith("Input should be "):
+        return f"{place}: {said}"
+    shown = repr(wrong["input"])
     cut = shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + "…"
-    return BadArgument(f"`{place}` must be {wanted}, not {cut}")
+    return f"{place} must be {said.removeprefix('Input should be ')}, not {cut}"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import tool
-from signoff.agents.tools.failure import ToolError
-from signoff.agents.tools.meddling import meddled_with, seen_at, told
+from signoff.agents.tools.files import ToolError
+from signoff.domain.digests import digest_bytes
 from signoff.domain.observation import Ending, Observation, Output
 from signoff.domain.text import decode_output
 from signoff.process.command import Command
@@ -19,6 +25,7 @@ USUAL_S = 120
 KEPT_HEAD = 6_000
 KEPT_TAIL = 18_000
 MOST_OUTPUT = 200_000_000
+LARGEST_COMPARED = 1_000_000
 
 
 @tool(effects={"read", "write", "network"})
@@ -36,9 +43,10 @@ def bash(context: ToolContext, command: str, timeout_s: float = USUAL_S) -> str:
         raise ToolError(f"`timeout_s` must be more than 0 and at most {longest:g}")
     watch = context.watch
     mark = "" if watch is None else watch.mark()
-    before = seen_at(context.files.untouchable)
+    before = {path: _look(path) for path in context.files.untouchable}
     seen = run_program(context, shell_command(command), timeout_s)
-    meddled = meddled_with(before)
+    # Noticed where no sandbox could prevent it.
+    meddled = [path for path, then in before.items() if _look(path) != then]
     if watch is not None:
         changes = watch.changed_since(mark)
         context.trace.writes.update(changes.files)
@@ -47,7 +55,7 @@ def bash(context: ToolContext, command: str, timeout_s: float = USUAL_S) -> str:
         context.trace.content = changes.content
     text = _described(seen)
     if meddled:
-        raise ToolError(f"{told(meddled, context.workspace)}\n{text}")
+        raise ToolError(f"{_warning(meddled, context.workspace)}\n{text}")
     context.trace.exit_code = seen.exit_code if seen.ending is Ending.EXITED else None
     if seen.ending is Ending.EXITED and seen.exit_code == 0:
         return text
@@ -101,3 +109,27 @@ def _described(seen: Observation) -> str:
 def _stream(name: str, output: Output) -> list[str]:
     text = decode_output(output.kept).rstrip("\n")
     return [f"--- {name}", text] if text else []
+
+
+def _warning(paths: Iterable[Path], workspace: Path) -> str:
+    """What the agent reads about changes of what is not its own.
+
+    Nothing is put back: a person may have made the change while the command ran, and whatever
+    counts is pinned.
+    """
+    inside = (p.relative_to(workspace) if p.is_relative_to(workspace) else p for p in paths)
+    return (
+        f"{', '.join(f'`{path}`' for path in inside)} changed while this ran; that belongs"
+        " to the harness or the user and counts for nothing. Take it back if it was you; say what a"
+        " person should change instead"
+    )
+
+
+def _look(path: Path) -> str:
+    """How a place looks now: a file by its content, anything else by its being there."""
+    with suppress(OSError):
+        state = os.lstat(path)
+        if stat.S_ISREG(state.st_mode) and state.st_size <= LARGEST_COMPARED:
+            return digest_bytes(path.read_bytes())
+        return f"something {stat.S_IFMT(state.st_mode)}"
+    return "gone"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import tool
-from signoff.agents.tools.failure import ToolError
-from signoff.agents.tools.patching import FileChange, patched, read_patch
+from signoff.agents.tools.files import ToolError
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
+_NOWHERE = "/dev/null"
+_NO_NEWLINE = "\\ No newline at end of file"
 
 
 @tool(effects={"write"})
@@ -15,7 +21,7 @@ def write(context: ToolContext, path: str, content: str) -> str:
     path: relative to the workspace.
     content: all of the file's new text.
     """
-    shown = context.write(path, _encoded(content))
+    shown = context.write(path, content.encode())
     return f"wrote {shown} ({len(content)} characters)"
 
 
@@ -40,7 +46,7 @@ def edit(context: ToolContext, path: str, old: str, new: str, every: bool = Fals
         raise ToolError(f"`old` does not occur in `{path}`; read it again, spaces count")
     if count > 1 and not every:
         raise ToolError(f"`old` occurs {count} times in `{path}`; quote more, or set `every`")
-    shown = context.write(path, _encoded(text.replace(old, new)))
+    shown = context.write(path, text.replace(old, new).encode())
     return f"edited {shown} ({count} {'place' if count == 1 else 'places'})"
 
 
@@ -58,7 +64,7 @@ def patch(context: ToolContext, diff: str) -> str:
         if text is None:
             done.append(f"removed {context.remove(target)}")
         else:
-            done.append(f"patched {context.write(target, _encoded(text))}")
+            done.append(f"patched {context.write(target, text.encode())}")
     return "\n".join(done)
 
 
@@ -85,8 +91,141 @@ def _decoded(data: bytes, path: str) -> str:
         raise ToolError(f"`{path}` is no UTF-8 text; change it with bash") from None
 
 
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise ToolError("the text has lone surrogates in it and cannot be stored") from None
+@dataclass(frozen=True)
+class Hunk:
+    """Lines that must stand in the file, and what stands there afterwards."""
+
+    line: int  # where the old lines begin, counted from 1
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """All hunks of one file; `old` is None for a new file, `new` for one that goes."""
+
+    old: str | None
+    new: str | None
+    hunks: tuple[Hunk, ...]
+
+
+def read_patch(diff: str) -> tuple[FileChange, ...]:
+    """The changes of a diff; ToolError names the first line that is no part of one."""
+    lines = diff.replace("\r\n", "\n").split("\n")
+    changes: list[FileChange] = []
+    at = 0
+    while at < len(lines):
+        if not (lines[at].startswith("--- ") and lines[at + 1 : at + 2] != []):
+            at += 1
+            continue
+        if not lines[at + 1].startswith("+++ "):
+            raise ToolError(f"line {at + 2} of the diff should start with `+++ `")
+        old, new = _path(lines[at][4:], "a/"), _path(lines[at + 1][4:], "b/")
+        if old is None and new is None:
+            raise ToolError(f"line {at + 1} of the diff changes nothing into nothing")
+        hunks, at = _hunks(lines, at + 2)
+        changes.append(FileChange(old, new, hunks))
+    if not changes:
+        raise ToolError("this is no unified diff: it has no `--- ` and `+++ ` lines")
+    return tuple(changes)
+
+
+def patched(text: str, change: FileChange) -> str:
+    """The text with every hunk applied; a file whose lines all end in CRLF keeps them so."""
+    crlf = 0 < text.count("\n") == text.count("\r\n")
+    lines = _split(text.replace("\r\n", "\n") if crlf else text)
+    done: list[str] = []
+    at = shift = 0
+    for number, hunk in enumerate(change.hunks, 1):
+        start = _place(lines, hunk, at, shift)
+        if start is None:
+            shown = change.old or change.new
+            raise ToolError(
+                f"hunk {number} of `{shown}` does not fit: its lines are not in the file as the "
+                "diff has them; read the file again"
+            )
+        shift = start - (hunk.line - 1)
+        done += lines[at:start]
+        done += hunk.new
+        at = start + len(hunk.old)
+    result = "".join([*done, *lines[at:]])
+    return result.replace("\n", "\r\n") if crlf else result
+
+
+def _split(text: str) -> list[str]:
+    """Lines with their line feeds; the last one may have none."""
+    lines = [line + "\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _place(lines: list[str], hunk: Hunk, after: int, shift: int) -> int | None:
+    """Where the old lines stand: at their number, else at the nearest place after the last hunk."""
+    if not hunk.old:
+        # With nothing to compare, the number is that of the line before.
+        wanted = hunk.line + shift
+        return wanted if after <= wanted <= len(lines) else None
+    wanted = hunk.line - 1 + shift
+    places = range(after, len(lines) - len(hunk.old) + 1)
+    # Whether the last line ends in a line feed is often wrong in a diff, and decides nothing.
+    old = [line.removesuffix("\n") for line in hunk.old]
+    bare = [line.removesuffix("\n") for line in lines]
+    fitting = (i for i in places if bare[i : i + len(old)] == old)
+    return min(fitting, key=lambda i: abs(i - wanted), default=None)
+
+
+def _path(written: str, prefix: str) -> str | None:
+    name = written.split("\t", maxsplit=1)[0].strip()
+    if name == _NOWHERE:
+        return None
+    if not name:
+        raise ToolError("the diff has a file without a name")
+    return name.removeprefix(prefix)
+
+
+def _hunks(lines: list[str], at: int) -> tuple[tuple[Hunk, ...], int]:
+    found: list[Hunk] = []
+    while at < len(lines):
+        head = _HUNK.fullmatch(lines[at])
+        if head is None:
+            break
+        hunk, at = _hunk(lines, at, head)
+        found.append(hunk)
+    if not found:
+        shown = lines[at] if at < len(lines) else "the end"
+        raise ToolError(
+            f"line {at + 1} of the diff should be a `@@ -1,2 +1,2 @@` line, not {shown!r}"
+        )
+    return tuple(found), at
+
+
+def _hunk(lines: list[str], at: int, head: re.Match[str]) -> tuple[Hunk, int]:
+    old_left, new_left = (int(head[2] or 1), int(head[4] or 1))
+    old: list[str] = []
+    new: list[str] = []
+    start, at = at, at + 1
+    while old_left > 0 or new_left > 0 or lines[at : at + 1] == [_NO_NEWLINE]:
+        line = lines[at] if at < len(lines) else None
+        at += 1
+        if line == _NO_NEWLINE:
+            _end_without_line_feed(lines[at - 2][:1], old, new)
+            continue
+        if line is None or line[:1] not in (" ", "+", "-", ""):
+            raise ToolError(
+                f"the hunk at line {start + 1} of the diff has fewer lines than it says"
+            )
+        # Some models strip the space of an empty context line.
+        sign, body = line[:1] or " ", line[1:] + "\n"
+        if sign in (" ", "-"):
+            old.append(body)
+            old_left -= 1
+        if sign in (" ", "+"):
+            new.append(body)
+            new_left -= 1
+    return Hunk(int(head[1]), tuple(old), tuple(new)), at
+
+
+def _end_without_line_feed(sign: str, old: list[str], new: list[str]) -> None:
+    for side, signs in ((old, (" ", "-")), (new, (" ", "+"))):
+        if side and sign in signs:
+            side[-1] = side[-1].removesuffix("\n")

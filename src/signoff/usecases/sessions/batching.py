@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import signoff
-from signoff.agents.loop.batching import Batching
+from signoff.agents.loop.acting import Batching
 from signoff.agents.session import PlanSession
 from signoff.process.shell import find_tool
 from signoff.toolbatch.artifacts import declared

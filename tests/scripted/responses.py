@@ -8,19 +8,17 @@ from itertools import count
 from typing import Any
 
 from signoff.testing.conversation import (
-    Api,
     Call,
     Conversation,
     Message,
+    OfferedTool,
     Speaker,
-    Tool,
     ToolResult,
     merge,
     parsed_arguments,
-    plain_text,
 )
-from signoff.testing.wire_chat import problem
-from signoff.testing.wire_format import Body, Dialect, Event, Reply, halves, namespace_of
+from tests.scripted.chat import problem
+from tests.scripted.formats import Body, Event, Reply, WireFormat, halves, plain_text
 
 _SPEAKERS = {
     "system": Speaker.SYSTEM,
@@ -31,13 +29,12 @@ _SPEAKERS = {
 
 
 def read(body: Mapping[str, Any], _path: str) -> Conversation:
-    """The request in the common shape."""
+    """Read a request into the common shape."""
     if body.get("previous_response_id"):
         raise ValueError("`previous_response_id` is not known here: send the whole conversation")
     return Conversation(
         merge(_messages(body)),
         tuple(tool for data in body.get("tools") or () for tool in _tools(data)),
-        Api.RESPONSES,
         str(body["model"]),
         bool(body.get("stream")),
         body,
@@ -61,13 +58,13 @@ def _messages(body: Mapping[str, Any]) -> Iterator[Message]:
             yield Message(Speaker.TOOL, results=(result,))
 
 
-def _tools(data: Mapping[str, Any], namespace: str = "") -> Iterator[Tool]:
+def _tools(data: Mapping[str, Any]) -> Iterator[OfferedTool]:
     if data.get("type") == "namespace":
         for inner in data.get("tools") or ():
-            yield from _tools(inner, data["name"])
+            yield from _tools(inner)
     elif name := data.get("name"):
         about = data.get("description") or ""
-        yield Tool(name, about, data.get("parameters") or {}, namespace)
+        yield OfferedTool(name, about, data.get("parameters") or {})
 
 
 def whole(reply: Reply) -> Body:
@@ -125,8 +122,6 @@ def _items(reply: Reply) -> list[Body]:
     for index, call in enumerate(reply.turn.calls):
         item = {"type": "function_call", "id": f"fc_{reply.id}_{index}", "call_id": call.id}
         item |= {"name": call.name, "arguments": call.arguments_json, "status": "completed"}
-        if namespace := namespace_of(call, reply.conversation):
-            item["namespace"] = namespace
         items.append(item)
     return items
 
@@ -165,4 +160,4 @@ def _response(reply: Reply, items: list[Body], status: str) -> Body:
     }
 
 
-DIALECT = Dialect(Api.RESPONSES, re.compile(r"/responses$"), read, whole, events, problem)
+FORMAT = WireFormat(re.compile(r"/responses$"), read, whole, events, problem)

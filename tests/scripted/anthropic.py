@@ -7,19 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from signoff.testing.conversation import (
-    Api,
     Call,
     Conversation,
     Message,
+    OfferedTool,
     Speaker,
-    Tool,
     ToolResult,
     merge,
     parsed_arguments,
-    plain_text,
 )
 from signoff.testing.script import Failure, Turn
-from signoff.testing.wire_format import Body, Dialect, Event, Reply, halves
+from tests.scripted.formats import Body, Event, Reply, WireFormat, halves, plain_text
 
 _SPEAKERS = {"system": Speaker.SYSTEM, "user": Speaker.USER, "assistant": Speaker.MODEL}
 _ERROR_TYPES = {
@@ -34,11 +32,10 @@ _ERROR_TYPES = {
 
 
 def read(body: Mapping[str, Any], _path: str) -> Conversation:
-    """The request in the common shape."""
+    """Read a request into the common shape."""
     return Conversation(
         merge(_messages(body)),
         tuple(_tool(tool) for tool in body.get("tools") or () if "name" in tool),
-        Api.ANTHROPIC,
         str(body["model"]),
         bool(body.get("stream")),
         body,
@@ -72,8 +69,8 @@ def _block(speaker: Speaker, block: Mapping[str, Any]) -> Iterator[Message]:
         yield Message(Speaker.TOOL, results=(result,))
 
 
-def _tool(data: Mapping[str, Any]) -> Tool:
-    return Tool(data["name"], data.get("description") or "", data.get("input_schema") or {})
+def _tool(data: Mapping[str, Any]) -> OfferedTool:
+    return OfferedTool(data["name"], data.get("description") or "", data.get("input_schema") or {})
 
 
 def whole(reply: Reply) -> Body:
@@ -149,4 +146,4 @@ def _usage(turn: Turn, output_tokens: int | None = None) -> Body:
     }
 
 
-DIALECT = Dialect(Api.ANTHROPIC, re.compile(r"/messages$"), read, whole, events, problem)
+FORMAT = WireFormat(re.compile(r"/messages$"), read, whole, events, problem)

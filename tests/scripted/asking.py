@@ -30,10 +30,10 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from signoff.testing.conversation import Api
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script
-from signoff.testing.server import ScriptedServer
+from tests.scripted.formats import Api
+from tests.scripted.server import ScriptedServer
 
 OVER_HTTP = (Api.CHAT, Api.RESPONSES, Api.ANTHROPIC, Api.GEMINI)
 PATIENCE_S = 60.0
@@ -108,10 +108,10 @@ async def _over_http(
 def _client(server: ScriptedServer, api: Api, http: httpx2.AsyncClient) -> Model:
     match api:
         case Api.ANTHROPIC:
-            claude = AnthropicProvider(base_url=server.anthropic_url, api_key=KEY, http_client=http)
+            claude = AnthropicProvider(base_url=server.root_url, api_key=KEY, http_client=http)
             return AnthropicModel(MODEL, provider=claude)
         case Api.GEMINI:
-            gemini = GoogleProvider(base_url=server.gemini_url, api_key=KEY, http_client=http)
+            gemini = GoogleProvider(base_url=server.root_url, api_key=KEY, http_client=http)
             return GoogleModel(MODEL, provider=gemini)
     openai = OpenAIProvider(base_url=server.openai_url, api_key=KEY, http_client=http)
     kind = OpenAIChatModel if api is Api.CHAT else OpenAIResponsesModel

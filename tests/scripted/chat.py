@@ -7,19 +7,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from signoff.testing.conversation import (
-    Api,
     Call,
     Conversation,
     Message,
+    OfferedTool,
     Speaker,
-    Tool,
     ToolResult,
     merge,
     parsed_arguments,
-    plain_text,
 )
 from signoff.testing.script import Failure, Turn
-from signoff.testing.wire_format import Body, Dialect, Event, Reply, halves
+from tests.scripted.formats import Body, Event, Reply, WireFormat, halves, plain_text
 
 _SPEAKERS = {
     "system": Speaker.SYSTEM,
@@ -32,11 +30,10 @@ _ERROR_TYPES = {401: "authentication_error", 429: "rate_limit_error"}
 
 
 def read(body: Mapping[str, Any], _path: str) -> Conversation:
-    """The request in the common shape."""
+    """Read a request into the common shape."""
     return Conversation(
         merge(_message(message) for message in body["messages"]),
         tuple(_tool(tool) for tool in body.get("tools") or ()),
-        Api.CHAT,
         str(body["model"]),
         bool(body.get("stream")),
         body,
@@ -55,9 +52,9 @@ def _message(data: Mapping[str, Any]) -> Message:
     return Message(speaker, text, tuple(calls))
 
 
-def _tool(data: Mapping[str, Any]) -> Tool:
+def _tool(data: Mapping[str, Any]) -> OfferedTool:
     about = data.get("function") or data.get("custom") or data
-    return Tool(about["name"], about.get("description") or "", about.get("parameters") or {})
+    return OfferedTool(about["name"], about.get("description") or "", about.get("parameters") or {})
 
 
 def whole(reply: Reply) -> Body:
@@ -122,4 +119,4 @@ def _usage(turn: Turn) -> Body:
     }
 
 
-DIALECT = Dialect(Api.CHAT, re.compile(r"/chat/completions$"), read, whole, events, problem)
+FORMAT = WireFormat(re.compile(r"/chat/completions$"), read, whole, events, problem)

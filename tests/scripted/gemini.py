@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -9,19 +10,17 @@ from typing import Any
 from urllib.parse import unquote
 
 from signoff.testing.conversation import (
-    Api,
     Call,
     Conversation,
     Message,
+    OfferedTool,
     Speaker,
-    Tool,
     ToolResult,
-    compact,
     merge,
     parsed_arguments,
 )
 from signoff.testing.script import Failure, Turn
-from signoff.testing.wire_format import Body, Dialect, Event, Reply
+from tests.scripted.formats import Body, Event, Reply, WireFormat
 
 PATH = re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent)$")
 _STATUSES = {
@@ -39,7 +38,7 @@ _WRAPPERS = ("return_value", "output", "result", "error")
 
 
 def read(body: Mapping[str, Any], path: str) -> Conversation:
-    """The request in the common shape."""
+    """Read a request into the common shape."""
     asked, _, query = path.partition("?")
     matched = PATH.search(asked)
     if matched is None:
@@ -51,9 +50,7 @@ def read(body: Mapping[str, Any], path: str) -> Conversation:
         d for tool in body.get("tools") or () for d in _either(tool, "functionDeclarations")
     )
     tools = tuple(_tool(data) for data in declared)
-    return Conversation(
-        merge(_messages(body)), tools, Api.GEMINI, unquote(matched[1]), streamed, body
-    )
+    return Conversation(merge(_messages(body)), tools, unquote(matched[1]), streamed, body)
 
 
 def _messages(body: Mapping[str, Any]) -> Iterator[Message]:
@@ -93,12 +90,12 @@ def _id(data: Mapping[str, Any], kind: str, unnamed: Counter[tuple[str, str]]) -
 def _result(response: Mapping[str, Any]) -> tuple[str, bool]:
     key = next(iter(response)) if len(response) == 1 else ""
     value = response[key] if key in _WRAPPERS else response
-    return value if isinstance(value, str) else compact(value), key == "error"
+    return value if isinstance(value, str) else json.dumps(value), key == "error"
 
 
-def _tool(data: Mapping[str, Any]) -> Tool:
+def _tool(data: Mapping[str, Any]) -> OfferedTool:
     schema = _either(data, "parametersJsonSchema") or data.get("parameters") or {}
-    return Tool(data["name"], data.get("description") or "", schema)
+    return OfferedTool(data["name"], data.get("description") or "", schema)
 
 
 def _either(data: Mapping[str, Any], name: str) -> Any:
@@ -162,4 +159,4 @@ def _response(reply: Reply, parts: list[Body], ended: bool = False) -> Body:
     return response
 
 
-DIALECT = Dialect(Api.GEMINI, PATH, read, whole, events, problem)
+FORMAT = WireFormat(PATH, read, whole, events, problem)

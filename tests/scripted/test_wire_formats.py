@@ -12,7 +12,6 @@ from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart  #
 from pydantic_ai.settings import ModelSettings  # noqa: E402
 
 from signoff.testing.conversation import (  # noqa: E402
-    Api,
     Call,
     Conversation,
     Message,
@@ -20,7 +19,7 @@ from signoff.testing.conversation import (  # noqa: E402
     ToolResult,
 )
 from signoff.testing.script import FailureKind, Script, Turn, refuse, say, use  # noqa: E402
-from tests.testing.asking import (  # noqa: E402
+from tests.scripted.asking import (  # noqa: E402
     FIRST,
     KEY,
     MODEL,
@@ -29,6 +28,7 @@ from tests.testing.asking import (  # noqa: E402
     ask,
     returned,
 )
+from tests.scripted.formats import Api  # noqa: E402
 
 LS, PWD = Call("bash", {"command": "ls"}), Call("bash", {"command": "pwd — ünï"})
 everywhere = pytest.mark.parametrize("api", list(Api))
@@ -46,7 +46,6 @@ def test_text_and_usage_arrive(api: Api, streamed: bool) -> None:
     assert (answer.message.usage.input_tokens, answer.message.usage.output_tokens) == (1234, 56)
     assert (answer.message.finish_reason, answer.message.state) == ("stop", "complete")
     assert script.requests == 1
-    assert script.turns_left == 0
 
 
 @everywhere
@@ -88,7 +87,7 @@ def test_results_of_calls_come_back_in_one_shape(api: Api, streamed: bool) -> No
     assert [tool.name for tool in heard.tools] == ["bash"]
     assert [tool.description for tool in heard.tools] == ["Runs."]
     assert "command" in heard.tools[0].parameters["properties"]
-    assert (heard.api, heard.streamed) == (api, streamed)
+    assert heard.streamed is streamed
     assert heard.model == ("scripted" if api is Api.IN_PROCESS else MODEL)
 
 
@@ -265,13 +264,13 @@ def test_a_script_that_ran_out_says_so_at_once(api: Api, streamed: bool) -> None
 
 @everywhere
 def test_a_conversation_with_a_lost_result_is_refused_as_real_providers_do(api: Api) -> None:
-    script = Script([use(LS, PWD), say("never heard")])
+    script = Script([use(LS, PWD), say("Two files.")])
     first = ask(script, api)
     torn = returned(first, "a", "b")
     half = [*torn[:2], ModelRequest(parts=[torn[2].parts[0]])]  # type: ignore[list-item]
     error = ask(script, api, half).error
     assert isinstance(error, exceptions.ModelHTTPError)
-    assert (error.status_code, script.turns_left) == (400, 1)
+    assert error.status_code == 400
     assert f"no result follows the tool call `{first.calls[1].tool_call_id}`" in str(error)
 
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, NamedTuple
 
-from signoff.testing.conversation import Api, Call, Conversation
+from signoff.testing.conversation import Conversation
 from signoff.testing.script import Failure, Turn
 
 Body = dict[str, Any]
+
+
+class Api(StrEnum):
+    """The ways to ask a scripted model: four wire formats, and a call in the same process."""
+
+    CHAT = "chat"
+    RESPONSES = "responses"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
+    IN_PROCESS = "in-process"
 
 
 class Event(NamedTuple):
@@ -37,10 +48,9 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Dialect:
+class WireFormat:
     """One wire format: how to know, read and speak it."""
 
-    api: Api
     path: re.Pattern[str]
     read: Callable[[Mapping[str, Any], str], Conversation]
     whole: Callable[[Reply], Body]
@@ -54,6 +64,10 @@ def halves(text: str) -> Iterator[str]:
     yield from (piece for piece in (text[:middle], text[middle:]) if piece)
 
 
-def namespace_of(call: Call, conversation: Conversation) -> str:
-    """The group in which the called tool was offered."""
-    return next((t.namespace for t in conversation.tools if t.name == call.name), "")
+def plain_text(content: object) -> str:
+    """The text of a message's content: a string, or a list of blocks of which some are text."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    texts = [b if isinstance(b, str) else b.get("text") for b in blocks]
+    return "\n".join(text for text in texts if isinstance(text, str) and text)
