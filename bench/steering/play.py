@@ -26,11 +26,11 @@ from signoff.domain.definition import (
 )
 from signoff.gate.definition import Stated
 from signoff.toolbatch import steering, todo
-from signoff.toolbatch.artifacts import declared
 from signoff.toolbatch.calls import Call, NextAction, Result
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.judging import Court, seen_of, status_of
 from signoff.toolbatch.opening import Parts, open_runner
+from signoff.toolbatch.paths import declared
 from signoff.toolbatch.pipeline import BatchResult, Ending
 from signoff.toolbatch.proposing import propose
 
@@ -98,7 +98,7 @@ class _Play:
         watch = Watcher(root)
         parts = Parts(planned=planned, court=court, disk=Folder(root, watch.mark))
         self._runner = open_runner(root, Hands(root, watch), "", parts=parts)
-        items = tuple(todo.item_of(text) for text in habit.items)
+        items = todo.items_of(habit.items, root, planned)
         self._runner.keeper.record(Stated(habit.task.statement, items=items))
         self._rules: list[str] = []
         self._blocked: list[str] = []

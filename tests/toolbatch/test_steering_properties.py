@@ -79,7 +79,7 @@ def followed(seen: View, said: Steered) -> View:
 
 def test_the_random_views_make_every_rule_speak() -> None:
     spoken = set[str]()
-    for seed in range(6_000):
+    for seed in range(12_000):
         seen = some_view(Random(seed))
         spoken |= {rule.name for rule in steering.STEERING if rule.speak(seen) is not None}
     assert spoken == set(steering.PRECEDENCE)

@@ -40,8 +40,6 @@ _MAY_SAY_NOTHING = (
     ProjectSeen,
     TakenUp,
 )
-# After these, what was there before may not be as it was any more.
-_MAY_HAVE_CHANGED = (Touched, ArtifactsSeen)
 
 Planner = Callable[[Definition], tuple[Check, ...]]
 Look = Callable[[Definition], ArtifactsSeen]
@@ -180,29 +178,17 @@ class Keeper:
                 continue
             wanted.append(fact)
             now = after
-        now = self._seen(now, facts, wanted)
+        if self._look_around is not None and now.artifacts != self._definition.artifacts:
+            seen = self._look_around(now)
+            after = apply(now, seen)
+            wanted += [seen] if after != now else []
+            now = after
         changed = [f for f in wanted if isinstance(f, Touched)]
         if changed and self._planner is not None and now.round is None and nothing_left(now):
             because = f"{changed[-1].tool or 'a call'} changed files, and nothing is left to build"
             checks = self._planner(now)
             wanted += [RoundPlanned(checks, because)] if checks else []
         return tuple(wanted)
-
-    def _seen(self, now: Definition, facts: Sequence[Fact], wanted: list[Fact]) -> Definition:
-        """Looks for what is planned and was not looked for, or may have changed; the fact is added.
-
-        Whether a planned file was there before can only be seen before somebody works on it.
-        """
-        looked = frozenset(now.looked)
-        new = any(artifact.path not in looked for artifact in now.artifacts)
-        again = bool(now.unchanged) and any(isinstance(f, _MAY_HAVE_CHANGED) for f in facts)
-        if self._look_around is None or not (new or again):
-            return now
-        seen = self._look_around(now)
-        after = apply(now, seen)
-        if after != now:
-            wanted.append(seen)
-        return after
 
 
 def resume(book: Book) -> Definition:

@@ -55,7 +55,7 @@ def open_runner(
     parts = parts if parts is not None else Parts()
     heard = stream if stream is not None else Stream()
     disk = parts.disk if parts.disk is not None else Folder(root)
-    asked = stated_in(task, root)
+    asked = stated_in(task, root, parts.planned)
     keeper = Keeper(
         parts.book if parts.book is not None else MemoryBook(),
         task,

@@ -19,7 +19,6 @@ from enum import StrEnum
 from signoff.domain.definition import Round
 from signoff.gate.definition import Touched
 from signoff.toolbatch import todo
-from signoff.toolbatch.bookkeeping import facts_of
 from signoff.toolbatch.calls import (
     ANSWER,
     Call,
@@ -241,7 +240,8 @@ class BatchRunner:
     def _booked(self, outcome: Outcome) -> Outcome:
         """The definition of done knows what the call did; the list shows what it knows."""
         before, repairing = self.keeper.definition, self.looker.repair is not None
-        facts = facts_of(before, outcome, self.looker.existing, repairing=repairing)
+        root, existing = self.looker.disk.root, self.looker.existing
+        facts = todo.facts_of(before, outcome, root, existing, repairing=repairing)
         if facts:
             self.keeper.record(*facts)
         after = self.keeper.definition

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from signoff.gate.definition import TakenUp, Touched
 from signoff.gate.rounds import is_over
-from signoff.toolbatch.artifacts import facts_of_follow_up
-from signoff.toolbatch.pathwords import paths_in
+from signoff.toolbatch.artifacts import stated_in
+from signoff.toolbatch.paths import paths_in
 from signoff.toolbatch.pipeline import BatchRunner
 
 INTERRUPTED = "a call that was cut off"
@@ -19,7 +19,8 @@ def take_up(runner: BatchRunner, words: str, *, interrupted: bool) -> None:
     keeper, root = runner.keeper, runner.looker.disk.root
     if interrupted:
         keeper.record(Touched((), "", INTERRUPTED))
-    keeper.record(*facts_of_follow_up(words, keeper.definition, root))
+    if words.strip():
+        keeper.record(stated_in(words, root, keeper.definition.artifacts))
     if is_over(keeper.definition):
         keeper.record(TakenUp())
     runner.looker.widen(paths_in(words))

@@ -89,7 +89,7 @@ class Target:
 
     path: str
     directory: bool = False
-    origin: str = "declared"  # declared | item | sibling
+    origin: str = "declared"  # declared | sibling
     parent_exists: bool = True
 
 
@@ -100,14 +100,11 @@ class View:
     definition: Definition
     call: Call
     outcome: Outcome | None = None
-    missing: tuple[Artifact, ...] = ()  # planned, and not there or not worked on in this task
-    to_change: frozenset[str] = frozenset()  # paths of those that are there, and only to be changed
+    missing: tuple[Artifact, ...] = ()  # planned, and not there
     substantive: int = 0  # planned files that exist, index and readme not counted
     next_item: Item | None = None
     completed_now: Item | None = None  # the item that this call completed
     next_target: Target | None = None
-    item_path: str = ""  # the first file that the next item names
-    item_path_there: bool = False
     open_steps: int = 0  # of the model's own plan, where somebody keeps one
     repair: RepairFocus | None = None
     facts: tuple[str, ...] = ()

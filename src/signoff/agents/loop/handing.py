@@ -14,8 +14,8 @@ from signoff.domain.definition import Definition, DefinitionStatus, Round, Round
 from signoff.domain.text import escape, tail
 from signoff.gate.rounds import shown
 from signoff.gate.session import SessionGate, SessionMissing
+from signoff.toolbatch.deriving import plan_of
 from signoff.toolbatch.pipeline import BatchRunner
-from signoff.toolbatch.planning import plan_of
 from signoff.toolbatch.todo import how_to_drop
 
 MOST_FINDINGS = 10

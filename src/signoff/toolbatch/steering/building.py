@@ -11,7 +11,7 @@ from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.shellwork import made_folders
 from signoff.toolbatch.steering.step import (
     artifact_step,
-    item_comes_first,
+    item_is_of_target,
     next_step,
     open_work,
 )
@@ -65,7 +65,7 @@ def next_item(view: View) -> Steered | None:
         return None
     if view.completed_now is None and not _ended(view):
         return None
-    if view.missing and not item_comes_first(view):
+    if view.missing and not item_is_of_target(view):
         return None
     done = view.completed_now
     why = f"Done: {brief(done.text)}." if done is not None else f"Not done: {_left(view)}."
@@ -144,8 +144,7 @@ def _made_folder(view: View, folder: str) -> bool:
 def _left(view: View) -> str:
     missing, planned = len(view.missing), len(view.definition.artifacts)
     if missing:
-        verb = "changed" if len(view.to_change) == missing else "made"
-        return f"{missing} of {planned} planned are not {verb} yet"
+        return f"{missing} of {planned} planned are not made yet"
     open_items = len(view.definition.pending)
     if open_items:
         return f"{open_items} items are open" if open_items > 1 else "1 item is open"

@@ -159,7 +159,7 @@ def of_a_set(definition: Definition, path: str) -> bool:
 
 def nearest(view: View, path: str) -> str:
     """What is missing in the same folder and named so much alike that it may have been meant."""
-    open_ones = (a.path for a in view.missing if not a.directory and a.path not in view.to_change)
+    open_ones = (a.path for a in view.missing if not a.directory)
     names = {_stem(other): other for other in open_ones if _alike(other, path)}
     close = difflib.get_close_matches(_stem(path), names, n=1, cutoff=_LIKENESS)
     return names[close[0]] if close else ""

@@ -92,7 +92,7 @@ def _same_target(view: View) -> Step | None:
     if view.repair is not None:
         allowed = target and view.repair.allows(target)
         return Step(NextAction(tool, target)) if allowed else repair_step(view)
-    if target in {artifact.path for artifact in view.missing} - view.to_change:
+    if target in {artifact.path for artifact in view.missing}:
         return Step(NextAction(writer(view), target), whole=True)
     beyond = beyond_the_set(view, target) and target not in view.definition.touched
     return Step(NextAction(tool, target)) if target and not beyond else next_step(view)

@@ -11,11 +11,11 @@ import signoff
 from signoff.agents.loop.batching import Batching
 from signoff.agents.session import PlanSession
 from signoff.process.shell import find_tool
-from signoff.toolbatch.artifacts import declared
 from signoff.toolbatch.deriving import CHECKER
 from signoff.toolbatch.judging import Court
 from signoff.toolbatch.keeping import LedgerBook
 from signoff.toolbatch.moments import WorkspaceSnapshots
+from signoff.toolbatch.paths import declared
 from signoff.toolbatch.recording import HaltRecord
 from signoff.toolbatch.shelves import LedgerShelf
 from signoff.toolbatch.view import BatchLimits

@@ -1,0 +1,189 @@
+"""Files and folders that a text names as paths, and which of them a task plans.
+
+calc.py, docs/spec.md, site/                          are paths: a known suffix, or a slash
+json.loads, example.com, Node.js, 3.11, and/or        are none
+https://a.example/b.html, me@a.py, `run me.py`        neither, nor what a code block or quote holds
+
+A path that is not there when it is named is planned: it has to be there in the end. One that is
+there already is only spoken of, whatever the words around it say. `index.html` is the one planned
+path that ends so; where files that end so are there, or a folder is named, nobody knows which file
+is meant and it plans nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from signoff.domain.definition import Artifact
+from signoff.domain.globs import has_wildcard
+from signoff.domain.text import escape, escape_line
+
+LONGEST_READ = 200_000  # characters of a text that are looked at
+LONGEST_PATH = 400
+LONGEST_NAME_BYTES = 255
+MOST_ENTRIES = 10_000  # of a workspace, among which a file that ends in a path is looked for
+
+_KNOWN_SUFFIX = re.compile(
+    r"html?|s?css|[mc]?js|tsx?|jsx|jsonl?|mdx?|rst|txt|pyi?|ipynb|rb|rs|go|java|kt|c|h|cc|[ch]pp|cs"
+    r"|sh|bash|toml|ya?ml|ini|cfg|conf|xml|svg|csv|tsv|sql|php|vue|svelte|tex|pdf|png|jpe?g|gif|webp"
+    r"|ico|proto|swift|scala|lua|jl|pl|ps1|bat|gradle|tf|docx|xlsx",
+    re.IGNORECASE,
+)
+_WITHOUT_SUFFIX = frozenset({"Makefile", "Dockerfile", "Procfile", ".gitignore"})
+_PRODUCTS = re.compile(
+    r"(node|next|vue|nuxt|express|react|three|d3|chart|alpine|ember|angular|backbone|moment|p5"
+    r"|nest|electron)\.js|(discord|web)\.py|docs\.rs|bun\.sh",
+    re.IGNORECASE,
+)
+_HOST = re.compile(r"([\w-]+\.)+(com|org|net|io|dev|app|edu|gov|example|test|ai|co|uk|de)", re.I)
+_WORD = re.compile(
+    r"(?:\w[\w+.-]{0,30}://\S+|[\w.+-]{1,100}@[\w.-]+|\]\([^)\n]{0,400}\)|[\w.-]+:\d\S*)"
+    r"|`(?P<ticked>[^`\n]{1,400})`|(?P<plain>[^\s`\"();,!?:<>|\[\]]+)"
+)
+_SUFFIX = re.compile(r".*[^./]\.([A-Za-z][A-Za-z0-9]{0,9})")
+_NO_PATH = re.compile(r"[\s|<>;&()=@]|//|^[sy]/.*/$")  # `s/a/b/` is for sed
+_FENCED = re.compile(r"^\s*(```|~~~).*?(^\s*\1|\Z)|^\s*>.*?$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What came of declared paths; `refused` says which cannot be planned, and why."""
+
+    artifacts: tuple[Artifact, ...]
+    refused: tuple[str, ...] = ()
+
+
+def artifact_of(path: str) -> Artifact:
+    """A path as an artifact; ValueError says why it cannot be one."""
+    shown = escape_line(path[:LONGEST_PATH])
+    if not path.strip() or path != path.strip():
+        raise ValueError(f"`{shown}` names nothing")
+    if len(path) > LONGEST_PATH:
+        raise ValueError(f"`{shown}…` is longer than {LONGEST_PATH} characters")
+    if escape(path) != path or "\n" in path or "\t" in path or "\\" in path:
+        raise ValueError(f"`{shown}` has characters that a reader cannot see, or a backslash")
+    if has_wildcard(path) or "{" in path or "$" in path:
+        raise ValueError(f"`{shown}` is a pattern, not one file or folder")
+    if path.startswith(("/", "~")):
+        raise ValueError(f"`{shown}` is not relative to the workspace")
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts or ".git" in parts:
+        raise ValueError(f"`{shown}` leaves the workspace")
+    if not parts or any(len(part.encode()) > LONGEST_NAME_BYTES for part in parts):
+        raise ValueError(f"`{shown}` is no path of a file or folder")
+    return Artifact("/".join(parts), path.endswith("/"))
+
+
+def declared(paths: Iterable[str]) -> Declared:
+    """The `produces` of a plan as artifacts."""
+    found: dict[str, Artifact] = {}
+    refused = []
+    for path in paths:
+        try:
+            artifact = artifact_of(path)
+        except ValueError as error:
+            refused.append(str(error))
+        else:
+            found.setdefault(artifact.path, artifact)
+    return Declared(tuple(found.values()), tuple(refused))
+
+
+def paths_in(text: str) -> Iterator[str]:
+    """Everything in a text that is written as the path of a file or folder, in its order."""
+    for word in _WORD.finditer(_FENCED.sub("", text[:LONGEST_READ])):
+        plain = (word["plain"] or "").strip("'’*").rstrip(".'’-*")
+        named = (word["ticked"] or plain).strip()
+        if named and _is_path(named):
+            yield named
+
+
+def planned_in(text: str, root: Path, planned: Sequence[Artifact] = ()) -> tuple[Artifact, ...]:
+    """What one text plans, as `planned_by` says."""
+    return planned_by((text,), root, planned)[0]
+
+
+def planned_by(
+    texts: Sequence[str], root: Path, planned: Sequence[Artifact] = ()
+) -> list[tuple[Artifact, ...]]:
+    """For each text the artifacts that it is about: of those planned already, and new ones."""
+    named = [declared(p.removeprefix(f"{root}/") for p in paths_in(t)).artifacts for t in texts]
+    known = {a.path: a for group in (planned, *named) for a in group}
+    earlier = {a.path: a for a in planned}
+    spoken_of = _ends_there(root, [path for path in known if path not in earlier])
+    in_folders = any(artifact.directory for artifact in known.values())
+    alike: dict[str, list[str]] = {}
+    for path in known:
+        alike.setdefault(posixpath.basename(path), []).append(path)
+    found = []
+    for group in named:
+        meant: dict[str, Artifact] = {}
+        for artifact in group:
+            same_name = alike[posixpath.basename(artifact.path)]
+            longer = [path for path in same_name if path.endswith(f"/{artifact.path}")]
+            bare = not artifact.directory and "/" not in artifact.path
+            if artifact.path in earlier:
+                meant[artifact.path] = earlier[artifact.path]
+            elif longer:
+                one = longer[0] if len(longer) == 1 and longer[0] not in spoken_of else ""
+                meant |= {one: known[one]} if one else {}
+            elif artifact.path not in spoken_of and not (bare and in_folders):
+                meant[artifact.path] = artifact
+        found.append(tuple(meant.values()))
+    return found
+
+
+def _is_path(word: str) -> bool:
+    name = word.rstrip("/").rpartition("/")[2]
+    if not name.strip(".") or _NO_PATH.search(word) or _PRODUCTS.fullmatch(word):
+        return False
+    if _HOST.fullmatch(word.partition("/")[0]):
+        return False
+    if word.endswith("/") or name in _WITHOUT_SUFFIX:
+        return len(word) > len("w/")
+    suffix = _SUFFIX.fullmatch(name)
+    if suffix is None:
+        return False
+    return bool(_KNOWN_SUFFIX.fullmatch(suffix[1])) or ("/" in word and suffix[1].islower())
+
+
+def _ends_there(root: Path, paths: Sequence[str]) -> frozenset[str]:
+    """Those at which something is, or that something in the workspace ends in.
+
+    In a workspace with too much in it nobody can tell, and a bare name counts as found.
+    """
+    there = {path for path in paths if os.path.lexists(root / path)}
+    wanted = [path for path in paths if path not in there]
+    if not wanted:
+        return frozenset(there)
+    names = {posixpath.basename(path) for path in wanted}
+    folders, seen = deque([""]), 0
+    while folders:
+        inside = _entries(root, folders.popleft())
+        seen += len(inside)
+        if seen > MOST_ENTRIES:
+            return frozenset(there | {path for path in wanted if "/" not in path})
+        alike = [below for below, _ in inside if posixpath.basename(below) in names]
+        there |= {path for path in wanted for below in alike if below.endswith(f"/{path}")}
+        folders += [below[1:] for below, is_folder in inside if is_folder]
+    return frozenset(there)
+
+
+def _entries(root: Path, folder: str) -> list[tuple[str, bool]]:
+    """What lies in a folder, each with a slash before its path; hidden folders are left out."""
+    try:
+        with os.scandir(root / folder) as found:
+            inside = [(e.name, e.is_dir(follow_symlinks=False)) for e in found]
+    except OSError:
+        return []
+    start = f"/{folder}/" if folder else "/"
+    return [
+        (f"{start}{name}", is_folder)
+        for name, is_folder in inside
+        if not (is_folder and (name.startswith(".") or name in ("node_modules", "__pycache__")))
+    ]
