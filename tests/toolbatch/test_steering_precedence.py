@@ -32,7 +32,6 @@ STALE = (
 NO_OP = replace(
     executed(call("edit", GUIDE[1], old="a", new="a"), ok=False), category=Category.EDIT_MISMATCH
 )
-CHECKS = item("run the checks")
 MUCH = Counts(
     audits=9, reference_reads=9, bookkeeping_turns=9, blocked_alike=1, failed_edits=1, questions=9
 )
@@ -103,7 +102,7 @@ def test_the_pending_item_goes_before_the_artifact_when_both_mean_the_same_file(
         ),
         (view(NO_OP), "duplicate_mutation"),
         (
-            view(WROTE_ONE, rounds=STALE, completed_now=item("page one")),
+            view(WROTE_ONE, rounds=STALE, touched=GUIDE),
             "verification_stale",
         ),
         (
