@@ -10,9 +10,9 @@ import pytest
 from signoff.domain.definition import DefinitionStatus
 from signoff.toolbatch.calls import ANSWER, NextAction, OutcomeKind
 from signoff.toolbatch.events import RecoverySuggested, Steered
+from signoff.toolbatch.looking import QUIET
 from signoff.toolbatch.pipeline import Ending
 from signoff.toolbatch.recovery.categories import Category
-from signoff.toolbatch.steering.spoken import QUIET
 from tests.toolbatch.batch_kit import Scene
 
 TWO = "Create `one.md` and `two.md`."

@@ -105,17 +105,5 @@ def test_the_next_target_is_the_first_declared_file_that_is_missing(tmp_path: Pa
     assert next_target(missing(definition, tmp_path), tmp_path) is None
 
 
-def test_a_folder_with_nothing_declared_in_it_takes_after_its_fullest_sibling(
-    tmp_path: Path,
-) -> None:
-    put(tmp_path, "guides/apache/index.html", "guides/apache/apache-01.html", "guides/git/x.html")
-    like = Target("guides/nginx/nginx-01.html", origin="sibling", parent_exists=False)
-    assert next_target((GUIDE,), tmp_path) == like
-    alone = (Artifact("other/place", directory=True),)
-    whole = Target("other/place", directory=True, parent_exists=False)
-    assert next_target(alone, tmp_path) == whole
-
-
-def test_a_siblings_odd_names_lead_nowhere(tmp_path: Path) -> None:
-    put(tmp_path, "guides/apache/a\nb.html", "guides/apache/*.html")
-    assert next_target((GUIDE,), tmp_path) == Target("guides/nginx", directory=True)
+def test_a_folder_with_nothing_planned_in_it_is_the_target_itself(tmp_path: Path) -> None:
+    assert next_target((GUIDE, INDEX), tmp_path) == Target(GUIDE.path, True, parent_exists=False)

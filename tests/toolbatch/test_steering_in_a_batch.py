@@ -9,13 +9,12 @@ from signoff.domain.digests import digest_bytes
 from signoff.domain.text import escape_line
 from signoff.gate.definition import Stated
 from signoff.toolbatch import todo
-from signoff.toolbatch.calls import ANSWER, Call, NextAction, OutcomeKind, Result
+from signoff.toolbatch.calls import ANSWER, Call, NextAction, OutcomeKind, Result, propose
 from signoff.toolbatch.events import Event, Steered, Stream
+from signoff.toolbatch.looking import QUIET
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.paths import declared
 from signoff.toolbatch.pipeline import BatchResult, BatchRunner
-from signoff.toolbatch.proposing import propose
-from signoff.toolbatch.steering.spoken import QUIET
 
 PAGES = ("docs/one.md", "docs/two.md", "docs/three.md")
 
@@ -31,7 +30,7 @@ class Desk:
             self._hands,
             "",
             stream=Stream(self.heard.append),
-            parts=Parts(planned=declared(planned).artifacts),
+            parts=Parts(planned=declared(planned)),
         )
         wanted = todo.items_of(items, root)
         self.runner.keeper.record(Stated("the task", items=wanted))

@@ -13,8 +13,7 @@ from signoff.toolbatch import steering
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.preflight import decide
-from signoff.toolbatch.rules import Block
-from signoff.toolbatch.view import View
+from signoff.toolbatch.view import Block, View
 from tests.toolbatch.random_views import some_view
 from tests.toolbatch.steering_kit import call
 

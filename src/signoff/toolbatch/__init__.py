@@ -7,7 +7,7 @@ Usable by itself, around any model and any tools:
     from signoff.toolbatch.calls import Result
     from signoff.toolbatch.opening import open_runner
     from signoff.toolbatch.pipeline import Ending
-    from signoff.toolbatch.proposing import propose
+    from signoff.toolbatch.calls import propose
 
     def execute(call):
         if call.tool == "write":

@@ -8,16 +8,15 @@ not empty (some kinds of file always are).
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from signoff.domain.definition import Artifact, Definition
 from signoff.domain.text import escape_line
 from signoff.gate.definition import ArtifactsSeen, Stated
-from signoff.toolbatch.paths import LONGEST_READ, artifact_of, planned_in
+from signoff.toolbatch.paths import LONGEST_READ, planned_in
 from signoff.toolbatch.view import Target
 
 MOST_LOOKED_AT = 2_000  # entries of one folder tree, before it counts as empty
@@ -81,17 +80,13 @@ def existence_command(artifacts: Iterable[Artifact]) -> str:
 
 
 def next_target(unmet: Sequence[Artifact], root: Path) -> Target | None:
-    """The concrete next file of what is missing: a planned one, or one like a sibling folder's."""
+    """The first thing that is missing; of a folder, the first planned file in it."""
     if not unmet:
         return None
     first = unmet[0]
-    if first.directory:
-        inside = [a for a in unmet if not a.directory and a.path.startswith(f"{first.path}/")]
-        like = None if inside else _like_sibling(first, root)
-        if like is not None:
-            return like
-        first = inside[0] if inside else first
-    return _target(first, "declared", root)
+    inside = (a for a in unmet if not a.directory and a.path.startswith(f"{first.path}/"))
+    found = next(inside, first) if first.directory else first
+    return Target(found.path, found.directory, (root / found.path).parent.is_dir())
 
 
 def quoted(path: str) -> str:
@@ -117,49 +112,14 @@ def _existence(artifact: Artifact) -> str:
     return f"test -f {name}" if empty else f"test -f {name} && test -s {name}"
 
 
-def _target(artifact: Artifact, origin: str, root: Path) -> Target:
-    parent = (root / artifact.path).parent.is_dir()
-    return Target(artifact.path, artifact.directory, origin, parent)
-
-
 def _has_file(folder: Path) -> bool:
-    return next(_files_in(folder), None) is not None
-
-
-def _files_in(folder: Path) -> Iterator[str]:
-    """Names of files below a folder, relative to it, by name; with an end to it."""
+    """Whether a file lies anywhere below it; one with too much in it that is none has none."""
     looked = 0
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name != ".git")
-        for name in sorted(files):
-            looked += 1
-            if looked > MOST_LOOKED_AT:
-                return
-            path = Path(place, name)
-            if path.is_file():
-                yield str(path.relative_to(folder))
-        looked += len(folders)
+        folders[:] = [name for name in folders if name != ".git"]
+        looked += len(folders) + len(files)
+        if any(Path(place, name).is_file() for name in files[:MOST_LOOKED_AT]):
+            return True
         if looked > MOST_LOOKED_AT:
-            return
-
-
-def _like_sibling(folder: Artifact, root: Path) -> Target | None:
-    """The first file that the fullest sibling has and this folder lacks, in this folder's name."""
-    place = root / folder.path
-    try:
-        around = sorted(p for p in place.parent.iterdir() if p != place and p.is_dir())
-    except OSError:
-        return None
-    listed = [(p, list(_files_in(p))) for p in around if not p.name.startswith(".")]
-    sibling, names = max(listed, key=lambda pair: len(pair[1]), default=(place, []))
-    names.sort(key=lambda name: (Path(name).name.lower() in SUMMARY_NAMES, name.count("/"), name))
-    for name in names:
-        renamed = re.sub(re.escape(sibling.name), lambda _: place.name, name)
-        if (place / renamed).exists():
-            continue
-        try:
-            found = artifact_of(f"{folder.path}/{renamed}")
-        except ValueError:
-            continue
-        return _target(found, "sibling", root)
-    return None
+            return False
+    return False

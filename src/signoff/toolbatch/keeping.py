@@ -28,6 +28,7 @@ from signoff.gate.definition import (
     to_data,
 )
 from signoff.storage.ledger import Ledger
+from signoff.toolbatch.events import Event, Responded
 
 MAIN_TASK = "main"
 # When these change nothing they say nothing; a change of files always does.
@@ -194,3 +195,19 @@ class Keeper:
 def resume(book: Book) -> Definition:
     """The definition that a book's facts add up to."""
     return apply_all(UNSTATED, book.read(0).facts)
+
+
+LONGEST_TEXT = 2_000
+
+
+class HaltRecord:
+    """A subscriber: a turn that the runtime ended is on record as a failure."""
+
+    def __init__(self, ledger: Ledger, session: str):
+        self._ledger, self._session = ledger, session
+
+    def __call__(self, event: Event) -> None:
+        """Write it down, if it is one."""
+        if isinstance(event, Responded) and event.failed:
+            data = {"text": event.text[:LONGEST_TEXT]}
+            self._ledger.append(self._session, [Draft(Kind.TURN_HALTED, data)])

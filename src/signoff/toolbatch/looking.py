@@ -7,9 +7,8 @@ that grows with the session is bounded.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from signoff.domain.definition import Artifact, Definition, Item, RoundStatus
 from signoff.domain.text import escape_line
@@ -28,22 +27,64 @@ from signoff.toolbatch.calls import (
 from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.duplicates import WHOLE, Duplicates, key_of
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.preflight.late import looks, refers
+from signoff.toolbatch.judging import Books
+from signoff.toolbatch.preflight import refers
 from signoff.toolbatch.shellwork import command_of, rewritten
-from signoff.toolbatch.steering.drifting import declared, is_summary
-from signoff.toolbatch.steering.spoken import Spoken, state_of
+from signoff.toolbatch.steering.drifting import declared, is_summary, looks
 from signoff.toolbatch.view import BatchLimits, Counts, RepairFocus, Target, View
+
+QUIET = 5  # turns before the same is said again to a model that does not react; then twice as many
+STANDING = "standing"
+# They tell of progress: that is news once.
+NEWS = frozenset({"next_item", "missing_artifact", "everything_built", "verification_stale"})
+
+
+class Spoken:
+    """Counts turns, and remembers which rules spoke about the state as it is."""
+
+    def __init__(self) -> None:
+        self._turn = 0
+        self._state: Hashable = None
+        self._said: dict[str, tuple[int, int]] = {}  # when, and for how long it is enough
+
+    def turn(self) -> None:
+        """Another one begins."""
+        self._turn += 1
+
+    def note(self, rule: str) -> None:
+        """It spoke in this turn."""
+        before = self._said.get(rule)
+        self._said[rule] = self._turn, QUIET if before is None else 2 * before[1] + 1
+
+    def heard(self, state: Hashable) -> frozenset[str]:
+        """The rules that spoke lately about this state."""
+        if state != self._state:
+            self._state = state
+            self._said.clear()
+        lately = {
+            rule
+            for rule, (when, enough) in self._said.items()
+            if self._turn < when + enough or rule in NEWS
+        }
+        # What stands is a reminder: not in the turns after another message.
+        just_now = any(self._turn < when + QUIET for when, _ in self._said.values())
+        return frozenset(lately | {STANDING}) if just_now else frozenset(lately)
+
+
+def state_of(
+    definition: Definition, missing: Sequence[Artifact], repair: RepairFocus | None
+) -> Hashable:
+    """What messages are about: what is open, what was judged, what is repaired."""
+    last = definition.round
+    judged = (last.number, last.status) if last is not None else None
+    repaired = None
+    if repair is not None:
+        repaired = (repair.round, repair.changed, tuple(t.visited for t in repair.targets))
+    return definition.items, tuple(missing), judged, repaired
+
 
 MOST_COUNTED = 256  # calls or files that a count is kept for
 CheckWrite = Callable[[Call], Sequence[str]]
-
-
-class Defined(Protocol):
-    """Whoever knows the definition of done."""
-
-    @property
-    def definition(self) -> Definition:
-        """As it is now."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +124,7 @@ class _Tally:
 class Looker:
     """Sees every call before it and after it; `check_write` finds what a write would break."""
 
-    keeper: Defined
+    keeper: Books
     disk: Disk
     tools: frozenset[str]
     limits: BatchLimits = field(default_factory=BatchLimits)

@@ -17,12 +17,11 @@ import posixpath
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.domain.definition import Artifact
 from signoff.domain.globs import has_wildcard
-from signoff.domain.text import escape, escape_line
+from signoff.domain.text import escape
 
 LONGEST_READ = 200_000  # characters of a text that are looked at
 LONGEST_PATH = 400
@@ -51,47 +50,23 @@ _NO_PATH = re.compile(r"[\s|<>;&()=@]|//|^[sy]/.*/$")  # `s/a/b/` is for sed
 _FENCED = re.compile(r"^\s*(```|~~~).*?(^\s*\1|\Z)|^\s*>.*?$", re.MULTILINE | re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What came of declared paths; `refused` says which cannot be planned, and why."""
-
-    artifacts: tuple[Artifact, ...]
-    refused: tuple[str, ...] = ()
-
-
-def artifact_of(path: str) -> Artifact:
-    """A path as an artifact; ValueError says why it cannot be one."""
-    shown = escape_line(path[:LONGEST_PATH])
-    if not path.strip() or path != path.strip():
-        raise ValueError(f"`{shown}` names nothing")
-    if len(path) > LONGEST_PATH:
-        raise ValueError(f"`{shown}…` is longer than {LONGEST_PATH} characters")
-    if escape(path) != path or "\n" in path or "\t" in path or "\\" in path:
-        raise ValueError(f"`{shown}` has characters that a reader cannot see, or a backslash")
-    if has_wildcard(path) or "{" in path or "$" in path:
-        raise ValueError(f"`{shown}` is a pattern, not one file or folder")
-    if path.startswith(("/", "~")):
-        raise ValueError(f"`{shown}` is not relative to the workspace")
+def artifact_of(path: str) -> Artifact | None:
+    """A path as an artifact; None for a pattern, and for what hides something or lies outside."""
+    hidden = escape(path) != path or path != path.strip() or any(c in path for c in "\n\t\\")
+    outside = path.startswith(("/", "~")) or not {"..", ".git"}.isdisjoint(path.split("/"))
+    if hidden or outside or has_wildcard(path) or "{" in path or "$" in path:
+        return None
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    if ".." in parts or ".git" in parts:
-        raise ValueError(f"`{shown}` leaves the workspace")
-    if not parts or any(len(part.encode()) > LONGEST_NAME_BYTES for part in parts):
-        raise ValueError(f"`{shown}` is no path of a file or folder")
-    return Artifact("/".join(parts), path.endswith("/"))
+    too_long = len(path) > LONGEST_PATH or any(len(p.encode()) > LONGEST_NAME_BYTES for p in parts)
+    return Artifact("/".join(parts), path.endswith("/")) if parts and not too_long else None
 
 
-def declared(paths: Iterable[str]) -> Declared:
-    """The `produces` of a plan as artifacts."""
+def declared(paths: Iterable[str]) -> tuple[Artifact, ...]:
+    """Paths as artifacts, each once; those that cannot be any are left out."""
     found: dict[str, Artifact] = {}
-    refused = []
-    for path in paths:
-        try:
-            artifact = artifact_of(path)
-        except ValueError as error:
-            refused.append(str(error))
-        else:
-            found.setdefault(artifact.path, artifact)
-    return Declared(tuple(found.values()), tuple(refused))
+    for artifact in filter(None, map(artifact_of, paths)):
+        found.setdefault(artifact.path, artifact)
+    return tuple(found.values())
 
 
 def paths_in(text: str) -> Iterator[str]:
@@ -112,7 +87,7 @@ def planned_by(
     texts: Sequence[str], root: Path, planned: Sequence[Artifact] = ()
 ) -> list[tuple[Artifact, ...]]:
     """For each text the artifacts that it is about: of those planned already, and new ones."""
-    named = [declared(p.removeprefix(f"{root}/") for p in paths_in(t)).artifacts for t in texts]
+    named = [declared(p.removeprefix(f"{root}/") for p in paths_in(t)) for t in texts]
     known = {a.path: a for group in (planned, *named) for a in group}
     earlier = {a.path: a for a in planned}
     spoken_of = _ends_there(root, [path for path in known if path not in earlier])

@@ -18,11 +18,10 @@ from signoff.agents.tools.definition import Tool, ToolOutcome
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall
 from signoff.domain.text import escape_line
-from signoff.toolbatch.calls import Call, Nature, Outcome, Result
+from signoff.toolbatch.calls import Call, Nature, Outcome, Result, propose
 from signoff.toolbatch.events import Event, Steered, ToolCalled, ToolResulted
 from signoff.toolbatch.executing import NOT_FINISHED
 from signoff.toolbatch.pipeline import BatchResult
-from signoff.toolbatch.proposing import propose
 
 MOST_CALLS = 50  # in one answer; what is more is refused, not lost
 _SHORT_DIGEST = 16

@@ -21,9 +21,9 @@ from signoff.toolbatch.events import Stream, Subscriber
 from signoff.toolbatch.executing import Execute
 from signoff.toolbatch.judging import Court
 from signoff.toolbatch.keeping import Book
+from signoff.toolbatch.kept import Shelf, Snapshots
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchRunner, Record
-from signoff.toolbatch.rollback import Shelf, Snapshots
 from signoff.toolbatch.view import BatchLimits
 
 SLOW_WALK_S = 0.2  # a workspace that takes longer to look at is not looked at for every search

@@ -34,8 +34,8 @@ from signoff.agents.tools.definition import Tool
 from signoff.errors import UsageError
 from signoff.gate.definition import Abandoned
 from signoff.toolbatch.calls import OutcomeKind
+from signoff.toolbatch.opening import take_up
 from signoff.toolbatch.pipeline import BatchResult, Ending
-from signoff.toolbatch.resuming import take_up
 
 _MOVE_NOTHING = frozenset({OutcomeKind.BLOCKED, OutcomeKind.DUPLICATE})
 

@@ -82,11 +82,9 @@ def missing_target(view: View) -> str:
 def artifact_step(view: View) -> Step:
     """Make what is planned and missing."""
     target = view.next_target
-    reason = "as in the folder beside it, " if target and target.origin == "sibling" else ""
     path = missing_target(view)
     return Step(
         NextAction(writer(view), path),
-        reason=reason,
         whole=True,
         makes_parents=target is not None and not target.parent_exists,
     )
