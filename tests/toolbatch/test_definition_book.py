@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from signoff.domain.definition import DefinitionStatus, Item
+from signoff.domain.definition import Definition, DefinitionStatus, Item
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import LedgerBroken
 from signoff.gate.definition import (
@@ -27,7 +27,7 @@ from signoff.gate.timeline import Note
 from signoff.storage.database import open_database
 from signoff.storage.ledger import Ledger
 from signoff.toolbatch.artifacts import seen_now
-from signoff.toolbatch.keeping import Keeper, LedgerBook, MemoryBook, resume
+from signoff.toolbatch.keeping import Book, Keeper, LedgerBook, MemoryBook
 from tests.gate.facts_of_definitions import HISTORIES, PYTEST, A, B, kept
 
 SESSION = "session-0123456789abcdef"
@@ -38,6 +38,11 @@ def ledger(database_url: str) -> Iterator[Ledger]:
     database = open_database(database_url)
     yield Ledger(database)
     database.close()
+
+
+def resume(book: Book) -> Definition:
+    """What the facts of a book add up to."""
+    return apply_all(UNSTATED, book.read(0).facts)
 
 
 def book(ledger: Ledger, task: str = "main") -> LedgerBook:

@@ -22,10 +22,6 @@ from signoff.toolbatch.view import Target
 MOST_LOOKED_AT = 2_000  # entries of one folder tree, before it counts as empty
 # Made to be empty.
 EMPTY_NAMES = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojekyll"})
-# They introduce other files; by themselves they are no progress.
-SUMMARY_NAMES = frozenset(
-    {"index.html", "index.htm", "index.md", "readme", "readme.md", "readme.rst", "readme.txt"}
-)
 
 
 def is_there(artifact: Artifact, root: Path) -> bool:
@@ -67,11 +63,6 @@ def stated_in(text: str, root: Path, planned: Sequence[Artifact] = ()) -> Stated
     """A person's task as a fact: what it says, what it plans, how much of it was not read."""
     unread = max(0, len(text) - LONGEST_READ)
     return Stated(text, planned_in(text, root, planned), unread=unread)
-
-
-def is_substantive(artifact: Artifact) -> bool:
-    """Whether making it is progress by itself."""
-    return not artifact.directory and Path(artifact.path).name.lower() not in SUMMARY_NAMES
 
 
 def existence_command(artifacts: Iterable[Artifact]) -> str:

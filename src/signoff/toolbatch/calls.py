@@ -1,4 +1,4 @@
-"""A call of a tool as the runtime sees it, whatever the tool is called."""
+"""A call of a tool as the runtime sees it, whatever the tool is called and a model sent."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NoReturn
+
+MOST_PATHS = 200
+_PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
+Named = Callable[[str], str]
 
 
 class Nature(StrEnum):
@@ -147,10 +151,7 @@ class Outcome:
         return tuple(self.result.writes) if self.result is not None else ()
 
 
-MOST_PATHS = 200
-_PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
 _OTHER = ToolShape(Nature.OTHER)
-Named = Callable[[str], str]
 
 
 def propose(

@@ -1,4 +1,4 @@
-"""Calls carried out: looks beside each other, everything else one by one, results in order."""
+"""Calls carried out, looks beside each other, all else one by one; and what came of each."""
 
 from __future__ import annotations
 

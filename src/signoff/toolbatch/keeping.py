@@ -22,7 +22,6 @@ from signoff.gate.definition import (
     TakenUp,
     Touched,
     apply,
-    apply_all,
     from_data,
     nothing_left,
     to_data,
@@ -30,6 +29,7 @@ from signoff.gate.definition import (
 from signoff.storage.ledger import Ledger
 from signoff.toolbatch.events import Event, Responded
 
+LONGEST_TEXT = 2_000  # of what a person was told when a turn was halted
 MAIN_TASK = "main"
 # When these change nothing they say nothing; a change of files always does.
 _MAY_SAY_NOTHING = (
@@ -190,14 +190,6 @@ class Keeper:
             checks = self._planner(now)
             wanted += [RoundPlanned(checks, because)] if checks else []
         return tuple(wanted)
-
-
-def resume(book: Book) -> Definition:
-    """The definition that a book's facts add up to."""
-    return apply_all(UNSTATED, book.read(0).facts)
-
-
-LONGEST_TEXT = 2_000
 
 
 class HaltRecord:

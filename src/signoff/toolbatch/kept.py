@@ -12,6 +12,9 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.storage.ledger import Ledger
 from signoff.toolbatch.disk import Thing
 
+MOST_IN_MEMORY = 200  # changes; older ones cannot be undone any more
+_KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
+
 
 class Unkept(StrEnum):
     """Why something that changed cannot be had back. Stored words."""
@@ -182,10 +185,6 @@ class Snapshots(Protocol):
 
     def stream(self, snapshot: str, path: str) -> Iterator[bytes]:
         """The content of a file, or the target of a link, in pieces; StorageFailed if not kept."""
-
-
-MOST_IN_MEMORY = 200  # changes; older ones cannot be undone any more
-_KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
 
 
 class MemoryShelf:

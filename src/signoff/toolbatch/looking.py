@@ -33,6 +33,8 @@ from signoff.toolbatch.shellwork import command_of, rewritten
 from signoff.toolbatch.steering.drifting import declared, is_summary, looks
 from signoff.toolbatch.view import BatchLimits, Counts, RepairFocus, Target, View
 
+MOST_COUNTED = 256  # calls or files that a count is kept for
+CheckWrite = Callable[[Call], Sequence[str]]
 QUIET = 5  # turns before the same is said again to a model that does not react; then twice as many
 STANDING = "standing"
 # They tell of progress: that is news once.
@@ -81,10 +83,6 @@ def state_of(
     if repair is not None:
         repaired = (repair.round, repair.changed, tuple(t.visited for t in repair.targets))
     return definition.items, tuple(missing), judged, repaired
-
-
-MOST_COUNTED = 256  # calls or files that a count is kept for
-CheckWrite = Callable[[Call], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -220,7 +218,7 @@ class Looker:
     def widen(self, paths: Iterable[str]) -> None:
         """A person named these: they are in scope of the repair that is open, and of later ones."""
         named = (path.removeprefix("./") for path in paths)
-        self._widened = tuple(dict.fromkeys((*self._widened, *filter(repair.is_inside, named))))
+        self._widened = tuple(dict.fromkeys((*self._widened, *named)))
         if self.repair is not None:
             self.repair = repair.widen(self.repair, self._widened)
 
@@ -281,7 +279,7 @@ class Looker:
             planned,
             items,
             missing,
-            sum(artifacts.is_substantive(a) for a in planned if a not in missing),
+            sum(not (a.directory or is_summary(a.path)) for a in planned if a not in missing),
             todo.next_item(definition, missing),
             artifacts.next_target(missing, self.disk.root),
         )

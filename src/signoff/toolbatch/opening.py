@@ -1,4 +1,4 @@
-"""A runner put together from its parts, for whoever wants one on a folder."""
+"""A runner put together from its parts, on any folder, and one that is taken up again."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ from signoff.toolbatch.pipeline import BatchRunner, Confidence, Record
 from signoff.toolbatch.rollback import Keep
 from signoff.toolbatch.steering.drifting import is_summary, of_a_set
 from signoff.toolbatch.view import BatchLimits
+
+MOST_NAMED = 5  # broken links of one write
+_PAGES = HTML_SUFFIXES | MARKDOWN_SUFFIXES
+_BREAKS = frozenset({"broken-link", "broken-asset"})
+INTERRUPTED = "a call that was cut off"
 
 
 @dataclass(frozen=True)
@@ -96,11 +101,6 @@ def open_runner(
     )
 
 
-MOST_NAMED = 5
-_PAGES = HTML_SUFFIXES | MARKDOWN_SUFFIXES
-_BREAKS = frozenset({"broken-link", "broken-asset"})
-
-
 class LinkCheck:
     """Looks at the links of a page before it is written, where it is declared what is to be made.
 
@@ -159,9 +159,6 @@ def _is_to_come(finding: Finding, definition: Definition) -> bool:
         name and (name in files or f"{name}/" in folders or name.startswith(tuple(open_folders)))
         for name in named
     )
-
-
-INTERRUPTED = "a call that was cut off"
 
 
 def take_up(runner: BatchRunner, words: str, *, interrupted: bool) -> None:

@@ -95,22 +95,18 @@ def planned_by(
     alike: dict[str, list[str]] = {}
     for path in known:
         alike.setdefault(posixpath.basename(path), []).append(path)
-    found = []
-    for group in named:
-        meant: dict[str, Artifact] = {}
-        for artifact in group:
-            same_name = alike[posixpath.basename(artifact.path)]
-            longer = [path for path in same_name if path.endswith(f"/{artifact.path}")]
-            bare = not artifact.directory and "/" not in artifact.path
-            if artifact.path in earlier:
-                meant[artifact.path] = earlier[artifact.path]
-            elif longer:
-                one = longer[0] if len(longer) == 1 and longer[0] not in spoken_of else ""
-                meant |= {one: known[one]} if one else {}
-            elif artifact.path not in spoken_of and not (bare and in_folders):
-                meant[artifact.path] = artifact
-        found.append(tuple(meant.values()))
-    return found
+
+    def meant(one: Artifact) -> Artifact | None:
+        same_name = alike[posixpath.basename(one.path)]
+        longer = [path for path in same_name if path.endswith(f"/{one.path}")]
+        bare = not one.directory and "/" not in one.path
+        if one.path in earlier:
+            return earlier[one.path]
+        if longer:
+            return known[longer[0]] if len(longer) == 1 and longer[0] not in spoken_of else None
+        return None if one.path in spoken_of or (bare and in_folders) else one
+
+    return [tuple(dict.fromkeys(filter(None, map(meant, group)))) for group in named]
 
 
 def _is_path(word: str) -> bool:

@@ -62,6 +62,8 @@ from signoff.toolbatch.steering import most_specific, must_stop
 from signoff.toolbatch.steering.drifting import idles, looks
 from signoff.toolbatch.view import Block, Skip, View
 
+_ENDLESS = 3  # times the looks that are usual before something is made
+_SETTLED = frozenset({DefinitionStatus.DONE, DefinitionStatus.FAILED})
 Confidence = Callable[[Call], str | None]
 Record = Callable[[Call, Result], Result]
 
@@ -312,10 +314,6 @@ class BatchRunner:
 
 def _first(texts: Iterable[str]) -> str:
     return next(filter(None, texts), "")
-
-
-_ENDLESS = 3  # times the looks that are usual before something is made
-_SETTLED = frozenset({DefinitionStatus.DONE, DefinitionStatus.FAILED})
 
 
 def handed_over(view: View) -> str:

@@ -1,4 +1,4 @@
-"""What kind of failure a call met, and what it is about; a table, read from the top."""
+"""What kind of failure a call met, and episodes of such failures, in which every retry counts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import PurePosixPath
 from signoff.toolbatch.calls import Call, Nature, Outcome
 from signoff.toolbatch.shellwork import command_of, family
 
+MOST_OPEN = 64
+MOST_NAMES = 20  # of files or commands that one episode remembers
+LONGEST_NAME = 300
 LONGEST_READ = 20_000  # of a result's text: what failed is said at its beginning or its end
 
 
@@ -195,9 +198,6 @@ def subject_of(category: Category, call: Call) -> str:
     return str(PurePosixPath(call.target).parent)
 
 
-MOST_OPEN = 64
-MOST_NAMES = 20  # of files or commands that one episode remembers
-LONGEST_NAME = 300
 _BY_TOOL = frozenset({Category.MALFORMED, Category.ARGUMENTS})
 
 

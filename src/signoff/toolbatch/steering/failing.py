@@ -20,6 +20,7 @@ from signoff.toolbatch.steering.step import (
 from signoff.toolbatch.steering.wording import brief, listed_briefly, steered
 from signoff.toolbatch.view import View
 
+_TWO_SIDES = 2  # of an edit: what is replaced, and by what
 # An empty text replaces a passage by nothing, or makes an empty file; nobody else can say it.
 _MAY_BE_EMPTY = frozenset({"new", "content"})
 
@@ -116,9 +117,6 @@ def _failed_in_repair(view: View) -> int:
     return max(
         (t.failed_edits for t in view.repair.targets if t.path == view.call.target), default=0
     )
-
-
-_TWO_SIDES = 2  # of an edit: what is replaced, and by what
 
 
 def must_stop(view: View) -> bool:
