@@ -153,6 +153,10 @@ def test_beside_a_folder_nobody_knows_where_a_bare_name_lies(tmp_path: Path) -> 
     assert plans("Add page.html to docs/", tmp_path) == []
 
 
+def test_a_file_that_this_task_removed_is_only_spoken_of() -> None:
+    assert planned_in("Removed src/old.py and old.py", NOWHERE, (), ("src/old.py",)) == ()
+
+
 def test_in_a_workspace_that_is_too_large_to_look_through_a_bare_name_plans_nothing(
     tmp_path: Path,
 ) -> None:

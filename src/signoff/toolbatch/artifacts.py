@@ -59,10 +59,12 @@ def seen_now(definition: Definition, root: Path) -> ArtifactsSeen:
     return ArtifactsSeen(existing(definition, root))
 
 
-def stated_in(text: str, root: Path, planned: Sequence[Artifact] = ()) -> Stated:
+def stated_in(
+    text: str, root: Path, planned: Sequence[Artifact] = (), touched: Sequence[str] = ()
+) -> Stated:
     """A person's task as a fact: what it says, what it plans, how much of it was not read."""
     unread = max(0, len(text) - LONGEST_READ)
-    return Stated(text, planned_in(text, root, planned), unread=unread)
+    return Stated(text, planned_in(text, root, planned, touched), unread=unread)
 
 
 def existence_command(artifacts: Iterable[Artifact]) -> str:

@@ -170,7 +170,8 @@ def take_up(runner: BatchRunner, words: str, *, interrupted: bool) -> None:
     if interrupted:
         keeper.record(Touched((), "", INTERRUPTED))
     if words.strip():
-        keeper.record(stated_in(words, root, keeper.definition.artifacts))
+        now = keeper.definition
+        keeper.record(stated_in(words, root, now.artifacts, now.touched))
     if is_over(keeper.definition):
         keeper.record(TakenUp())
     runner.looker.widen(paths_in(words))

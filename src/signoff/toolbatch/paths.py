@@ -78,19 +78,28 @@ def paths_in(text: str) -> Iterator[str]:
             yield named
 
 
-def planned_in(text: str, root: Path, planned: Sequence[Artifact] = ()) -> tuple[Artifact, ...]:
+def planned_in(
+    text: str, root: Path, planned: Sequence[Artifact] = (), touched: Sequence[str] = ()
+) -> tuple[Artifact, ...]:
     """What one text plans, as `planned_by` says."""
-    return planned_by((text,), root, planned)[0]
+    return planned_by((text,), root, planned, touched)[0]
 
 
 def planned_by(
-    texts: Sequence[str], root: Path, planned: Sequence[Artifact] = ()
+    texts: Sequence[str],
+    root: Path,
+    planned: Sequence[Artifact] = (),
+    touched: Sequence[str] = (),
 ) -> list[tuple[Artifact, ...]]:
-    """For each text the artifacts that it is about: of those planned already, and new ones."""
+    """For each text the artifacts that it is about: of those planned already, and new ones.
+
+    `touched` are files that this task changed: one that is not there any more was removed.
+    """
     named = [declared(p.removeprefix(f"{root}/") for p in paths_in(t)) for t in texts]
     known = {a.path: a for group in (planned, *named) for a in group}
     earlier = {a.path: a for a in planned}
-    spoken_of = _ends_there(root, [path for path in known if path not in earlier])
+    unplanned = [path for path in known if path not in earlier]
+    spoken_of = _ends_there(root, unplanned) | _ends_of(unplanned, touched)
     in_folders = any(artifact.directory for artifact in known.values())
     alike: dict[str, list[str]] = {}
     for path in known:
@@ -123,6 +132,12 @@ def _is_path(word: str) -> bool:
     return bool(_KNOWN_SUFFIX.fullmatch(suffix[1])) or ("/" in word and suffix[1].islower())
 
 
+def _ends_of(paths: Sequence[str], longer: Sequence[str]) -> frozenset[str]:
+    """Those that are one of the longer ones, or the end of one."""
+    whole = tuple(f"/{path}" for path in longer)
+    return frozenset(p for p in paths if any(one.endswith(f"/{p}") for one in whole))
+
+
 def _ends_there(root: Path, paths: Sequence[str]) -> frozenset[str]:
     """Those at which something is, or that something in the workspace ends in.
 
@@ -139,8 +154,8 @@ def _ends_there(root: Path, paths: Sequence[str]) -> frozenset[str]:
         seen += len(inside)
         if seen > MOST_ENTRIES:
             return frozenset(there | {path for path in wanted if "/" not in path})
-        alike = [below for below, _ in inside if posixpath.basename(below) in names]
-        there |= {path for path in wanted for below in alike if below.endswith(f"/{path}")}
+        alike = [below[1:] for below, _ in inside if posixpath.basename(below) in names]
+        there |= _ends_of(wanted, alike)
         folders += [below[1:] for below, is_folder in inside if is_folder]
     return frozenset(there)
 

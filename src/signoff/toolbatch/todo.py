@@ -63,7 +63,8 @@ def facts_of(
     if call.shape.nature is Nature.LIST and outcome.ok:
         sent = next((call.arguments.get(name) for name in call.shape.payload), None)
         # A list that is sent during a repair would tidy away what the repair is about.
-        facts.append(listed(sent, root, definition.artifacts, aside=repairing))
+        known = definition.artifacts, definition.touched
+        facts.append(listed(sent, root, *known, aside=repairing))
         facts += dropped(sent, call.id)
     return (*facts, *_completed(apply_all(definition, facts), outcome))
 
@@ -93,15 +94,23 @@ def _completed(definition: Definition, outcome: Outcome) -> tuple[Fact, ...]:
 
 
 def items_of(
-    texts: Sequence[str], root: Path, planned: Sequence[Artifact] = ()
+    texts: Sequence[str],
+    root: Path,
+    planned: Sequence[Artifact] = (),
+    touched: Sequence[str] = (),
 ) -> tuple[Item, ...]:
     """Items from their wording, each with the files that it is to make."""
     texts = [text.strip()[:LONGEST_ITEM] for text in texts]
-    return tuple(map(Item, texts, planned_by(texts, root, planned)))
+    return tuple(map(Item, texts, planned_by(texts, root, planned, touched)))
 
 
 def listed(
-    items: Any, root: Path, planned: Sequence[Artifact] = (), *, aside: bool = False
+    items: Any,
+    root: Path,
+    planned: Sequence[Artifact] = (),
+    touched: Sequence[str] = (),
+    *,
+    aside: bool = False,
 ) -> ItemsListed:
     """The list of a todo call, however the model shaped it; what is no item is left out.
 
@@ -109,7 +118,7 @@ def listed(
     """
     entries = [_entry(entry) for entry in _entries(items) if _reason(entry) is None]
     entries = [(text, done) for text, done in entries if text]
-    found = items_of([text for text, _ in entries], root, planned)
+    found = items_of([text for text, _ in entries], root, planned, touched)
     claimed = zip(found, entries, strict=True)
     return ItemsListed(tuple(replace(item, done=done) for item, (_, done) in claimed), aside)
 

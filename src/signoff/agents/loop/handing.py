@@ -99,7 +99,8 @@ def _undone(definition: Definition) -> tuple[SessionMissing, ...]:
     if definition.status is DefinitionStatus.DONE or not definition.undone:
         return ()
     first = next((item.text for item in definition.pending), "what is not needed")
-    return (SessionMissing(VERIFICATION, "; ".join(definition.undone[:3]), how_to_drop(first)),)
+    hint = f"list as done what is done; {how_to_drop(first)}"
+    return (SessionMissing(VERIFICATION, "; ".join(definition.undone[:3]), hint),)
 
 
 def dropped_of(definition: Definition) -> tuple[str, ...]:
