@@ -11,11 +11,10 @@ from typing import Any
 from agent_child import memory_mb
 
 from signoff.domain.digests import digest_bytes
-from signoff.toolbatch.calls import Call, Result
+from signoff.toolbatch.calls import Call, Result, propose
 from signoff.toolbatch.events import Stream
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchRunner
-from signoff.toolbatch.proposing import propose
 from signoff.toolbatch.view import BatchLimits
 
 FILES = 20

@@ -73,7 +73,7 @@ class Model:
         self._memory: deque[str] = deque(maxlen=MEMORY)
         self._drafts = {path: list(texts) for path, texts in habit.drafts.items()}
         self.characters = 0
-        self._listed: list[str] = []  # what it had on its list
+        self._listed = list(habit.items)  # what it had on its list, or was shown as open
         self.follows = False  # whether its last move was what it had been told
 
     def move(self, action: NextAction | None) -> Move:
@@ -99,8 +99,14 @@ class Model:
         return not (self._moves <= self._busy or self._habit.deaf or lapse)
 
     def hear(self, text: str) -> None:
-        """A message; an old one goes."""
+        """A message; an old one goes. A list that it shows takes the place of the last one."""
         self._memory.append(text)
+        shown = [
+            line.removeprefix("[ ] ").partition(" (missing: ")[0]
+            for line in text.split("\n")
+            if line.startswith("[ ] ")
+        ]
+        self._listed = shown or self._listed
 
     def _followed(self, action: NextAction) -> Move:
         if action.tool == ANSWER:

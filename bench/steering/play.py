@@ -26,13 +26,12 @@ from signoff.domain.definition import (
 )
 from signoff.gate.definition import Stated
 from signoff.toolbatch import steering, todo
-from signoff.toolbatch.artifacts import declared
-from signoff.toolbatch.calls import Call, NextAction, Result
+from signoff.toolbatch.calls import Call, NextAction, Result, propose
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.judging import Court, seen_of, status_of
 from signoff.toolbatch.opening import Parts, open_runner
+from signoff.toolbatch.paths import declared
 from signoff.toolbatch.pipeline import BatchResult, Ending
-from signoff.toolbatch.proposing import propose
 
 TURNS = 40  # with the runtime every habit has ended by then
 CHARACTERS_PER_TOKEN = 4  # an estimate, good enough to compare two columns
@@ -94,11 +93,11 @@ class _Play:
         self._model = Model(habit, root, lapses)
         # The task's own check finds what a checker would; it is all that decides here.
         court = Court(root, Shell(root), (habit.task.check,), lambda _path: False)
-        planned = declared(habit.task.planned).artifacts
+        planned = declared(habit.task.planned)
         watch = Watcher(root)
         parts = Parts(planned=planned, court=court, disk=Folder(root, watch.mark))
         self._runner = open_runner(root, Hands(root, watch), "", parts=parts)
-        items = tuple(todo.item_of(text) for text in habit.items)
+        items = todo.items_of(habit.items, root, planned)
         self._runner.keeper.record(Stated(habit.task.statement, items=items))
         self._rules: list[str] = []
         self._blocked: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.domain.definition import Artifact, Check, Item, ItemKind, RoundStatus, Seen, Support
+from signoff.domain.definition import Artifact, Check, Item, RoundStatus, Seen, Support
 from signoff.domain.ledger import Draft, Kind
 from signoff.gate.definition import (
     ArtifactsSeen,
@@ -34,13 +34,15 @@ def worked(desk: Desk) -> Desk:
     database = open_database(f"sqlite:///{desk.ledger_file}")
     try:
         ledger = Ledger(database)
-        tests = Item("Run the tests", ItemKind.VERIFY)
+        item = Item("Write it", (Artifact("a.txt"),))
         book = LedgerBook(ledger, SESSION)
-        keeper = Keeper(book, "make a.txt", artifacts=(Artifact("a.txt"),), items=(tests,))
-        keeper.record(Touched(("a.txt",), "c1", "write"), ArtifactsSeen(("a.txt",)))
+        keeper = Keeper(book, "make a.txt", artifacts=item.artifacts, items=(item,))
+        keeper.record(
+            ItemsListed(()), Touched(("a.txt",), "c1", "write"), ArtifactsSeen(("a.txt",))
+        )
         keeper.record(RoundPlanned((CHECK,), "write changed files"), RoundBegun())
         keeper.record(judged(RoundStatus.BROKEN, Support.CONTRADICTS, "a.txt:1: \x1b[2Jwrong"))
-        keeper.record(ItemsListed(()), Touched(("a.txt",), "c2", "edit"), RoundBegun())
+        keeper.record(Touched(("a.txt",), "c2", "edit"), RoundBegun())
         keeper.record(judged(RoundStatus.KEPT, Support.SUPPORTS))
         ledger.append(SESSION, [Draft(Kind.NOTE_KEPT, {"key": "k", "text": "x"})])
         keeper.record(Touched(("b.txt",), "c3", "write"))
@@ -51,21 +53,21 @@ def worked(desk: Desk) -> Desk:
 
 def test_the_log_of_a_session_tells_the_timeline_of_its_rounds(worked: Desk) -> None:
     sentences = [
-        "the task: make a.txt; to do: `Run the tests`; planned: `a.txt`",
+        "the task: make a.txt; to do: `Write it`; planned: `a.txt`",
+        "the list left out `Write it`; open as before",
         "write changed `a.txt`; draft → in_progress",
-        "there: `a.txt`",
+        "done: `Write it`; there: `a.txt`",
         "round 1 of 3 (number 1) is pending: write changed files; to be judged by `make test`;"
         " in_progress → verifying",
         "round 1 of 3 (number 1) is running: write changed files",
         "round 1 of 3 (number 1) is broken: write changed files; a.txt:1: \\x1b[2Jwrong;"
         " verifying → fixing",
-        "the list left out `Run the tests`; open as before",
         "edit changed `a.txt`; round 2 of 3 (number 2) is pending, in place of number 1: edit"
         " changed `a.txt`; to be judged by `make test`; fixing → verifying",
         "round 2 of 3 (number 2) is running: edit changed `a.txt`",
-        "done: `Run the tests`; round 2 of 3 (number 2) is kept; verifying → done",
+        "round 2 of 3 (number 2) is kept; verifying → done",
         None,
-        "write changed `b.txt`; open again: `Run the tests`; round 2 of 3 (number 2) is stale:"
+        "write changed `b.txt`; round 2 of 3 (number 2) is stale:"
         " write changed `b.txt`; round 2 of 3 (number 3) is pending, in place of number 2: round 2"
         " is stale: write changed `b.txt`; to be judged by `make test`; done → verifying",
     ]
@@ -84,8 +86,8 @@ def test_a_part_of_the_log_tells_the_same_as_the_whole(worked: Desk) -> None:
 
 def test_machines_get_the_timeline_beside_the_entry(worked: Desk) -> None:
     entries = worked.signoff("log", SESSION, "--json").exits(0).json_lines
-    assert entries[2]["timeline"] == ["there: `a.txt`"]
-    assert entries[2]["data"] == {
+    assert entries[3]["timeline"] == ["done: `Write it`", "there: `a.txt`"]
+    assert entries[3]["data"] == {
         "task": "main",
         "fact": "artifacts_seen",
         "existing": ["a.txt"],

@@ -10,10 +10,8 @@ from signoff.domain.definition import (
     CheckSource,
     Definition,
     Item,
-    ItemKind,
     RoundStatus,
     Seen,
-    Standing,
     Support,
 )
 from signoff.gate.definition import (
@@ -35,7 +33,7 @@ from signoff.gate.definition import (
 PYTEST = Check("pytest -q", CheckSource.PROJECT)
 THERE = Check("test -s ./a.txt", CheckSource.EXISTENCE)
 A, B, SITE = Artifact("a.txt"), Artifact("b.txt"), Artifact("site", directory=True)
-TEST_IT = Item("Run the tests", ItemKind.VERIFY)
+TEST_IT = Item("Run the tests")
 
 
 def fold(*facts: Fact) -> Definition:
@@ -68,7 +66,6 @@ _TEXTS = st.sampled_from(
 _ITEMS = st.builds(
     Item,
     _TEXTS,
-    st.sampled_from(ItemKind),
     st.lists(_ARTIFACTS, max_size=2).map(tuple),
     st.booleans(),
 )
@@ -105,11 +102,7 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.builds(Dropped, _TEXTS | _PATHS, st.sampled_from(["", "not needed"])),
     st.builds(Touched, _several(_PATHS), st.text(max_size=3), st.sampled_from(["write", ""])),
     st.builds(ItemCompleted, _TEXTS),
-    st.builds(
-        ArtifactsSeen,
-        _several(_PATHS, 7),
-        _several(st.builds(Standing, _PATHS, st.sampled_from(["", "1", "2"]))),
-    ),
+    st.builds(ArtifactsSeen, _several(_PATHS, 7)),
     st.builds(RoundPlanned, _several(_CHECKS), st.text(max_size=3)),
     st.builds(RoundBegun),
     st.builds(RoundDecided, st.sampled_from(RoundStatus), _several(_SEEN, 4)),

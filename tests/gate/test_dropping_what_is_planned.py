@@ -1,4 +1,4 @@
-"""Files that were there before, and giving up what is planned: neither makes a task done."""
+"""Giving up what is planned: what may be dropped, and that dropping makes no task done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from signoff.domain.definition import Artifact, DefinitionStatus, Item, ItemKind
 from signoff.gate.definition import (
     ArtifactsSeen,
     Dropped,
-    ItemCompleted,
     ItemsListed,
     Stated,
     Touched,
@@ -17,53 +16,19 @@ from signoff.gate.definition import (
     to_data,
 )
 from signoff.gate.timeline import notes
-from tests.gate.facts_of_definitions import PYTEST, SITE, TEST_IT, A, B, fold, kept
+from tests.gate.facts_of_definitions import PYTEST, TEST_IT, A, B, fold, kept
 
 BOTH = ArtifactsSeen(("a.txt", "b.txt"))
 
 
 def build(text: str, *artifacts: Artifact) -> Item:
-    return Item(text, ItemKind.BUILD, artifacts)
+    return Item(text, artifacts)
 
 
-def test_what_was_there_when_it_was_planned_is_built_once_it_was_changed() -> None:
-    opened = fold(Stated("change them", (A, B)), BOTH)
-    assert opened.missing == opened.to_change == (A, B) and not opened.built
-    assert opened.undone[0] == "not changed yet: `a.txt`, `b.txt`"
-    half = apply(opened, Touched(("a.txt",)))
-    assert half.missing == (B,)
-    assert apply(half, Touched(("b.txt",))).built
-
-
-def test_nothing_done_is_not_done_however_it_is_judged() -> None:
-    lied = fold(Stated("change them", (A, B)), BOTH, *kept(PYTEST))
-    assert lied.status is not DefinitionStatus.DONE
-    honest = fold(Stated("change them", (A, B)), BOTH, Touched(("a.txt", "b.txt")), *kept(PYTEST))
-    assert honest.status is DefinitionStatus.DONE
-
-
-def test_a_file_that_was_absent_when_it_was_planned_counts_as_soon_as_it_is_there() -> None:
+def test_a_planned_file_counts_as_soon_as_it_is_there() -> None:
     """Also when nobody saw who made it: ignored files are not watched."""
     assert fold(Stated("make it", (A,)), ArtifactsSeen(()), ArtifactsSeen(("a.txt",))).built
     assert fold(Stated("make it", (A,)), Touched(()), ArtifactsSeen(("a.txt",))).built
-
-
-def test_a_call_that_changed_nobody_knows_what_changes_no_file_that_was_there() -> None:
-    assert fold(Stated("change it", (A,)), ArtifactsSeen(("a.txt",)), Touched(())).missing == (A,)
-
-
-def test_a_file_that_went_and_came_again_was_changed() -> None:
-    opened = fold(Stated("change it", (A,)), ArtifactsSeen(("a.txt",)))
-    assert fold(Stated("change it", (A,)), ArtifactsSeen(("a.txt",)), ArtifactsSeen(())).missing
-    again = apply(apply(opened, ArtifactsSeen(())), ArtifactsSeen(("a.txt",)))
-    assert again.built
-
-
-def test_a_folder_that_was_there_is_changed_by_a_file_in_it() -> None:
-    opened = fold(Stated("fill it", (SITE,)), ArtifactsSeen(("site",)))
-    assert opened.to_change == (SITE,)
-    assert apply(opened, Touched(("site/x.html",))).built
-    assert not apply(opened, Touched(("sites.html",))).built
 
 
 def test_what_a_plan_declares_counts_while_it_is_there() -> None:
@@ -71,13 +36,6 @@ def test_what_a_plan_declares_counts_while_it_is_there() -> None:
     assert fold(Stated(artifacts=(A,), declared=True), ArtifactsSeen(("a.txt",))).built
     later = (Stated("t", (A,)), ArtifactsSeen(("a.txt",)), Stated(artifacts=(A,), declared=True))
     assert fold(*later).built
-
-
-def test_an_item_that_names_a_file_that_was_there_waits_for_its_change() -> None:
-    opened = fold(Stated("t", items=(build("Write a.txt", A),)), ArtifactsSeen(("a.txt",)))
-    assert opened.pending
-    assert apply(opened, ItemsListed((Item("Write a.txt", ItemKind.BUILD, (A,), True),))).pending
-    assert not apply(opened, Touched(("a.txt",))).pending
 
 
 def test_a_dropped_artifact_is_not_missing_and_not_forgotten() -> None:
@@ -111,7 +69,6 @@ def test_a_dropped_file_leaves_no_item_that_waits_for_it() -> None:
     [
         ("a.txt", "", "say why in `dropped`"),
         ("a.txt", "  \n", "say why in `dropped`"),
-        ("Run the tests", "they fail", "a verification cannot be dropped"),
         ("b.txt", "too hard", "the plan declares it, and only a person changes that"),
         ("Do the plan's thing", "too hard", "the plan declares it, and only a person changes that"),
         ("c.txt", "not needed", "nothing that is planned and open is called that"),
@@ -161,20 +118,11 @@ def test_a_person_or_the_model_may_take_up_again_what_was_dropped() -> None:
 
 def test_a_list_sent_during_a_repair_changes_nothing_and_that_is_known() -> None:
     opened = fold(Stated("t", items=(build("Fix it"),)), Touched(("a.txt",)))
-    sent = ItemsListed((Item("Fix it", ItemKind.BUILD, done=True), build("More")), aside=True)
+    sent = ItemsListed((Item("Fix it", done=True), build("More")), aside=True)
     after = apply(opened, sent)
     assert after.items == opened.items and after.aside == 2
     assert any(n.reason == "list_left_aside" for n in notes(opened, sent, after))
     assert apply(after, ItemsListed(sent.items)).aside == 0
-
-
-def test_no_call_completes_many_things_without_a_name() -> None:
-    every = Item("Create all 3 pages", ItemKind.AGGREGATE, files=3)
-    opened = fold(Stated("t", items=(every,)), Touched(("1.html",)))
-    assert apply(opened, ItemCompleted(every.text)).pending
-    claim = ItemsListed((Item(every.text, ItemKind.AGGREGATE, done=True, files=3),))
-    assert apply(opened, claim).pending
-    assert not apply(apply(opened, Touched(("2.html", "3.html"))), claim).pending
 
 
 def test_facts_that_were_stored_before_there_was_dropping_read_as_they_were_meant() -> None:
@@ -184,3 +132,12 @@ def test_facts_that_were_stored_before_there_was_dropping_read_as_they_were_mean
     assert from_data({"fact": "stated", **stated}) == Stated("t", (A,), (build("Fix it"),))
     assert from_data({"fact": "items_listed", "items": [item]}) == ItemsListed((build("Fix it"),))
     assert from_data({"fact": "artifacts_seen", "existing": ["a.txt"]}) == ArtifactsSeen(("a.txt",))
+
+
+def test_facts_that_were_stored_when_words_were_read_are_read_still() -> None:
+    item = {"text": "Run it", "kind": "verify", "artifacts": [], "done": False, "files": 3}
+    read = from_data({"fact": "items_listed", "items": [item]})
+    assert read == ItemsListed((Item("Run it", kind=ItemKind.VERIFY),))
+    signs = [{"path": "a.txt", "sign": "1"}]
+    seen = from_data({"fact": "artifacts_seen", "existing": ["a.txt"], "signs": signs})
+    assert seen == ArtifactsSeen(("a.txt",))

@@ -16,15 +16,14 @@ from signoff.process.environment import STANDARD_PATH, clean_environment
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool, shell_command
-from signoff.toolbatch.calls import Call, Outcome, Result
+from signoff.toolbatch.calls import Call, Outcome, Result, propose
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.events import Event, Stream
 from signoff.toolbatch.judging import Court, seen_of
+from signoff.toolbatch.kept import MemoryShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
-from signoff.toolbatch.proposing import propose
-from signoff.toolbatch.shelves import MemoryShelf
 from signoff.toolbatch.view import BatchLimits
 from signoff.workspace.workspace import Workspace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from signoff.domain.definition import Definition, Item, ItemKind, Round, RoundStatus
+from signoff.domain.definition import Definition, Item, Round, RoundStatus
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, NextAction, Outcome, OutcomeKind
 from signoff.toolbatch.view import Counts, RepairFocus, RepairTarget, Target, View
 from tests.toolbatch.steering_kit import (
@@ -41,10 +41,7 @@ def some_view(random: Random) -> View:
         repair=repair,
         facts=_texts(random),
         counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(8))),
-        item_path=random.choice(("", *PATHS)),
-        item_path_there=random.random() < 0.5,
         open_steps=random.choice((0, 0, 0, 2)),
-        to_change=frozenset(str(a) for a in missing if random.random() < 0.2),
         wrote_whole=random.choice(("", *PATHS)),
         last_written=random.choice(("", *PATHS)),
         lasting=random.choice((None, NextAction("write", PLANNED[1]))),
@@ -87,7 +84,6 @@ def _definition(random: Random) -> Definition:
     items = tuple(
         Item(
             random.choice(TEXTS),
-            random.choice(list(ItemKind)),
             artifacts(*_paths(random)),
             random.random() < 0.4,
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from signoff.domain.definition import Artifact, Definition, Item, ItemKind, Round, RoundStatus
+from signoff.domain.definition import Artifact, Definition, Item, Round, RoundStatus
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
     Call,
@@ -18,7 +18,6 @@ from signoff.toolbatch.calls import (
     ToolShape,
 )
 from signoff.toolbatch.recovery.categories import Category
-from signoff.toolbatch.steering.step import path_of
 from signoff.toolbatch.view import Counts, RepairFocus, RepairTarget, Target, View
 
 TOOLS = frozenset(STANDARD_SHAPES)
@@ -31,9 +30,9 @@ def artifacts(*paths: str) -> tuple[Artifact, ...]:
     return tuple(Artifact(p.rstrip("/"), p.endswith("/")) for p in paths)
 
 
-def item(text: str, *paths: str, kind: ItemKind = ItemKind.BUILD) -> Item:
+def item(text: str, *paths: str) -> Item:
     """An open item."""
-    return Item(text, kind, artifacts(*paths))
+    return Item(text, artifacts(*paths))
 
 
 def call(tool: str, path: str = "", **arguments: Any) -> Call:
@@ -88,7 +87,6 @@ def view(
     )
     absent = artifacts(*missing)
     first = items[0] if items else None
-    path = path_of(first)
     # A turn of one call: of a list alone, it kept books only.
     books = Counts(bookkeeping_turns=1) if outcome.call.shape.nature is Nature.LIST else Counts()
     there = [a for a in definition.artifacts if a not in absent and "index" not in a.path]
@@ -100,8 +98,6 @@ def view(
         substantive=len(there),
         next_target=Target(absent[0].path, absent[0].directory) if absent else None,
         next_item=first,
-        item_path=path,
-        item_path_there=bool(path) and path not in missing,
         counts=books,
         tools=TOOLS,
     )

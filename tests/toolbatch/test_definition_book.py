@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from signoff.domain.definition import DefinitionStatus, Item, ItemKind
+from signoff.domain.definition import Definition, DefinitionStatus, Item
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import LedgerBroken
 from signoff.gate.definition import (
@@ -27,7 +27,7 @@ from signoff.gate.timeline import Note
 from signoff.storage.database import open_database
 from signoff.storage.ledger import Ledger
 from signoff.toolbatch.artifacts import seen_now
-from signoff.toolbatch.keeping import Keeper, LedgerBook, MemoryBook, resume
+from signoff.toolbatch.keeping import Book, Keeper, LedgerBook, MemoryBook
 from tests.gate.facts_of_definitions import HISTORIES, PYTEST, A, B, kept
 
 SESSION = "session-0123456789abcdef"
@@ -38,6 +38,11 @@ def ledger(database_url: str) -> Iterator[Ledger]:
     database = open_database(database_url)
     yield Ledger(database)
     database.close()
+
+
+def resume(book: Book) -> Definition:
+    """What the facts of a book add up to."""
+    return apply_all(UNSTATED, book.read(0).facts)
 
 
 def book(ledger: Ledger, task: str = "main") -> LedgerBook:
@@ -140,22 +145,18 @@ def test_what_happened_is_told_once_and_not_again_when_it_is_taken_up(ledger: Le
     assert told == []
 
 
-def test_what_is_planned_is_looked_for_at_once_and_so_known_to_have_been_there(
-    ledger: Ledger, tmp_path: Path
-) -> None:
+def test_what_is_planned_is_looked_for_at_once(ledger: Ledger, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
 
     def taken_up() -> Keeper:
         return Keeper(book(ledger), "t", artifacts=(A,), look=lambda d: seen_now(d, tmp_path))
 
     keeper = taken_up()
-    assert keeper.definition.to_change == (A,) and entries(ledger) == ["stated", "artifacts_seen"]
+    assert keeper.definition.built and entries(ledger) == ["stated", "artifacts_seen"]
     assert taken_up().definition == keeper.definition and len(entries(ledger)) == 2
     (tmp_path / "b.txt").write_text("x")
-    keeper.record(ItemsListed((Item("make b", ItemKind.BUILD, (B,)),)))
-    assert list(keeper.definition.to_change) == [A, B]
-    (tmp_path / "a.txt").write_text("changed where nobody watches")
-    keeper.record(Touched(("b.txt",)))
+    keeper.record(ItemsListed((Item("make b", (B,)),)))
+    assert keeper.definition.existing == ("a.txt", "b.txt")
     assert keeper.definition.built and taken_up().definition == keeper.definition
 
 
@@ -167,7 +168,7 @@ def test_what_a_plan_declares_is_kept_apart_from_what_the_words_of_a_task_name(
     keeper = Keeper(
         book(ledger), "t", artifacts=(A,), declared=(B,), look=lambda d: seen_now(d, tmp_path)
     )
-    assert keeper.definition.missing == (A,) and keeper.definition.declared == ("b.txt",)
+    assert keeper.definition.asked == ("a.txt",) and keeper.definition.declared == ("b.txt",)
 
 
 @given(HISTORIES)

@@ -10,9 +10,9 @@ import pytest
 from signoff.domain.definition import DefinitionStatus
 from signoff.toolbatch.calls import ANSWER, NextAction, OutcomeKind
 from signoff.toolbatch.events import RecoverySuggested, Steered
+from signoff.toolbatch.looking import QUIET
 from signoff.toolbatch.pipeline import Ending
 from signoff.toolbatch.recovery.categories import Category
-from signoff.toolbatch.steering.spoken import QUIET
 from tests.toolbatch.batch_kit import Scene
 
 TWO = "Create `one.md` and `two.md`."
@@ -228,25 +228,19 @@ def test_the_same_rule_is_not_heard_turn_after_turn(tmp_path: Path) -> None:
     assert 1 <= len(rules) <= 1 + 8 // QUIET + 1 and set(rules) == {"long_look"}
 
 
-def test_an_item_leads_to_the_file_that_it_names_and_to_no_other(tmp_path: Path) -> None:
+def test_a_change_completes_the_item_that_names_the_file_and_the_next_one_has_none(
+    tmp_path: Path,
+) -> None:
     scene = Scene(tmp_path)
     scene.put("calc.py", "x = 1\n")
     texts = ("fix the bug in calc.py", "update the user guide")
     items = [{"text": text, "done": False} for text in texts]
     scene.one("todo", items=items)
-    assert told(scene)[-1].next_action == NextAction("edit", "calc.py")
+    assert told(scene) == [], "what an item takes is the model's to say"
     scene.one("edit", path="calc.py", old="1", new="2")
     said = told(scene)[-1]
     assert "`update the user guide`" in said.text
     assert said.next_action == NextAction("todo"), "nobody knows its file"
-
-
-def test_what_is_to_be_reviewed_is_read_before_the_review_is_written(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, "Review src/a.py and create `REVIEW.md`.")
-    scene.put("src/a.py", "x = 1\n")
-    items = [{"text": t, "done": False} for t in ("review src/a.py", "create REVIEW.md")]
-    scene.one("todo", items=items)
-    assert told(scene)[-1].next_action == NextAction("read", "src/a.py")
 
 
 def test_a_result_of_data_is_not_asked_for_as_a_first_version(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from signoff.domain.definition import (
     Artifact,
     Check,
     DefinitionStatus,
+    Item,
     RoundStatus,
     Seen,
     Support,
@@ -23,7 +24,6 @@ from signoff.gate.definition import ArtifactsSeen, Touched
 from signoff.gate.rounds import shown
 from signoff.toolbatch.judging import Court, Judge, Judged, status_of
 from signoff.toolbatch.keeping import Keeper, MemoryBook
-from signoff.toolbatch.todo import item_of
 from tests.toolbatch.definition_kit import ShellJudge
 
 REPORT = Artifact("report.txt")
@@ -42,7 +42,7 @@ class Desk:
             MemoryBook(),
             "write report.txt",
             artifacts=(REPORT,),
-            items=(item_of("Create report.txt"), item_of("Run the tests")),
+            items=(Item("Create report.txt", (REPORT,)),),
             planner=self.court.checks,
             told=lambda note: self.told.append(note.reason),
         )

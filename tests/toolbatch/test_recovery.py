@@ -10,8 +10,7 @@ import pytest
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, Call, NextAction, Result
 from signoff.toolbatch.events import RecoverySuggested
 from signoff.toolbatch.pipeline import Ending
-from signoff.toolbatch.recovery.categories import Category, Failure, failure_of
-from signoff.toolbatch.recovery.episodes import MOST_OPEN, Episodes
+from signoff.toolbatch.recovery.categories import MOST_OPEN, Category, Episodes, Failure, failure_of
 from signoff.toolbatch.view import BatchLimits
 from tests.toolbatch.batch_kit import Scene
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.definition import CheckSource, Definition, Round, RoundStatus, Seen, Support
-from signoff.errors import UsageError
 from signoff.toolbatch import repair
 from signoff.toolbatch.calls import Outcome, OutcomeKind
 from signoff.toolbatch.disk import Folder
@@ -223,14 +222,13 @@ def test_what_a_person_declined_is_no_failed_edit() -> None:
 def test_a_person_can_widen_the_repair_inside_of_the_workspace() -> None:
     found = repair.widen(focus(GUIDE[1]), ("src/", "notes.md"))
     assert found.allows("src/deep/a.py") and found.allows("notes.md") and not found.allows("srcs/a")
-    assert repair.widen(found, "src/") == found
-    for path in ("", " ", "/etc/passwd", "../other", "a/../../b", ".", "a//b", "/"):
-        with pytest.raises(UsageError):
-            repair.widen(found, path)
+    assert repair.widen(found, ("src/",)) == found
+    outside = ("", " ", "/etc/passwd", "../other", "a/../../b", ".", "a//b", "/")
+    assert repair.widen(found, outside) == found
 
 
 def test_a_path_that_climbs_out_of_an_allowed_folder_is_not_in_it() -> None:
-    found = repair.widen(focus(GUIDE[1]), "src/")
+    found = repair.widen(focus(GUIDE[1]), ("src/",))
     assert found.allows("src/a/../b.py")
     assert not found.allows("src/../other.py") and not found.allows("src/../../etc/passwd")
 

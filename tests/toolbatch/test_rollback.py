@@ -12,13 +12,11 @@ from signoff.errors import PlanConflict
 from signoff.storage.database import open_database
 from signoff.storage.ledger import Ledger
 from signoff.toolbatch.calls import Call
-from signoff.toolbatch.disk import Folder
+from signoff.toolbatch.disk import NOTHING, Folder, Thing, ThingKind
 from signoff.toolbatch.events import RollbackKept
-from signoff.toolbatch.kept import Lost, Rollback, Unkept
+from signoff.toolbatch.kept import MOST_IN_MEMORY, LedgerShelf, Lost, MemoryShelf, Rollback, Unkept
 from signoff.toolbatch.restoring import Target, put_back
-from signoff.toolbatch.rollback import Restoring, Rollbacks
-from signoff.toolbatch.shelves import MOST_IN_MEMORY, LedgerShelf, MemoryShelf
-from signoff.toolbatch.things import NOTHING, Thing, ThingKind
+from signoff.toolbatch.undoing import Restoring, Rollbacks
 from tests.toolbatch.batch_kit import Scene
 
 

@@ -9,13 +9,12 @@ from signoff.domain.digests import digest_bytes
 from signoff.domain.text import escape_line
 from signoff.gate.definition import Stated
 from signoff.toolbatch import todo
-from signoff.toolbatch.artifacts import declared
-from signoff.toolbatch.calls import ANSWER, Call, NextAction, OutcomeKind, Result
+from signoff.toolbatch.calls import ANSWER, Call, NextAction, OutcomeKind, Result, propose
 from signoff.toolbatch.events import Event, Steered, Stream
+from signoff.toolbatch.looking import QUIET
 from signoff.toolbatch.opening import Parts, open_runner
+from signoff.toolbatch.paths import declared
 from signoff.toolbatch.pipeline import BatchResult, BatchRunner
-from signoff.toolbatch.proposing import propose
-from signoff.toolbatch.steering.spoken import QUIET
 
 PAGES = ("docs/one.md", "docs/two.md", "docs/three.md")
 
@@ -31,9 +30,9 @@ class Desk:
             self._hands,
             "",
             stream=Stream(self.heard.append),
-            parts=Parts(planned=declared(planned).artifacts),
+            parts=Parts(planned=declared(planned)),
         )
-        wanted = tuple(todo.item_of(text) for text in items)
+        wanted = todo.items_of(items, root)
         self.runner.keeper.record(Stated("the task", items=wanted))
         self._calls = 0
 
@@ -99,19 +98,6 @@ def test_a_lasting_message_comes_back_until_the_first_real_file_is_there(tmp_pat
     assert desk.read("ref.md").steering is None
 
 
-def test_an_item_to_read_what_was_read_before_is_completed_by_the_repeated_look(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "ref.md").write_text("reference\n")
-    desk = Desk(tmp_path)
-    desk.read("ref.md")
-    desk.runner.keeper.record(Stated(items=(todo.item_of("read ref.md"),)))
-    assert [i.text for i in desk.runner.keeper.definition.pending] == ["read ref.md"]
-    result = desk.read("ref.md")
-    assert result.outcomes[0].kind is OutcomeKind.DUPLICATE
-    assert desk.runner.keeper.definition.pending == ()
-
-
 def test_an_open_item_can_be_completed_also_when_everything_was_audited_enough(
     tmp_path: Path,
 ) -> None:
@@ -121,8 +107,9 @@ def test_an_open_item_can_be_completed_also_when_everything_was_audited_enough(
     reads = [desk.read(page) for page in PAGES]
     assert [result.outcomes[0].ok for result in reads] == [True] * 3, "a read is never blocked"
     said = next(result.steering for result in reads if result.steering is not None)
-    assert said.next_action == NextAction("read", "ref.md")
+    assert said.next_action == NextAction("todo")
     assert desk.read("ref.md").outcomes[0].kind is OutcomeKind.EXECUTED
+    desk.turn(("todo", {"items": [{"text": "read ref.md", "done": True}]}))
     assert desk.runner.keeper.definition.pending == ()
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from signoff.domain.definition import ItemKind, Round, RoundStatus
+from signoff.domain.definition import Round, RoundStatus
 from signoff.toolbatch import steering
 from signoff.toolbatch.calls import ANSWER, NextAction
 from signoff.toolbatch.recovery.categories import Category
@@ -32,7 +32,6 @@ STALE = (
 NO_OP = replace(
     executed(call("edit", GUIDE[1], old="a", new="a"), ok=False), category=Category.EDIT_MISMATCH
 )
-VERIFY = item("run the checks", kind=ItemKind.VERIFY)
 MUCH = Counts(
     audits=9, reference_reads=9, bookkeeping_turns=9, blocked_alike=1, failed_edits=1, questions=9
 )
@@ -52,12 +51,15 @@ def test_every_rule_of_the_table_is_in_the_order_once_and_says_what_it_is_about(
         assert rule.about.endswith(".") and len(rule.about) < 100
 
 
-def test_a_missing_artifact_goes_before_a_review() -> None:
-    review = item("check all pages for consistency", *GUIDE, kind=ItemKind.REVIEW)
-    seen = view(WROTE_ONE, missing=GUIDE[3:], items=(review,), completed_now=item("page one"))
+def test_a_missing_artifact_goes_before_an_item_without_a_file() -> None:
+    review = item("check all pages for consistency")
+    done = item("page one")
+    seen = view(
+        WROTE_ONE, missing=GUIDE[3:], items=(review,), completed_now=done, touched=GUIDE[:3]
+    )
     assert chosen(seen) == ("missing_artifact", NextAction("write", GUIDE[3]))
     built = replace(seen, missing=(), next_target=None)
-    assert chosen(built) == ("next_item", NextAction("read", GUIDE[0]))
+    assert chosen(built) == ("next_item", NextAction("todo"))
 
 
 def test_a_missing_artifact_goes_before_an_item_that_points_elsewhere() -> None:
@@ -70,15 +72,6 @@ def test_the_pending_item_goes_before_the_artifact_when_both_mean_the_same_file(
     same = item("write page three", GUIDE[3])
     seen = view(WROTE_ONE, missing=GUIDE[3:], items=(same,), completed_now=item("page one"))
     assert chosen(seen) == ("next_item", NextAction("write", GUIDE[3]))
-
-
-def test_looking_around_comes_first_only_while_nothing_exists() -> None:
-    look = item("study the reference", "ref.md", kind=ItemKind.LOOK)
-    noted = executed(call("todo"))
-    before = view(noted, missing=GUIDE, items=(look,))
-    assert chosen(before) == ("todo_updated", NextAction("read", "ref.md"))
-    begun = view(noted, missing=GUIDE[1:], items=(look,))
-    assert chosen(begun) == ("todo_updated", NextAction("write", GUIDE[1]))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +102,7 @@ def test_looking_around_comes_first_only_while_nothing_exists() -> None:
         ),
         (view(NO_OP), "duplicate_mutation"),
         (
-            view(WROTE_ONE, rounds=STALE, items=(VERIFY,), completed_now=item("page one")),
+            view(WROTE_ONE, rounds=STALE, touched=GUIDE),
             "verification_stale",
         ),
         (

@@ -13,8 +13,7 @@ from signoff.toolbatch import steering
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.preflight import decide
-from signoff.toolbatch.rules import Block
-from signoff.toolbatch.view import View
+from signoff.toolbatch.view import Block, View
 from tests.toolbatch.random_views import some_view
 from tests.toolbatch.steering_kit import call
 
@@ -79,7 +78,7 @@ def followed(seen: View, said: Steered) -> View:
 
 def test_the_random_views_make_every_rule_speak() -> None:
     spoken = set[str]()
-    for seed in range(6_000):
+    for seed in range(12_000):
         seen = some_view(Random(seed))
         spoken |= {rule.name for rule in steering.STEERING if rule.speak(seen) is not None}
     assert spoken == set(steering.PRECEDENCE)

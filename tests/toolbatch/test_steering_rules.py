@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from signoff.domain.definition import ItemKind, Round, RoundStatus
+from signoff.domain.definition import Round, RoundStatus
 from signoff.toolbatch import steering
 from signoff.toolbatch.calls import ANSWER, NextAction
 from signoff.toolbatch.events import Steered
@@ -144,25 +144,23 @@ def test_after_an_item_the_next_item_is_named() -> None:
     assert "`write page one`" in said.text and "`write page two`" in said.text
 
 
-def test_after_a_change_the_missing_file_is_named_with_how_it_is_known() -> None:
+def test_after_a_change_the_missing_file_is_named() -> None:
     seen = view(executed(call("write", GUIDE[1])), missing=GUIDE[2:])
     said = spoken("missing_artifact", seen)
     assert said.next_action == NextAction("write", GUIDE[2])
     assert "2 of 4 planned are not made yet" in said.text
-    sibling = replace(
-        seen, next_target=Target("docs/b/one.md", origin="sibling", parent_exists=False)
-    )
-    said = spoken("missing_artifact", sibling)
+    deeper = replace(seen, next_target=Target("docs/b/one.md", parent_exists=False))
+    said = spoken("missing_artifact", deeper)
     assert said.next_action == NextAction("write", "docs/b/one.md")
-    assert "as in the folder beside it" in said.text and "makes its folders" in said.text
+    assert "makes its folders" in said.text
     silent("missing_artifact", replace(seen, missing=(), next_target=None))
 
 
 def test_an_answer_that_comes_too_early_is_sent_to_the_missing_file_or_the_open_item() -> None:
     early = view(executed(call(ANSWER)), missing=GUIDE[1:])
     assert spoken("missing_artifact", early).next_action == NextAction("write", GUIDE[1])
-    open_item = view(executed(call(ANSWER)), items=(item("add a title", GUIDE[1]),))
-    assert spoken("next_item", open_item).next_action == NextAction("edit", GUIDE[1])
+    open_item = view(executed(call(ANSWER)), items=(item("add a title"),), touched=GUIDE)
+    assert spoken("next_item", open_item).next_action == NextAction("todo")
 
 
 def test_a_folder_with_nothing_in_it_is_no_progress() -> None:
@@ -215,7 +213,7 @@ def test_reference_material_is_read_no_more_when_it_is_late() -> None:
 def test_look_after_look_ends_with_the_first_file() -> None:
     seen = view(executed(call("grep")), missing=GUIDE, counts=Counts(looks=8))
     assert spoken("long_look", seen).next_action == NextAction("write", GUIDE[0])
-    look = item("study everything", kind=ItemKind.LOOK)
+    look = item("study everything")
     assert spoken("long_look", replace(seen, next_item=look)).next_action.tool == "write"
     silent("long_look", replace(seen, counts=Counts(looks=7)))
     silent("long_look", view(executed(call("grep")), counts=Counts(looks=99)))
@@ -334,13 +332,9 @@ def test_another_way_than_a_blocked_edit_is_the_whole_file() -> None:
     assert spoken("blocked_again", seen).next_action == NextAction("write", GUIDE[1])
 
 
-def test_an_open_look_leads_to_the_file_that_completes_it() -> None:
+def test_an_open_item_without_a_file_is_done_when_the_model_says_so() -> None:
     noted = executed(call("todo"))
-    named = item("check the links of docs/two.md", kind=ItemKind.REVIEW)
-    assert spoken("todo_updated", view(noted, items=(named,))).next_action.target == GUIDE[2]
-    review = item("check consistency", kind=ItemKind.REVIEW)
-    assert spoken("todo_updated", view(noted, items=(review,))).next_action.target == GUIDE[0]
-    look = item("look around", kind=ItemKind.LOOK)
+    look = item("look around")
     silent("todo_updated", view(noted, items=(look,)))
     ticking = spoken("todo_updated", view(noted, items=(look,), touched=GUIDE))
     assert ticking.next_action == NextAction("todo") and "mark it as done" in ticking.text

@@ -9,10 +9,11 @@ import pytest
 
 from signoff.domain.digests import digest_bytes
 from signoff.errors import PlanConflict, StorageFailed
+from signoff.toolbatch.disk import NOTHING, Thing, ThingKind, look
+from signoff.toolbatch.kept import MemoryShelf
 from signoff.toolbatch.restoring import Target, put_back
-from signoff.toolbatch.rollback import LARGEST_KEPT, Restoring, Rollbacks
-from signoff.toolbatch.shelves import MemoryShelf
-from signoff.toolbatch.things import NOTHING, Thing, ThingKind, look
+from signoff.toolbatch.rollback import LARGEST_KEPT
+from signoff.toolbatch.undoing import Restoring, Rollbacks
 from tests.toolbatch.batch_kit import Scene
 
 Person = Callable[[Path], object]

@@ -10,11 +10,11 @@ import pytest
 from signoff.domain.digests import digest_bytes
 from signoff.storage.database import open_database
 from signoff.storage.ledger import Ledger
-from signoff.toolbatch.kept import Lost, Unkept
+from signoff.toolbatch.disk import ThingKind
+from signoff.toolbatch.kept import LedgerShelf, Lost, MemoryShelf, Unkept
 from signoff.toolbatch.moments import WorkspaceSnapshots
-from signoff.toolbatch.rollback import LARGEST_KEPT, Keep, Restoring, Rollbacks, Undone
-from signoff.toolbatch.shelves import LedgerShelf, MemoryShelf
-from signoff.toolbatch.things import ThingKind
+from signoff.toolbatch.rollback import LARGEST_KEPT, Keep
+from signoff.toolbatch.undoing import Restoring, Rollbacks, Undone
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.workspace import Workspace
 from tests.toolbatch.batch_kit import Scene

@@ -50,13 +50,13 @@ class Support(StrEnum):
 
 
 class ItemKind(StrEnum):
-    """What it takes to complete an item of the list."""
+    """What earlier versions took from the wording of an item. Stored words; nothing asks for it."""
 
-    BUILD = "build"  # a change of files completes it
-    AGGREGATE = "aggregate"  # complete only when all of its artifacts exist
-    LOOK = "look"  # an observation completes it
-    REVIEW = "review"  # consistency work over files that exist
-    VERIFY = "verify"  # only a round completes it, never a change
+    BUILD = "build"
+    AGGREGATE = "aggregate"
+    LOOK = "look"
+    REVIEW = "review"
+    VERIFY = "verify"
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,6 @@ class Artifact:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A planned artifact that was there before, as it was then; `sign` tells its content."""
-
-    path: str
-    sign: str = ""
-
-
-@dataclass(frozen=True)
 class Drop:
     """Something planned that the model gave up, and why; `asked`: a person's task asked for it."""
 
@@ -90,13 +82,15 @@ class Drop:
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to do, as the task, the plan or the model worded it."""
+    """One thing to do, as the model worded it.
+
+    It is done while its artifacts are there; one without any when the model says so.
+    """
 
     text: str
-    kind: ItemKind
     artifacts: tuple[Artifact, ...] = ()
     done: bool = False
-    files: int = 0  # how many it takes, where it says so and names none
+    kind: ItemKind = ItemKind.BUILD
 
 
 class CheckSource(StrEnum):
@@ -188,9 +182,6 @@ class Definition:
     unlisted: int = 0  # items of the last list that did not fit
     overflow: int = 0  # declared artifacts, items and checks that did not fit
     abandoned: str = ""  # why nobody goes on
-    looked: tuple[str, ...] = ()  # paths of artifacts that somebody looked for since they are known
-    unchanged: tuple[Standing, ...] = ()  # there when planned, and nothing changed them since
-    asked_again: tuple[str, ...] = ()  # paths that a later word asks for, untouched since
     asked: tuple[str, ...] = ()  # paths that a person's task asks for
     declared: tuple[str, ...] = ()  # paths, and items by their key, that a plan declares
     dropped: tuple[Drop, ...] = ()
@@ -214,27 +205,15 @@ class Definition:
         """The round in question: the last one."""
         return self.rounds[-1] if self.rounds else None
 
-    def has_built(self, artifact: Artifact) -> bool:
-        """Whether it was there when last looked, and is not merely as it was before."""
-        unchanged = any(standing.path == artifact.path for standing in self.unchanged)
-        return artifact.path in self.existing and not unchanged
-
     @property
     def missing(self) -> tuple[Artifact, ...]:
-        """Planned artifacts that are not built: not there when last looked, or as they were."""
-        built = frozenset(self.existing) - {standing.path for standing in self.unchanged}
-        return tuple(a for a in self.artifacts if a.path not in built)
+        """Planned artifacts that were not there when last looked."""
+        return tuple(a for a in self.artifacts if a.path not in self.existing)
 
     @property
     def built(self) -> bool:
         """Whether something is planned, and all of it is built."""
         return bool(self.artifacts) and not self.missing
-
-    @property
-    def to_change(self) -> tuple[Artifact, ...]:
-        """Of the missing ones those that are there, and only have to be changed."""
-        unchanged = {standing.path for standing in self.unchanged}
-        return tuple(a for a in self.artifacts if a.path in unchanged)
 
     @property
     def evidence(self) -> tuple[Seen, ...]:

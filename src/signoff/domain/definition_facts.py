@@ -14,7 +14,6 @@ from signoff.domain.definition import (
     ProjectCheck,
     RoundStatus,
     Seen,
-    Standing,
     Support,
 )
 
@@ -67,13 +66,10 @@ class ItemCompleted:
 
 @dataclass(frozen=True)
 class ArtifactsSeen:
-    """Somebody looked: of the planned artifacts these are there, and no others.
-
-    `signs` tell the content of those that may be as they were when they were planned.
-    """
+    """Somebody looked: of the planned artifacts these are there, and no others."""
 
     existing: tuple[str, ...]
-    signs: tuple[Standing, ...] = ()
+    signs: tuple[()] = ()  # stored; earlier versions told by them what was only to be changed
 
 
 @dataclass(frozen=True)
@@ -158,13 +154,7 @@ def _artifacts(data: Any) -> tuple[Artifact, ...]:
 
 def _items(data: Any) -> tuple[Item, ...]:
     return tuple(
-        Item(
-            str(i["text"]),
-            ItemKind(i["kind"]),
-            _artifacts(i["artifacts"]),
-            bool(i["done"]),
-            int(i.get("files", 0)),
-        )
+        Item(str(i["text"]), _artifacts(i["artifacts"]), bool(i["done"]), ItemKind(i["kind"]))
         for i in data
     )
 
@@ -202,10 +192,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Fact]] = {
     "items_listed": lambda d: ItemsListed(_items(d["items"]), bool(d.get("aside", False))),
     "touched": lambda d: Touched(_texts(d["paths"]), str(d["call"]), str(d["tool"])),
     "item_completed": lambda d: ItemCompleted(str(d["text"]), str(d["call"])),
-    "artifacts_seen": lambda d: ArtifactsSeen(
-        _texts(d["existing"]),
-        tuple(Standing(str(s["path"]), str(s["sign"])) for s in d.get("signs", ())),
-    ),
+    "artifacts_seen": lambda d: ArtifactsSeen(_texts(d["existing"])),
     "round_planned": lambda d: RoundPlanned(_checks(d["checks"]), str(d["because"])),
     "round_begun": lambda _d: RoundBegun(),
     "round_decided": lambda d: RoundDecided(RoundStatus(d["status"]), _seen(d["seen"])),

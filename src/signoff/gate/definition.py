@@ -1,8 +1,7 @@
 """The definition of done as a fold: facts in, one after the other; where the task stands out.
 
 Nobody sets a status. It is done only with a kept round that nothing touched since and that has an
-observation for every check, with every planned artifact built, and with no item open. What was
-there when it was planned is built once it was changed; what a plan declares while it is there.
+observation for every check, with every planned artifact there, and with no item open.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from signoff.domain.definition import (
     MOST_ARTIFACTS,
     MOST_COMMANDS,
     MOST_ITEMS,
+    MOST_TOUCHED,
     ROUND_BUDGET,
     Artifact,
     Definition,
     DefinitionStatus,
     Item,
-    ItemKind,
     RoundStatus,
 )
 from signoff.domain.definition_facts import (
@@ -42,7 +41,7 @@ from signoff.domain.definition_facts import (
     to_data,
 )
 from signoff.domain.session import shown_list
-from signoff.gate import artifacts, dropping, rounds
+from signoff.gate import dropping, rounds
 from signoff.gate.dropping import LONGEST_ITEM, LONGEST_REASON, cut, item_key
 
 __all__ = [
@@ -64,8 +63,8 @@ __all__ = [
     "apply",
     "apply_all",
     "from_data",
+    "is_built",
     "item_key",
-    "may_complete",
     "nothing_left",
     "to_data",
 ]
@@ -74,7 +73,6 @@ LONGEST_STATEMENT = 8_000
 MOST_STATEMENTS = 10  # the first and the latest; the ledger has them all
 _SHOWN = 5
 
-_BUILDS = frozenset({ItemKind.BUILD, ItemKind.AGGREGATE})
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
@@ -90,30 +88,14 @@ def apply_all(definition: Definition, facts: Iterable[Fact]) -> Definition:
     return definition
 
 
-def may_complete(definition: Definition, item: Item) -> bool:
-    """Whether somebody's word can complete this item as things are."""
-    if item.kind is ItemKind.VERIFY:
-        return False
-    if item.kind is ItemKind.LOOK:
-        return True
-    if item.kind is ItemKind.REVIEW:
-        return not definition.missing
-    whole = item.kind is ItemKind.AGGREGATE and not item.artifacts
-    own = all(definition.has_built(a) for a in item.artifacts)
-    worked = len(definition.touched) >= max(1, item.files)
-    return own and worked and not (whole and definition.missing)
-
-
-def may_advance(definition: Definition, item: Item) -> bool:
-    """Whether a call can: of many things without a name, nobody sees which one was the last."""
-    nameless = item.kind is ItemKind.AGGREGATE and not item.artifacts
-    return not nameless and may_complete(definition, item)
+def is_built(definition: Definition, item: Item) -> bool:
+    """Whether everything that it plans is there; true of an item that plans nothing."""
+    return all(artifact.path in definition.existing for artifact in item.artifacts)
 
 
 def nothing_left(definition: Definition) -> bool:
-    """Whether every artifact is built and no item but a verification is open."""
-    open_items = any(i.kind is not ItemKind.VERIFY for i in definition.pending)
-    return not open_items and not definition.missing
+    """Whether every artifact is there and no item is open."""
+    return not definition.pending and not definition.missing
 
 
 def _stated(definition: Definition, fact: Stated) -> Definition:
@@ -125,9 +107,9 @@ def _stated(definition: Definition, fact: Stated) -> Definition:
         whole = "\n\n".join((*said[:1], *(*said[1:], text)[1 - MOST_STATEMENTS :]))
         # Only people state tasks, and whoever asks for more lets the work go on.
         definition = replace(definition, statement=whole, abandoned="", failed_rounds=0)
-    if asks_more and said and not fact.declared:
-        definition = artifacts.ask_again(definition, [a.path for a in fact.artifacts])
-    definition = _planned_by(definition, fact, asks_more)
+    # What the same words plan on another day, when other files are there, is not what was asked.
+    if asks_more or fact.declared or not text:
+        definition = _planned_by(definition, fact)
     wanted = rounds.united(definition.checks, fact.checks)
     more = max(0, len(wanted) - MOST_COMMANDS)
     definition = replace(
@@ -143,25 +125,18 @@ def _stated(definition: Definition, fact: Stated) -> Definition:
     return rounds.widen_open(definition)
 
 
-def _planned_by(definition: Definition, fact: Stated, asks_more: bool) -> Definition:
+def _planned_by(definition: Definition, fact: Stated) -> Definition:
     """What a person or a plan asks for; what was dropped comes back when it is asked for anew."""
-    again = asks_more or fact.declared
-    wanted = [a for a in fact.artifacts if again or not dropping.is_dropped(definition, a)]
-    items = [i for i in fact.items if again or not dropping.is_dropped_item(definition, i)]
-    definition = _with_artifacts(definition, wanted)
-    added = tuple(replace(item, done=False) for item in items)
-    definition, more = _with_items(definition, _known(definition), added)
+    definition = _with_artifacts(definition, fact.artifacts)
+    definition, more = _with_items(definition, _known(definition), fact.items)
     planned = [a.path for a in definition.artifacts]
-    names = {a.path for a in fact.artifacts} | {a.path for i in items for a in i.artifacts}
-    keys = [item_key(cut(item.text)) for item in items]
+    names = {a.path for a in fact.artifacts} | {a.path for i in fact.items for a in i.artifacts}
+    keys = [item_key(cut(item.text)) for item in fact.items]
     definition = replace(definition, overflow=max(definition.overflow, more))
     if fact.declared:
         new = (*(path for path in planned if path in names), *keys)
-        return replace(
-            definition,
-            declared=tuple(dict.fromkeys((*definition.declared, *new))),
-            unchanged=tuple(s for s in definition.unchanged if s.path not in names),
-        )
+        declared = tuple(dict.fromkeys((*definition.declared, *new)))
+        return replace(definition, declared=declared)
     asked = {*definition.asked, *names}
     return replace(definition, asked=tuple(path for path in planned if path in asked))
 
@@ -202,12 +177,12 @@ def _with_items(
         if key and key not in by_key:
             new.setdefault(key, replace(item, text=text, done=False))
     surplus = len(by_key) + len(new) - MOST_ITEMS
-    closed = [k for k, i in by_key.items() if i.done and not _may_reopen(i)]
+    closed = [k for k, i in by_key.items() if i.done and not i.artifacts]
     for key in closed[: max(0, surplus)]:
         del by_key[key]
     planned = {a.path: a for a in definition.artifacts}
     for key, item in new.items():
-        wanted = {a.path: a for a in item.artifacts} if item.kind in _BUILDS else {}
+        wanted = {a.path: a for a in item.artifacts}
         if len(by_key) < MOST_ITEMS and len(planned.keys() | wanted.keys()) <= MOST_ARTIFACTS:
             by_key[key] = item
             planned |= {path: a for path, a in wanted.items() if path not in planned}
@@ -216,10 +191,6 @@ def _with_items(
         definition, items=tuple(by_key.values()), artifacts=tuple(planned.values())
     )
     return definition, lost
-
-
-def _may_reopen(item: Item) -> bool:
-    return item.kind is ItemKind.VERIFY or bool(item.artifacts)
 
 
 def _listed(definition: Definition, fact: ItemsListed) -> Definition:
@@ -236,7 +207,7 @@ def _listed(definition: Definition, fact: ItemsListed) -> Definition:
     for item in definition.items:
         claim = listed.get(item_key(item.text))
         claimed = claim is not None and claim.done
-        done = item.done or (claimed and may_complete(definition, item))
+        done = item.done or (claimed and is_built(definition, item))
         items.append(replace(item, done=done))
     return replace(definition, items=tuple(items), omitted=omitted, unlisted=unlisted)
 
@@ -245,11 +216,32 @@ def _completed(definition: Definition, fact: ItemCompleted) -> Definition:
     key = item_key(cut(fact.text))
     items = tuple(
         replace(i, done=True)
-        if not i.done and item_key(i.text) == key and may_advance(definition, i)
+        if not i.done and item_key(i.text) == key and is_built(definition, i)
         else i
         for i in definition.items
     )
     return replace(definition, items=items)
+
+
+def _touched(definition: Definition, fact: Touched) -> Definition:
+    """Files were changed, or nobody knows what was."""
+    new = dict.fromkeys(fact.paths)
+    earlier = [path for path in definition.touched if path not in new]
+    definition = replace(definition, touched=(*earlier, *new)[-MOST_TOUCHED:])
+    what = shown_list(fact.paths, _SHOWN) or "the workspace"
+    return rounds.after_change(definition, f"{fact.tool or 'a call'} changed {what}")
+
+
+def _seen(definition: Definition, fact: ArtifactsSeen) -> Definition:
+    """Somebody looked which planned artifacts are there."""
+    there = frozenset(path.rstrip("/") for path in fact.existing)
+    planned = tuple(a.path for a in definition.artifacts)
+    gone = [path for path in definition.existing if path not in there]
+    definition = replace(definition, existing=tuple(path for path in planned if path in there))
+    if not gone:
+        return definition
+    verb = "is" if len(gone) == 1 else "are"
+    return rounds.after_change(definition, f"{shown_list(gone, _SHOWN)} {verb} gone")
 
 
 def _planned(definition: Definition, fact: RoundPlanned) -> Definition:
@@ -278,9 +270,9 @@ def _taken_up(definition: Definition, _fact: TakenUp) -> Definition:
 _HANDLERS: dict[type, Callable[[Definition, Any], Definition]] = {
     Stated: _stated,
     ItemsListed: _listed,
-    Touched: artifacts.touch,
+    Touched: _touched,
     ItemCompleted: _completed,
-    ArtifactsSeen: artifacts.see,
+    ArtifactsSeen: _seen,
     RoundPlanned: _planned,
     RoundBegun: _begun,
     RoundDecided: rounds.decide_round,
@@ -308,18 +300,11 @@ def _settled(definition: Definition) -> Definition:
 
 
 def _settled_items(definition: Definition) -> tuple[Item, ...]:
-    """A round alone completes verifications; what is to be made is done while it is there."""
-    last = definition.round
-    kept = last is not None and last.status is RoundStatus.KEPT
-    settled = []
-    for item in definition.items:
-        done = item.done
-        if item.kind is ItemKind.VERIFY:
-            done = kept
-        elif item.kind in _BUILDS and item.artifacts:
-            done = all(definition.has_built(a) for a in item.artifacts)
-        settled.append(item if done is item.done else replace(item, done=done))
-    return tuple(settled)
+    """What plans files is done while they are there; the rest when the model said so."""
+    return tuple(
+        replace(item, done=is_built(definition, item)) if item.artifacts else item
+        for item in definition.items
+    )
 
 
 def _undone(definition: Definition) -> tuple[str, ...]:
@@ -329,12 +314,8 @@ def _undone(definition: Definition) -> tuple[str, ...]:
         found.append(f"it was given up: {definition.abandoned}")
     if definition.failed_rounds >= ROUND_BUDGET:
         found.append(f"all {ROUND_BUDGET} rounds that may fail have failed; a person has to look")
-    to_change = definition.to_change
-    absent = [str(a) for a in definition.missing if a not in to_change]
-    if absent:
-        found.append(f"missing: {shown_list(absent, _SHOWN)}")
-    if to_change:
-        found.append(f"not changed yet: {shown_list(map(str, to_change), _SHOWN)}")
+    if definition.missing:
+        found.append(f"missing: {shown_list(map(str, definition.missing), _SHOWN)}")
     if definition.dropped and not definition.touched:
         found.append("what was planned was dropped, and nothing was made")
     if definition.pending:

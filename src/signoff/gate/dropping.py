@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from signoff.domain.definition import MOST_ITEMS, Artifact, Definition, Drop, Item, ItemKind
+from signoff.domain.definition import MOST_ITEMS, Definition, Drop, Item
 from signoff.domain.definition_facts import Dropped
 from signoff.domain.session import normal
 from signoff.gate import rounds
@@ -45,23 +45,10 @@ def drop(definition: Definition, fact: Dropped) -> Definition:
         artifacts=tuple(a for a in definition.artifacts if a.path not in gone),
         existing=tuple(path for path in definition.existing if path not in gone),
         asked=tuple(path for path in definition.asked if path not in gone),
-        looked=tuple(path for path in definition.looked if path not in gone),
-        unchanged=tuple(s for s in definition.unchanged if s.path not in gone),
         items=tuple(item for item in left if item is not None),
         dropped=(*definition.dropped, one)[-MOST_ITEMS:],
     )
     return rounds.after_change(definition, f"`{what}` was dropped")
-
-
-def is_dropped(definition: Definition, artifact: Artifact) -> bool:
-    """Whether the model gave it up, and nobody asked for it again."""
-    return any(artifact.path in one.paths for one in definition.dropped)
-
-
-def is_dropped_item(definition: Definition, item: Item) -> bool:
-    """The same of an item."""
-    key = item_key(item.text)
-    return any(item_key(one.what) == key for one in definition.dropped)
 
 
 def taken_up(definition: Definition) -> Definition:
@@ -96,8 +83,6 @@ def _refusal(definition: Definition, items: list[Item], paths: tuple[str, ...], 
         return "nothing that is planned and open is called that"
     if not reason:
         return "say why in `dropped`"
-    if any(item.kind is ItemKind.VERIFY for item in items):
-        return "a verification cannot be dropped"
     if declared.intersection(paths) or any(item_key(i.text) in declared for i in items):
         return "the plan declares it, and only a person changes that"
     return ""

@@ -105,11 +105,9 @@ def _of_items(before: Definition, after: Definition) -> Iterator[Note]:
 
 def _of_artifacts(before: Definition, after: Definition) -> Iterator[Note]:
     planned = [str(a) for a in _new(before.artifacts, after.artifacts)]
-    to_change = [str(a) for a in _new(before.to_change, after.to_change)]
     for reason, paths, word in (
         ("artifacts_planned", planned, "planned"),
         ("artifacts_seen", _new(before.existing, after.existing), "there"),
-        ("artifacts_unchanged", to_change, "there before, still to be changed"),
         ("artifacts_gone", _new(after.existing, before.existing), "gone"),
     ):
         if paths:

@@ -4,10 +4,9 @@ Usable by itself, around any model and any tools:
 
     from hashlib import sha256
     from pathlib import Path
-    from signoff.toolbatch.calls import Result
+    from signoff.toolbatch.calls import Result, propose
     from signoff.toolbatch.opening import open_runner
     from signoff.toolbatch.pipeline import Ending
-    from signoff.toolbatch.proposing import propose
 
     def execute(call):
         if call.tool == "write":

@@ -6,16 +6,18 @@
 4. the existence of planned artifacts
 
 A command that cannot fail is no check, whoever wrote it. Nothing derivable: unverifiable, and said.
-What the project documented when the work began stays due, whatever becomes of its manifest.
+What the project documented when the work began stays due, whatever becomes of its manifest. A task
+that came without a plan gets one made of them; from then on the plan's gate decides.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from signoff.domain.definition import (
     MOST_COMMANDS,
@@ -25,7 +27,7 @@ from signoff.domain.definition import (
     Definition,
     ProjectCheck,
 )
-from signoff.domain.text import escape
+from signoff.domain.text import escape, escape_line
 from signoff.gate.rounds import united
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
@@ -34,12 +36,14 @@ from signoff.toolbatch.manifests import documented, offers
 from signoff.toolbatch.offers import Offered
 
 HasChecker = Callable[[str], bool]
+Part = dict[str, Any]  # a step or a postcondition, as plan tools take it
 
 CHECKER = "signoff check-artifact"
 _MOST_PATHS = 4_096  # whose kind is kept in mind: a task is about the same ones turn after turn
 # Files touched, from which on the task is about every kind: nobody names all that a command
 # changed, and a flood of files must not hide the one that counts.
 MOST_TOLD_APART = 500
+LONGEST_OBJECTIVE = 500
 LONGEST_COMMAND = 3_500  # so that it fits into the contract of a plan
 UNVERIFIABLE = (
     "unverifiable: no contract was declared, the project documents no check for these files, no"
@@ -126,6 +130,39 @@ def derive(
     if len(looks) > room:
         refused.append(f"{len(looks) - room} commands about single files are more than fit")
     return Derived((*good, *looks[:room]), tuple(refused), project.shaken, project.additional)
+
+
+@dataclass(frozen=True)
+class DerivedPlan:
+    """What a session needs to write a plan down for a task that came without one."""
+
+    objective: str
+    steps: tuple[Part, ...]
+    postconditions: tuple[Part, ...]
+
+
+def plan_of(definition: Definition, checks: Sequence[Check]) -> DerivedPlan | None:
+    """A step for each planned artifact, and the checks; None: nothing could be proved by one."""
+    objective = _plain(definition.statement.split("\n", 1)[0])[:LONGEST_OBJECTIVE] or "the task"
+    # That planned artifacts are there is what the steps say.
+    good = [c for c in checks if c.source != CheckSource.EXISTENCE and not worthless(c.command)]
+    steps = [_part(f"make {a}", existence_command((a,))) for a in definition.artifacts]
+    if not steps and good:
+        steps, good = [_part(objective, good[0].command)], good[1:]
+    posts = [_part(f"{c.source} check {n} holds", c.command) for n, c in enumerate(good, 1)]
+    return DerivedPlan(objective, tuple(steps), tuple(posts)) if steps else None
+
+
+def _part(description: str, command: str) -> Part:
+    return {"description": _plain(description), "contract": command}
+
+
+def _plain(text: str) -> str:
+    """On one line, with nothing that a plan's parser would take for structure."""
+    line = escape_line(" ".join(text.split()))
+    for mark in ("**", "__", "`", "#", "<", "|"):
+        line = line.replace(mark, " ")
+    return " ".join(line.split()).lstrip("-*+>=~. ")
 
 
 def _of_project(definition: Definition, root: Path, kinds: Collection[str] | None) -> Derived:

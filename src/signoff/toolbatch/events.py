@@ -103,11 +103,7 @@ class Stream:
     """Tells every subscriber, in their order."""
 
     def __init__(self, *subscribers: Subscriber):
-        self._subscribers = list(subscribers)
-
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """From now on it is told too."""
-        self._subscribers.append(subscriber)
+        self._subscribers = subscribers
 
     def emit(self, event: Event) -> None:
         """Tell everybody."""

@@ -1,13 +1,16 @@
-"""Calls carried out: looks beside each other, everything else one by one, results in order."""
+"""Calls carried out, looks beside each other, all else one by one; and what came of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import Protocol
 
-from signoff.toolbatch.calls import Call, Result
+from signoff.domain.definition import Definition
+from signoff.toolbatch.calls import Call, Nature, Outcome, OutcomeKind, Result
 from signoff.toolbatch.duplicates import key_of
+from signoff.toolbatch.recovery.categories import Category, Episode, Failure, failure_of
 
 MOST_BESIDE = 8
 NOT_FINISHED = (
@@ -71,3 +74,51 @@ def _closed(group: dict[str, Call]) -> Iterator[tuple[Call, ...]]:
 
 def _ended_well(future: Future[Result]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
+
+
+def outcome_of(call: Call, result: Result) -> Outcome:
+    """Of a call that was made, or that the person declined."""
+    if result.declined:
+        return Outcome(call, OutcomeKind.DECLINED, result.text, False, guidance=True, result=result)
+    return Outcome(call, OutcomeKind.EXECUTED, result.text, result.ok, result=result)
+
+
+def with_unnamed(call: Call, result: Result, changed: Sequence[str]) -> Result:
+    """The result with what a tool that we do not know changed and did not tell of."""
+    if call.shape.nature is not Nature.OTHER:
+        return result
+    named = {*result.writes, *result.touched}
+    unnamed = tuple(path for path in changed if path not in named)
+    return replace(result, touched=(*result.touched, *unnamed)) if unnamed else result
+
+
+def failure_in(outcome: Outcome) -> Failure | None:
+    """What went wrong, where it has a name; a command that said no may have one too."""
+    call = outcome.call
+    if outcome.ok or outcome.guidance:
+        return None
+    if outcome.kind is OutcomeKind.BLOCKED and not call.malformed:
+        return Failure(Category.ARGUMENTS, call.tool)
+    return failure_of(call, outcome.text, ran=outcome.observed)
+
+
+def not_made(call: Call, why: str) -> Outcome:
+    """Of a call that the batch did not get to; without a reason, it was interrupted."""
+    if not why:
+        return Outcome(call, OutcomeKind.EXECUTED, NOT_FINISHED, ok=False)
+    text = f"not made: {why}"
+    return Outcome(call, OutcomeKind.BLOCKED, text, ok=False, rule="ended", guidance=True)
+
+
+def hopeless(episode: Episode) -> str:
+    """Why an episode ends the turn; empty: it does not."""
+    failure = episode.failure
+    if not episode.hopeless:
+        return ""
+    return f"{failure.category} for `{failure.subject}` failed {episode.attempts} times"
+
+
+def honest(why: str, definition: Definition) -> str:
+    """What a person is told: why it ended, and that it is not done."""
+    undone = "; ".join(definition.undone[:3])
+    return f"I stopped: {why}. The work is not done" + (f": {undone}." if undone else ".")

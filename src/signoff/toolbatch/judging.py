@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from signoff.domain.definition import Artifact, Check, Definition, Round, RoundStatus, Seen, Support
+from signoff.domain.definition import Check, Definition, Round, RoundStatus, Seen, Support
 from signoff.domain.text import escape_line
 from signoff.errors import SignoffError
 from signoff.gate.definition import ArtifactsSeen, Fact, RoundBegun, RoundDecided, RoundPlanned
@@ -115,17 +115,12 @@ class Court:
         if after.round is None or after.round.number != begun.number:
             return after.round
         absent = tuple(
-            Seen("existence", str(a), Support.MISSING, "", _why_missing(after, a))
+            Seen("existence", str(a), Support.MISSING, "", "planned, and not there")
             for a in after.missing
         )
         if absent and status is RoundStatus.KEPT:
             status = RoundStatus.BROKEN
         return keeper.record(RoundDecided(status, (*seen, *absent))).round
-
-
-def _why_missing(definition: Definition, artifact: Artifact) -> str:
-    unchanged = artifact in definition.to_change
-    return "to be changed, and as it was before" if unchanged else "planned, and not there"
 
 
 def status_of(checks: Sequence[Check], seen: Sequence[Seen]) -> RoundStatus:

@@ -22,13 +22,14 @@ from signoff.gate.definition import (
     TakenUp,
     Touched,
     apply,
-    apply_all,
     from_data,
     nothing_left,
     to_data,
 )
 from signoff.storage.ledger import Ledger
+from signoff.toolbatch.events import Event, Responded
 
+LONGEST_TEXT = 2_000  # of what a person was told when a turn was halted
 MAIN_TASK = "main"
 # When these change nothing they say nothing; a change of files always does.
 _MAY_SAY_NOTHING = (
@@ -40,8 +41,6 @@ _MAY_SAY_NOTHING = (
     ProjectSeen,
     TakenUp,
 )
-# After these, what was there before may not be as it was any more.
-_MAY_HAVE_CHANGED = (Touched, ArtifactsSeen)
 
 Planner = Callable[[Definition], tuple[Check, ...]]
 Look = Callable[[Definition], ArtifactsSeen]
@@ -180,7 +179,11 @@ class Keeper:
                 continue
             wanted.append(fact)
             now = after
-        now = self._seen(now, facts, wanted)
+        if self._look_around is not None and now.artifacts != self._definition.artifacts:
+            seen = self._look_around(now)
+            after = apply(now, seen)
+            wanted += [seen] if after != now else []
+            now = after
         changed = [f for f in wanted if isinstance(f, Touched)]
         if changed and self._planner is not None and now.round is None and nothing_left(now):
             because = f"{changed[-1].tool or 'a call'} changed files, and nothing is left to build"
@@ -188,23 +191,15 @@ class Keeper:
             wanted += [RoundPlanned(checks, because)] if checks else []
         return tuple(wanted)
 
-    def _seen(self, now: Definition, facts: Sequence[Fact], wanted: list[Fact]) -> Definition:
-        """Looks for what is planned and was not looked for, or may have changed; the fact is added.
 
-        Whether a planned file was there before can only be seen before somebody works on it.
-        """
-        looked = frozenset(now.looked)
-        new = any(artifact.path not in looked for artifact in now.artifacts)
-        again = bool(now.unchanged) and any(isinstance(f, _MAY_HAVE_CHANGED) for f in facts)
-        if self._look_around is None or not (new or again):
-            return now
-        seen = self._look_around(now)
-        after = apply(now, seen)
-        if after != now:
-            wanted.append(seen)
-        return after
+class HaltRecord:
+    """A subscriber: a turn that the runtime ended is on record as a failure."""
 
+    def __init__(self, ledger: Ledger, session: str):
+        self._ledger, self._session = ledger, session
 
-def resume(book: Book) -> Definition:
-    """The definition that a book's facts add up to."""
-    return apply_all(UNSTATED, book.read(0).facts)
+    def __call__(self, event: Event) -> None:
+        """Write it down, if it is one."""
+        if isinstance(event, Responded) and event.failed:
+            data = {"text": event.text[:LONGEST_TEXT]}
+            self._ledger.append(self._session, [Draft(Kind.TURN_HALTED, data)])

@@ -7,11 +7,10 @@ that grows with the session is bounded.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-from signoff.domain.definition import Artifact, Definition, Item, RoundStatus, Standing
+from signoff.domain.definition import Artifact, Definition, Item, RoundStatus
 from signoff.domain.text import escape_line
 from signoff.gate.rounds import is_over
 from signoff.toolbatch import artifacts, repair, todo
@@ -28,24 +27,62 @@ from signoff.toolbatch.calls import (
 from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.duplicates import WHOLE, Duplicates, key_of
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.planned import Planned
-from signoff.toolbatch.preflight.late import looks, refers
+from signoff.toolbatch.judging import Books
+from signoff.toolbatch.preflight import refers
 from signoff.toolbatch.shellwork import command_of, rewritten
-from signoff.toolbatch.steering.drifting import declared, is_summary
-from signoff.toolbatch.steering.spoken import Spoken, state_of
-from signoff.toolbatch.steering.step import LOOKING, path_of
+from signoff.toolbatch.steering.drifting import declared, is_summary, looks
 from signoff.toolbatch.view import BatchLimits, Counts, RepairFocus, Target, View
 
 MOST_COUNTED = 256  # calls or files that a count is kept for
 CheckWrite = Callable[[Call], Sequence[str]]
+QUIET = 5  # turns before the same is said again to a model that does not react; then twice as many
+STANDING = "standing"
+# They tell of progress: that is news once.
+NEWS = frozenset({"next_item", "missing_artifact", "everything_built", "verification_stale"})
 
 
-class Defined(Protocol):
-    """Whoever knows the definition of done."""
+class Spoken:
+    """Counts turns, and remembers which rules spoke about the state as it is."""
 
-    @property
-    def definition(self) -> Definition:
-        """As it is now."""
+    def __init__(self) -> None:
+        self._turn = 0
+        self._state: Hashable = None
+        self._said: dict[str, tuple[int, int]] = {}  # when, and for how long it is enough
+
+    def turn(self) -> None:
+        """Another one begins."""
+        self._turn += 1
+
+    def note(self, rule: str) -> None:
+        """It spoke in this turn."""
+        before = self._said.get(rule)
+        self._said[rule] = self._turn, QUIET if before is None else 2 * before[1] + 1
+
+    def heard(self, state: Hashable) -> frozenset[str]:
+        """The rules that spoke lately about this state."""
+        if state != self._state:
+            self._state = state
+            self._said.clear()
+        lately = {
+            rule
+            for rule, (when, enough) in self._said.items()
+            if self._turn < when + enough or rule in NEWS
+        }
+        # What stands is a reminder: not in the turns after another message.
+        just_now = any(self._turn < when + QUIET for when, _ in self._said.values())
+        return frozenset(lately | {STANDING}) if just_now else frozenset(lately)
+
+
+def state_of(
+    definition: Definition, missing: Sequence[Artifact], repair: RepairFocus | None
+) -> Hashable:
+    """What messages are about: what is open, what was judged, what is repaired."""
+    last = definition.round
+    judged = (last.number, last.status) if last is not None else None
+    repaired = None
+    if repair is not None:
+        repaired = (repair.round, repair.changed, tuple(t.visited for t in repair.targets))
+    return definition.items, tuple(missing), judged, repaired
 
 
 @dataclass(frozen=True)
@@ -54,14 +91,9 @@ class _OnDisk:
 
     planned: tuple[Artifact, ...]
     items: tuple[Item, ...]
-    unchanged: tuple[Standing, ...]
-    absent: tuple[Artifact, ...]
     missing: tuple[Artifact, ...]
-    to_change: frozenset[str]
     substantive: int
     item: Item | None
-    item_path: str
-    item_path_there: bool
     target: Target | None
 
 
@@ -90,7 +122,7 @@ class _Tally:
 class Looker:
     """Sees every call before it and after it; `check_write` finds what a write would break."""
 
-    keeper: Defined
+    keeper: Books
     disk: Disk
     tools: frozenset[str]
     limits: BatchLimits = field(default_factory=BatchLimits)
@@ -112,7 +144,6 @@ class Looker:
         self._facts: deque[str] = deque(maxlen=max(1, self.limits.facts))
         self._disk_now: _OnDisk | None = None
         self._fresh = False
-        self._planned = Planned(self.disk.root)
         self._focused = 0
         self.completed: dict[str, Item] = {}  # by the calls of this batch
 
@@ -187,7 +218,7 @@ class Looker:
     def widen(self, paths: Iterable[str]) -> None:
         """A person named these: they are in scope of the repair that is open, and of later ones."""
         named = (path.removeprefix("./") for path in paths)
-        self._widened = tuple(dict.fromkeys((*self._widened, *filter(repair.is_inside, named))))
+        self._widened = tuple(dict.fromkeys((*self._widened, *named)))
         if self.repair is not None:
             self.repair = repair.widen(self.repair, self._widened)
 
@@ -203,11 +234,8 @@ class Looker:
             call=call,
             outcome=outcome,
             missing=now.missing,
-            to_change=now.to_change,
             substantive=now.substantive,
             next_item=now.item,
-            item_path=now.item_path,
-            item_path_there=now.item_path_there,
             open_steps=self.open_steps(),
             completed_now=self.completed.get(call.id),
             next_target=now.target,
@@ -228,7 +256,7 @@ class Looker:
         """Paths of the planned artifacts that are there, looked at again."""
         self._fresh = False
         now = self._look()
-        return tuple(a.path for a in now.planned if a not in now.absent)
+        return tuple(a.path for a in now.planned if a not in now.missing)
 
     def ease(self) -> None:
         """It was judged and is not done: looking around is work again, for twice as long."""
@@ -241,52 +269,21 @@ class Looker:
 
     def _look(self) -> _OnDisk:
         definition, known = self.keeper.definition, self._disk_now
-        planned, items, unchanged = definition.artifacts, definition.items, definition.unchanged
+        planned, items = definition.artifacts, definition.items
         same = known is not None and (known.planned, known.items) == (planned, items)
-        if self._fresh and known is not None and same and known.unchanged == unchanged:
+        if self._fresh and known is not None and same:
             return known
-        absent = self._planned.missing(planned)
-        to_change = frozenset(str(a) for a in definition.to_change if a not in absent)
-        missing = tuple(a for a in planned if a in absent or str(a) in to_change)
-        item = self._first_look(definition) or todo.next_item(definition, missing)
-        path = path_of(item)
+        missing = artifacts.missing(definition, self.disk.root)
         self._fresh = True
         self._disk_now = _OnDisk(
             planned,
             items,
-            unchanged,
-            absent,
             missing,
-            to_change,
-            sum(artifacts.is_substantive(a) for a in planned if a not in missing),
-            item,
-            path,
-            bool(path) and self.disk.exists(path),
-            self._target(definition, missing, item),
+            sum(not (a.directory or is_summary(a.path)) for a in planned if a not in missing),
+            todo.next_item(definition, missing),
+            artifacts.next_target(missing, self.disk.root),
         )
         return self._disk_now
-
-    def _first_look(self, definition: Definition) -> Item | None:
-        """A file that is there, and that the list has to be looked at before anything is made."""
-        item = next(iter(definition.pending), None)
-        if item is None or definition.touched or item.kind not in LOOKING:
-            return None
-        path = path_of(item)
-        made = any(path == artifact.path for artifact in definition.artifacts)
-        return item if path and not made and self.disk.exists(path) else None
-
-    def _target(
-        self, definition: Definition, missing: tuple[Artifact, ...], item: Item | None
-    ) -> Target | None:
-        """As before, if all that it is made from is as before; a folder's is looked for anew."""
-        if not missing and (item is None or not item.artifacts):
-            return None
-        known, root = self._disk_now, self.disk.root
-        same = known is not None and (known.missing, known.item) == (missing, item)
-        if known is None or not same or any(a.directory for a in missing) or known.target is None:
-            return artifacts.next_target(definition, root, item)
-        there = (root / known.target.path).parent.is_dir()
-        return replace(known.target, parent_exists=there)
 
     def _focus(self) -> None:
         """A broken round opens a repair, any other that was decided ends it."""

@@ -12,8 +12,8 @@ from typing import Any
 
 from signoff.domain.snapshot import FileKind
 from signoff.errors import StorageFailed
+from signoff.toolbatch.disk import NOTHING, UNKNOWN, Thing, ThingKind
 from signoff.toolbatch.kept import Changed, Lost, Unkept
-from signoff.toolbatch.things import NOTHING, UNKNOWN, Thing, ThingKind
 from signoff.workspace.workspace import Workspace
 
 _KINDS = {FileKind.FILE: ThingKind.FILE, FileKind.LINK: ThingKind.LINK}

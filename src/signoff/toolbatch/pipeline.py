@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from signoff.domain.definition import Round
+from signoff.domain.definition import DefinitionStatus, Round, RoundStatus
 from signoff.gate.definition import Touched
 from signoff.toolbatch import todo
-from signoff.toolbatch.bookkeeping import facts_of
 from signoff.toolbatch.calls import (
     ANSWER,
+    BOOKKEEPING,
     Call,
     Nature,
     Outcome,
@@ -41,27 +41,29 @@ from signoff.toolbatch.events import (
     ToolCalled,
     ToolResulted,
 )
-from signoff.toolbatch.executing import Execute, execute_beside, groups_of
-from signoff.toolbatch.handing import handed_over
-from signoff.toolbatch.judging import Books, Court
-from signoff.toolbatch.looking import Looker
-from signoff.toolbatch.outcomes import (
+from signoff.toolbatch.executing import (
+    Execute,
+    execute_beside,
     failure_in,
+    groups_of,
     honest,
     hopeless,
     not_made,
     outcome_of,
     with_unnamed,
 )
-from signoff.toolbatch.preflight import decide
+from signoff.toolbatch.judging import Books, Court
+from signoff.toolbatch.looking import Looker
+from signoff.toolbatch.preflight import decide, only_judging_left
 from signoff.toolbatch.recovery.advice import Failed, advise
-from signoff.toolbatch.recovery.categories import Category, Failure
-from signoff.toolbatch.recovery.episodes import Episodes
+from signoff.toolbatch.recovery.categories import Category, Episodes, Failure
 from signoff.toolbatch.rollback import Held, Keep
-from signoff.toolbatch.rules import Block, Skip
 from signoff.toolbatch.steering import most_specific, must_stop
-from signoff.toolbatch.view import View
+from signoff.toolbatch.steering.drifting import idles, looks
+from signoff.toolbatch.view import Block, Skip, View
 
+_ENDLESS = 3  # times the looks that are usual before something is made
+_SETTLED = frozenset({DefinitionStatus.DONE, DefinitionStatus.FAILED})
 Confidence = Callable[[Call], str | None]
 Record = Callable[[Call, Result], Result]
 
@@ -241,7 +243,8 @@ class BatchRunner:
     def _booked(self, outcome: Outcome) -> Outcome:
         """The definition of done knows what the call did; the list shows what it knows."""
         before, repairing = self.keeper.definition, self.looker.repair is not None
-        facts = facts_of(before, outcome, self.looker.existing, repairing=repairing)
+        root, existing = self.looker.disk.root, self.looker.existing
+        facts = todo.facts_of(before, outcome, root, existing, repairing=repairing)
         if facts:
             self.keeper.record(*facts)
         after = self.keeper.definition
@@ -311,3 +314,41 @@ class BatchRunner:
 
 def _first(texts: Iterable[str]) -> str:
     return next(filter(None, texts), "")
+
+
+def handed_over(view: View) -> str:
+    """Why it is judged now, in words; empty: the model goes on."""
+    outcome = view.outcome
+    if outcome is None or outcome.is_error or view.definition.status in _SETTLED:
+        return ""
+    if view.call.tool == ANSWER:
+        return "the model says that it is finished" if _may_be_judged(view) else ""
+    if outcome.changed:
+        return ""
+    due = view.repair.worked_on if view.repair is not None else only_judging_left(view)
+    last = view.definition.round
+    judged = last is not None and last.status is RoundStatus.KEPT
+    if not due or judged or view.open_steps:
+        return ""
+    return _circling(view)
+
+
+def _may_be_judged(view: View) -> bool:
+    """A final answer is judged unless it is plain that it comes too early."""
+    return not view.missing and (view.repair is None or view.repair.worked_on)
+
+
+def _circling(view: View) -> str:
+    outcome, counts, limits = view.outcome, view.counts, view.limits
+    assert outcome is not None
+    state = "everything is built" if view.repair is None else "the repair was worked on"
+    if view.call.shape.nature is Nature.ASK and outcome.kind is OutcomeKind.BLOCKED:
+        return f"{state} and the model asks"
+    # Something new to look at may be work that nobody planned; but not without end.
+    if looks(view) and counts.audits > limits.audits:
+        return f"{state} and the model keeps looking"
+    if (looks(view) or idles(view)) and counts.looks > _ENDLESS * limits.looks:
+        return f"{state} and nothing is changed any more"
+    if view.call.shape.nature in BOOKKEEPING and counts.bookkeeping_turns >= limits.bookkeeping:
+        return f"{state} and only books are kept"
+    return ""

@@ -22,7 +22,6 @@ from signoff.domain.definition import (
     Seen,
     Support,
 )
-from signoff.errors import UsageError
 from signoff.toolbatch.calls import Nature, Outcome, OutcomeKind
 from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.recovery.categories import RUNS_TESTS
@@ -105,17 +104,10 @@ def after(focus: RepairFocus, outcome: Outcome) -> RepairFocus:
     return replace(focus, targets=tuple(_missed(t, outcome.call.target) for t in focus.targets))
 
 
-def widen(focus: RepairFocus, paths: str | Iterable[str]) -> RepairFocus:
+def widen(focus: RepairFocus, paths: Iterable[str]) -> RepairFocus:
     """These files, or folders with a trailing `/`, are in scope too; say by a person's decision."""
-    named = (paths,) if isinstance(paths, str) else tuple(paths)
-    for path in named:
-        if not is_inside(path):
-            raise UsageError(
-                f"`{path}` is not a path inside of the workspace",
-                "name it relative to the workspace",
-            )
-    allowed = tuple(dict.fromkeys((*focus.allowed, *named)))
-    return focus if allowed == focus.allowed else replace(focus, allowed=allowed)
+    inside = filter(is_inside, paths)
+    return replace(focus, allowed=tuple(dict.fromkeys((*focus.allowed, *inside))))
 
 
 def is_inside(path: str) -> bool:

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.errors import PlanConflict, StorageFailed
-from signoff.toolbatch.disk import opened_folder, parts_of
-from signoff.toolbatch.things import Thing, ThingKind, look
+from signoff.toolbatch.disk import Thing, ThingKind, look, opened_folder, parts_of
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PRIVATE = 0o600  # of a file whose permissions nobody knows: never more open than it was

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from signoff.toolbatch.calls import Call, Nature, Result
-from signoff.toolbatch.disk import LARGEST_LOOK, Disk
+from signoff.toolbatch.disk import (
+    LARGEST_LOOK,
+    UNKNOWN,
+    Disk,
+    Thing,
+    ThingKind,
+    look,
+    missing_above,
+    taken,
+)
 from signoff.toolbatch.kept import (
     FileBefore,
     Lost,
@@ -21,23 +30,7 @@ from signoff.toolbatch.kept import (
     Unkept,
 )
 from signoff.toolbatch.shellwork import command_of, only_looks
-from signoff.toolbatch.things import UNKNOWN, Thing, ThingKind, look, missing_above, taken
-from signoff.toolbatch.undoing import Restoring, Rollbacks, Step, Undone
-
-__all__ = [
-    "FileBefore",
-    "Held",
-    "Keep",
-    "Lost",
-    "Restoring",
-    "Rollback",
-    "Rollbacks",
-    "Shelf",
-    "Snapshots",
-    "Step",
-    "Undone",
-    "Unkept",
-]
+from signoff.toolbatch.undoing import Rollbacks
 
 MOST_FILES = 5_000  # of one change
 LARGEST_KEPT = LARGEST_LOOK  # on the shelf; larger ones only in snapshots, which read in pieces

@@ -1,87 +1,126 @@
 """The list of things to do, kept in step with the definition of done: claims in, the truth out.
 
-Successful calls advance it: a look (also one that was known already) completes the next thing to
-look at or, once all is built, to review; a change the thing to build that speaks of the file. What
-names files to make is done while they are built; the fold sees to that. An entry with a reason in
+An item that names files to make is done while they are there; the fold sees to that. Any other is
+done when the model says so, or when a call changes a file that it names. An entry with a reason in
 `dropped` gives an item, or a planned file by its path, up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from signoff.domain.definition import MOST_ITEMS, Artifact, Definition, Item, ItemKind
+from signoff.domain.definition import MOST_ITEMS, Artifact, Definition, Item
 from signoff.domain.session import shown_list
 from signoff.domain.text import escape_line
 from signoff.gate.definition import (
     LONGEST_ITEM,
+    ArtifactsSeen,
     Dropped,
     Fact,
     ItemCompleted,
     ItemsListed,
-    may_advance,
+    Touched,
+    apply_all,
 )
 from signoff.gate.rounds import shown
-from signoff.toolbatch.artifacts import declared, planned_in
-from signoff.toolbatch.calls import Call, Nature, Outcome, OutcomeKind
-from signoff.toolbatch.pathwords import paths_in, tokens_in
-from signoff.toolbatch.wordings import ARTICLES, VERBS, has_verb, kind_of, words
+from signoff.toolbatch.calls import Nature, Outcome, OutcomeKind
+from signoff.toolbatch.paths import paths_in, planned_by
+from signoff.toolbatch.shellwork import command_of, only_looks
 
 MOST_LISTED = 2 * MOST_ITEMS  # of one list that are looked at
 MOST_SHOWN = 40
 
-_BUILDS = frozenset({ItemKind.BUILD, ItemKind.AGGREGATE})
 _TEXT_KEYS = ("text", "content", "title", "task", "description", "item", "name")
 _DONE_WORDS = frozenset({"done", "completed", "complete", "finished", "closed"})
 _DROPPED_WORDS = frozenset({"dropped", "cancelled", "canceled", "removed", "skipped"})
-# Beside a path these say nothing: the item is the path.
-_CONNECTS = ARTICLES | words("and or file files page pages also then")
-# Words of an item that name no thing, and parts of a path that name none.
-_VAGUE = ARTICLES | words(
-    "all any and are can code each every file files for from function functions has into it module"
-    " more new not now of on or our page pages part project some support that then this thing"
-    " things to up use user with work"
-)
-_VAGUE_PARTS = words("src lib app index main test tests docs doc init utils html css js py md txt")
-_TESTS = words("test tests testing spec specs")
-_COUNTED = re.compile(r"\b(\d{1,3}) (?:\w+ )?(?:pages|files|documents|scripts)\b", re.IGNORECASE)
-_PART = re.compile(r"[^\W_]{3,}")
 _TICKED = re.compile(r"\s*(?:[-*+]\s+)?\[(?P<mark>[ xX])\]\s*")
 
 
-def item_of(text: str, done: bool = False) -> Item:
-    """An item from its wording: what it takes, and the files it is to make."""
-    text = text.strip()[:LONGEST_ITEM]
-    kind = kind_of(text)
-    planned: tuple[Artifact, ...] = ()
-    if kind in _BUILDS:
-        if has_verb(text):
-            planned = planned_in(text)
-        elif _is_only_paths(text):
-            planned = declared(paths_in(text)).artifacts
-    counted = _COUNTED.search(text) if kind is ItemKind.AGGREGATE and not planned else None
-    return Item(text, kind, planned, done, int(counted[1]) if counted else 0)
+def facts_of(
+    definition: Definition,
+    outcome: Outcome,
+    root: Path,
+    existing: Callable[[], tuple[str, ...]],
+    *,
+    repairing: bool,
+) -> tuple[Fact, ...]:
+    """What a call means for the definition: files touched or seen, the list as sent, an item."""
+    if outcome.kind is not OutcomeKind.EXECUTED:
+        return ()
+    call, facts = outcome.call, list[Fact]()
+    changed = bool(outcome.changed) or _may_have_changed(outcome)
+    if changed:
+        others = outcome.result.touched if outcome.result is not None else ()
+        facts.append(Touched((*outcome.changed, *others), call.id, call.tool))
+    if changed or (definition.missing and _may_have_made(outcome)):
+        there = existing()
+        if there != definition.existing:
+            facts.append(ArtifactsSeen(there))
+    if call.shape.nature is Nature.LIST and outcome.ok:
+        sent = next((call.arguments.get(name) for name in call.shape.payload), None)
+        # A list that is sent during a repair would tidy away what the repair is about.
+        known = definition.artifacts, definition.touched
+        facts.append(listed(sent, root, *known, aside=repairing))
+        facts += dropped(sent, call.id)
+    return (*facts, *_completed(apply_all(definition, facts), outcome))
 
 
-def _is_only_paths(text: str) -> bool:
-    return all(
-        t.path or (t.mark in (",", "") and t.text in _CONNECTS | {""}) for t in tokens_in(text)
-    )
+def _may_have_made(outcome: Outcome) -> bool:
+    """Whether a command may have made files that nobody watches, as ignored ones are."""
+    return outcome.call.shape.nature is Nature.SHELL and not only_looks(command_of(outcome.call))
 
 
-def listed(items: Any, *, aside: bool = False) -> ItemsListed:
+def _may_have_changed(outcome: Outcome) -> bool:
+    """Whether a command may have changed files that nobody saw: then nothing is proved any more."""
+    call, result = outcome.call, outcome.result
+    if result is None or result.touched:
+        return result is not None
+    unseen = call.shape.nature is Nature.SHELL and not result.content
+    return unseen and not only_looks(command_of(call))
+
+
+def _completed(definition: Definition, outcome: Outcome) -> tuple[Fact, ...]:
+    """The first open item without files to make that names a file which the call changed."""
+    for item in definition.pending if outcome.ok else ():
+        named = [path.removeprefix("./").rstrip("/") for path in paths_in(item.text)]
+        whole = [(f"/{path}/", f"/{name}/") for path in outcome.changed for name in named]
+        if not item.artifacts and any(name in path for path, name in whole):
+            return (ItemCompleted(item.text, outcome.call.id),)
+    return ()
+
+
+def items_of(
+    texts: Sequence[str],
+    root: Path,
+    planned: Sequence[Artifact] = (),
+    touched: Sequence[str] = (),
+) -> tuple[Item, ...]:
+    """Items from their wording, each with the files that it is to make."""
+    texts = [text.strip()[:LONGEST_ITEM] for text in texts]
+    return tuple(map(Item, texts, planned_by(texts, root, planned, touched)))
+
+
+def listed(
+    items: Any,
+    root: Path,
+    planned: Sequence[Artifact] = (),
+    touched: Sequence[str] = (),
+    *,
+    aside: bool = False,
+) -> ItemsListed:
     """The list of a todo call, however the model shaped it; what is no item is left out.
 
     `aside`: it was sent during a repair and is not taken up.
     """
-    found = []
-    for entry in _entries(items):
-        text, done = _entry(entry)
-        if text and _reason(entry) is None:
-            found.append(item_of(text, done))
-    return ItemsListed(tuple(found), aside)
+    entries = [_entry(entry) for entry in _entries(items) if _reason(entry) is None]
+    entries = [(text, done) for text, done in entries if text]
+    found = items_of([text for text, _ in entries], root, planned, touched)
+    claimed = zip(found, entries, strict=True)
+    return ItemsListed(tuple(replace(item, done=done) for item, (_, done) in claimed), aside)
 
 
 def dropped(items: Any, call: str = "") -> tuple[Fact, ...]:
@@ -112,64 +151,10 @@ def _reason(entry: Any) -> str | None:
     return given.strip() if isinstance(given, str) else ""
 
 
-def advance(definition: Definition, call: Call, outcome: Outcome) -> tuple[Fact, ...]:
-    """What a call completed; one item at most, and never a verification."""
-    if outcome.kind not in (OutcomeKind.EXECUTED, OutcomeKind.DUPLICATE) or not outcome.ok:
-        return ()
-    if call.shape.nature in (Nature.LIST, Nature.NOTE, Nature.ASK, Nature.PLAN):
-        return ()
-    if outcome.changed:
-        chosen = _built(definition, outcome.changed)
-    else:
-        looks = call.shape.nature in (Nature.OBSERVE, Nature.SHELL)
-        candidates = _lookable(definition, call) if looks else []
-        chosen = next((i for i in candidates if _names_any(i, call.paths)), None)
-        chosen = chosen or next((i for i in candidates if not _names_files(i)), None)
-    return (ItemCompleted(chosen.text, call.id),) if chosen is not None else ()
-
-
-def _built(definition: Definition, changed: Sequence[str]) -> Item | None:
-    """The open item that speaks of a changed file; those that name artifacts are not asked."""
-    open_ones = [i for i in definition.pending if i.kind in _BUILDS and not i.artifacts]
-    candidates = [i for i in open_ones if may_advance(definition, i)]
-    named = next((i for i in candidates if _names_any(i, changed)), None)
-    alike = (i for i in candidates if not _names_files(i) and _speaks_of_any(i, changed))
-    return named or next(alike, None)
-
-
-def _speaks_of_any(item: Item, paths: Iterable[str]) -> bool:
-    """Whether a word of the item is in the name of a file; a test is none of what it tests."""
-    said = _parts(item.text)
-    meant = {w for w in said - _VAGUE if w not in VERBS}
-    tests = bool(said & _TESTS)
-    return any(
-        meant & (_parts(path) - _VAGUE_PARTS) and (tests or not _parts(path) & _TESTS)
-        for path in paths
-    )
-
-
-def _parts(text: str) -> frozenset[str]:
-    """The words of a text or path, in the singular as well."""
-    found = frozenset(_PART.findall(text.casefold()))
-    return found | {word.removesuffix("s") for word in found if len(word) > 3}
-
-
 def next_item(definition: Definition, missing: Sequence[Artifact]) -> Item | None:
-    """What to go on with: who makes the first missing file, else in order; verifications last."""
-    pending = definition.pending
-    if missing:
-        wanted = missing[0]
-        owner = next((i for i in pending if wanted in i.artifacts and i.kind in _BUILDS), None)
-        if owner is not None:
-            return owner
-        order: tuple[frozenset[ItemKind], ...] = (_BUILDS | {ItemKind.LOOK},)
-    else:
-        order = (_BUILDS | {ItemKind.LOOK}, frozenset({ItemKind.REVIEW}))
-    for kinds in (*order, frozenset(ItemKind)):
-        found = next((i for i in pending if i.kind in kinds), None)
-        if found is not None:
-            return found
-    return None
+    """What to go on with: the item that makes the first missing file, else the first open one."""
+    owners = (i for i in definition.pending if missing and missing[0] in i.artifacts)
+    return next(owners, next(iter(definition.pending), None))
 
 
 def how_to_drop(what: str) -> str:
@@ -242,37 +227,6 @@ def _entry(entry: Any) -> tuple[str, bool]:
     return text.strip(), done
 
 
-def _of_kind(definition: Definition, kind: ItemKind) -> list[Item]:
-    return [i for i in definition.pending if i.kind is kind and may_advance(definition, i)]
-
-
-def _lookable(definition: Definition, call: Call) -> list[Item]:
-    looks = _of_kind(definition, ItemKind.LOOK)
-    if looks or not call.paths:
-        return looks
-    about = {*definition.touched, *definition.existing}
-    reviews = any(path in about for path in call.paths)
-    return _of_kind(definition, ItemKind.REVIEW) if reviews else []
-
-
-def _names_files(item: Item) -> bool:
-    return next(iter(paths_in(item.text)), None) is not None
-
-
-def _names_any(item: Item, paths: Iterable[str]) -> bool:
-    """Whether the item speaks of one of the paths, or of a folder around it."""
-    named = [path.removeprefix("./").rstrip("/") for path in paths_in(item.text)]
-    return any(p == n or p.startswith(f"{n}/") for p in paths for n in named)
-
-
 def _why_open(definition: Definition, item: Item) -> str:
-    if item.kind is ItemKind.VERIFY:
-        return " (only judging completes it)"
-    absent = [a for a in item.artifacts if not definition.has_built(a)]
-    if not absent:
-        return ""
-    there = [str(a) for a in absent if a.path in definition.existing]
-    gone = [str(a) for a in absent if a.path not in definition.existing]
-    missing = f"missing: {shown_list(gone, 5)}" if gone else ""
-    unchanged = f"not changed yet: {shown_list(there, 5)}" if there else ""
-    return f" ({'; '.join(filter(None, (missing, unchanged)))})"
+    absent = [str(a) for a in item.artifacts if a.path not in definition.existing]
+    return f" (missing: {shown_list(absent, 5)})" if absent else ""

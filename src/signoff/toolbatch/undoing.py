@@ -8,10 +8,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from signoff.errors import PlanConflict, StorageFailed
-from signoff.toolbatch.disk import LARGEST_LOOK
+from signoff.toolbatch.disk import LARGEST_LOOK, UNKNOWN, Thing, ThingKind, holds_only, look, taken
 from signoff.toolbatch.kept import FileBefore, Lost, Moment, Rollback, Shelf, Snapshots
 from signoff.toolbatch.restoring import Target, put_back
-from signoff.toolbatch.things import UNKNOWN, Thing, ThingKind, holds_only, look, taken
 
 _MOST_SAID = 5
 

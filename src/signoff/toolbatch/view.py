@@ -1,13 +1,15 @@
-"""What a rule may look at: the state of the task around one call. Rules read it and return data."""
+"""What a rule looks at, the state of a task around one call, and the two kinds of rules."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from signoff.domain.definition import Artifact, Definition, Item
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, Call, NextAction, Outcome, ToolShape
+from signoff.toolbatch.events import Steered
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,10 @@ class Counts:
 
 @dataclass(frozen=True)
 class Target:
-    """The concrete next file, and how it is known."""
+    """The concrete next file or folder."""
 
     path: str
     directory: bool = False
-    origin: str = "declared"  # declared | item | sibling
     parent_exists: bool = True
 
 
@@ -100,14 +101,11 @@ class View:
     definition: Definition
     call: Call
     outcome: Outcome | None = None
-    missing: tuple[Artifact, ...] = ()  # planned, and not there or not worked on in this task
-    to_change: frozenset[str] = frozenset()  # paths of those that are there, and only to be changed
+    missing: tuple[Artifact, ...] = ()  # planned, and not there
     substantive: int = 0  # planned files that exist, index and readme not counted
     next_item: Item | None = None
     completed_now: Item | None = None  # the item that this call completed
     next_target: Target | None = None
-    item_path: str = ""  # the first file that the next item names
-    item_path_there: bool = False
     open_steps: int = 0  # of the model's own plan, where somebody keeps one
     repair: RepairFocus | None = None
     facts: tuple[str, ...] = ()
@@ -142,3 +140,59 @@ class View:
         return (
             bool(self.missing) and planned - len(self.missing) >= planned * self.limits.late_share
         )
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Not executed and no error: there is nothing in it that is not known or done already."""
+
+    text: str
+    next_action: NextAction | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Not executed; the text says what to do instead. Guidance does not count as an error."""
+
+    text: str
+    next_action: NextAction | None
+    guidance: bool = False
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """Executed with other arguments, and the model is told."""
+
+    arguments: Mapping[str, Any]
+    text: str
+
+
+Decision = Skip | Block | Rewrite
+
+
+@dataclass(frozen=True)
+class PreflightRule:
+    """Looks at a call before it is executed; None means: nothing against it."""
+
+    name: str
+    about: str  # one line for the table in the documentation
+    decide: Callable[[View], Decision | None]
+
+
+@dataclass(frozen=True)
+class SteeringRule:
+    """Looks at what came of a call; None means: nothing to say. The table's order is precedence."""
+
+    name: str
+    about: str
+    speak: Callable[[View], Steered | None]
+
+
+def preflight_rules(*rules: Callable[[View], Decision | None]) -> tuple[PreflightRule, ...]:
+    """Functions as rules: each has its own name, and its docstring says what it is about."""
+    return tuple(PreflightRule(rule.__name__, rule.__doc__ or "", rule) for rule in rules)
+
+
+def steering_rules(*rules: Callable[[View], Steered | None]) -> tuple[SteeringRule, ...]:
+    """The same for steering."""
+    return tuple(SteeringRule(rule.__name__, rule.__doc__ or "", rule) for rule in rules)

@@ -14,10 +14,9 @@ from signoff.gate.definition import Touched
 from signoff.storage.records import Holder
 from signoff.toolbatch.artifacts import seen_now
 from signoff.toolbatch.keeping import Keeper, LedgerBook
+from signoff.toolbatch.kept import LedgerShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
-from signoff.toolbatch.rollback import Restoring, Rollbacks, Undone
-from signoff.toolbatch.shelves import LedgerShelf
-from signoff.toolbatch.undoing import Step, Unrestored
+from signoff.toolbatch.undoing import Restoring, Rollbacks, Step, Undone, Unrestored
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace, taken

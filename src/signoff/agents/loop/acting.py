@@ -24,16 +24,23 @@ from signoff.domain.definition import Artifact
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall
 from signoff.domain.text import escape_line
-from signoff.toolbatch.calls import STANDARD_SHAPES, Call, Nature, Outcome, Result, ToolShape
+from signoff.toolbatch.calls import (
+    STANDARD_SHAPES,
+    Call,
+    Nature,
+    Outcome,
+    Result,
+    ToolShape,
+    propose,
+)
 from signoff.toolbatch.disk import MOST_NAMES
 from signoff.toolbatch.events import Event, Steered, Stream, Subscriber, ToolCalled, ToolResulted
 from signoff.toolbatch.executing import NOT_FINISHED
 from signoff.toolbatch.judging import Court
 from signoff.toolbatch.keeping import Book
+from signoff.toolbatch.kept import Shelf, Snapshots
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
-from signoff.toolbatch.proposing import propose
-from signoff.toolbatch.rollback import Shelf, Snapshots
 from signoff.toolbatch.view import BatchLimits
 
 SLOW_WALK_S = 0.2  # a workspace that takes longer to look at is not looked at for every search

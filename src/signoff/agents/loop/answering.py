@@ -13,8 +13,8 @@ from signoff.domain.text import escape, tail
 from signoff.gate.rounds import shown
 from signoff.gate.session import SessionMissing
 from signoff.toolbatch.calls import OutcomeKind
+from signoff.toolbatch.deriving import plan_of
 from signoff.toolbatch.pipeline import BatchResult, BatchRunner, Ending
-from signoff.toolbatch.planning import plan_of
 from signoff.toolbatch.todo import how_to_drop
 
 MOST_FINDINGS = 10
@@ -147,7 +147,8 @@ def _undone(definition: Definition) -> tuple[SessionMissing, ...]:
     if definition.status is DefinitionStatus.DONE or not definition.undone:
         return ()
     first = next((item.text for item in definition.pending), "what is not needed")
-    return (SessionMissing(VERIFICATION, "; ".join(definition.undone[:3]), how_to_drop(first)),)
+    hint = f"list as done what is done; {how_to_drop(first)}"
+    return (SessionMissing(VERIFICATION, "; ".join(definition.undone[:3]), hint),)
 
 
 def _dropped_of(definition: Definition) -> tuple[str, ...]:

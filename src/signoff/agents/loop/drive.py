@@ -32,8 +32,8 @@ from signoff.agents.tools.definition import Tool
 from signoff.errors import UsageError
 from signoff.gate.definition import Abandoned
 from signoff.toolbatch.calls import OutcomeKind
+from signoff.toolbatch.opening import take_up
 from signoff.toolbatch.pipeline import BatchResult, Ending
-from signoff.toolbatch.resuming import take_up
 
 SYSTEM_PROMPT = """\
 You are an agent that works in a folder of files through tools, under a harness that decides when

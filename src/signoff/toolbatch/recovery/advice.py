@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 from signoff.domain.text import escape_line
 from signoff.toolbatch.calls import ANSWER, Call, Nature, NextAction, Result
 from signoff.toolbatch.disk import Disk
-from signoff.toolbatch.recovery.categories import Category
-from signoff.toolbatch.recovery.episodes import Episode
+from signoff.toolbatch.recovery.categories import Category, Episode
 from signoff.toolbatch.view import View
 
 MOST_NEAR = 5

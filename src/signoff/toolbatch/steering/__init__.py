@@ -1,7 +1,7 @@
 """Steering: at most one message a turn, with the next action beside it; the most specific wins.
 
-To add a rule: write a function `View -> Steered | None` in the file of its family, give it a
-`SteeringRule` with one line about it, and put its name at its place in `PRECEDENCE`.
+To add a rule: write a function `View -> Steered | None` in the file of its family, with one line
+about it as its docstring, and put it at its place in `STEERING`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from collections.abc import Iterable
 
 from signoff.toolbatch.calls import ANSWER
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.rules import SteeringRule
-from signoff.toolbatch.steering import building, drifting, repairing, repeating, shaping
+from signoff.toolbatch.steering import building, drifting, failing, repairing
 from signoff.toolbatch.steering.drifting import is_summary
-from signoff.toolbatch.steering.repeating import must_stop
-from signoff.toolbatch.steering.spoken import ABOUT_A_CALL
+from signoff.toolbatch.steering.failing import must_stop
 from signoff.toolbatch.steering.wording import MOST_CHARACTERS
-from signoff.toolbatch.view import View
+from signoff.toolbatch.view import View, steering_rules
 
 __all__ = [
     "MOST_CHARACTERS",
@@ -28,44 +26,43 @@ __all__ = [
     "must_stop",
 ]
 
-PRECEDENCE = (
-    # About this very call: it went wrong, and how.
-    "blocked_again",
-    "unknown_tool",
-    "out_of_scope",
-    "missing_payload",
-    "duplicate_mutation",
-    "edit_mismatch",
-    "shell_rewrite",
-    "expanding",
-    "late_question",
-    # About judging: nothing goes on before what a round found.
-    "repair_updated",
-    "verification_failed",
-    "verification_stale",
-    # About a habit: the call went well and led nowhere.
-    "audit_loop",
-    "late_drift",
-    "duplicate_observation",
-    "long_look",
-    "reread_written",
-    "empty_directory",
-    "bookkeeping",
-    "todo_updated",
-    # About the work: what comes next after progress.
-    "next_item",
-    "missing_artifact",
-    "everything_built",
-    # About an earlier message that lasts.
-    "standing",
+# It went wrong, and the next call is another: these repeat themselves.
+_ABOUT_A_CALL = steering_rules(
+    failing.blocked_again,
+    failing.unknown_tool,
+    repairing.out_of_scope,
+    failing.missing_payload,
+    failing.duplicate_mutation,
+    failing.edit_mismatch,
+    failing.shell_rewrite,
+    drifting.expanding,
+    drifting.late_question,
 )
-
-_BY_NAME = {
-    rule.name: rule
-    for family in (repeating, shaping, repairing, drifting, building)
-    for rule in family.RULES
-}
-STEERING: tuple[SteeringRule, ...] = tuple(_BY_NAME[name] for name in PRECEDENCE)
+STEERING = (
+    *_ABOUT_A_CALL,
+    *steering_rules(
+        # About judging: nothing goes on before what a round found.
+        repairing.repair_updated,
+        repairing.verification_failed,
+        repairing.verification_stale,
+        # About a habit: the call went well and led nowhere.
+        drifting.audit_loop,
+        drifting.late_drift,
+        failing.duplicate_observation,
+        drifting.long_look,
+        drifting.reread_written,
+        building.empty_directory,
+        building.bookkeeping,
+        building.todo_updated,
+        # About the work: what comes next after progress.
+        building.next_item,
+        building.missing_artifact,
+        building.everything_built,
+        # About an earlier message that lasts.
+        building.standing,
+    ),
+)
+PRECEDENCE = tuple(rule.name for rule in STEERING)
 _RANK = {name: rank for rank, name in enumerate(PRECEDENCE)}
 
 
@@ -75,7 +72,9 @@ def choose(view: View) -> Steered | None:
         steered = rule.speak(view)
         if steered is not None:
             # A model that says it is finished is told why it is not, as often as it says so.
-            again = rule.name in view.heard - ABOUT_A_CALL and view.call.tool != ANSWER
+            again = (
+                rule.name in view.heard and rule not in _ABOUT_A_CALL and view.call.tool != ANSWER
+            )
             return None if again else steered
     return None
 

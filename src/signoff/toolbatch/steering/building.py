@@ -6,21 +6,19 @@ import posixpath
 
 from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, OutcomeKind
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.quoting import brief, listed_briefly
-from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.shellwork import made_folders
 from signoff.toolbatch.steering.step import (
     artifact_step,
-    item_comes_first,
+    item_is_of_target,
     next_step,
     open_work,
 )
-from signoff.toolbatch.steering.wording import lasts, steered
+from signoff.toolbatch.steering.wording import brief, lasts, listed_briefly, steered
 from signoff.toolbatch.view import View
 
 
 def empty_directory(view: View) -> Steered | None:
-    """A folder is no progress until a file is in it."""
+    """A folder was made and nothing is in it: write its first file."""
     if not _went_well(view) or not _makes_things(view) or _wrote_a_file(view):
         return None
     folder = _bare_folder(view)
@@ -31,7 +29,7 @@ def empty_directory(view: View) -> Steered | None:
 
 
 def todo_updated(view: View) -> Steered | None:
-    """A list that was brought up to date has done nothing of what is on it."""
+    """The list was updated and work is open: do the next thing on it."""
     if view.call.shape.nature is not Nature.LIST or not _went_well(view):
         return None
     if not view.counts.bookkeeping_turns:
@@ -46,7 +44,7 @@ def todo_updated(view: View) -> Steered | None:
 
 
 def bookkeeping(view: View) -> Steered | None:
-    """Turns that only keep books, in a row."""
+    """A turn, or several, of notes only: do the next thing."""
     if view.call.shape.nature not in BOOKKEEPING or not _went_well(view):
         return None
     # One turn for the list alone has a rule of its own, with more to say.
@@ -60,12 +58,12 @@ def bookkeeping(view: View) -> Steered | None:
 
 
 def next_item(view: View) -> Steered | None:
-    """After progress, the next pending item; unless a planned artifact goes before it."""
+    """An item was completed: the next one, unless a planned artifact goes before it."""
     if not _went_well(view) or view.next_item is None or view.repair is not None:
         return None
     if view.completed_now is None and not _ended(view):
         return None
-    if view.missing and not item_comes_first(view):
+    if view.missing and not item_is_of_target(view):
         return None
     done = view.completed_now
     why = f"Done: {brief(done.text)}." if done is not None else f"Not done: {_left(view)}."
@@ -73,7 +71,7 @@ def next_item(view: View) -> Steered | None:
 
 
 def missing_artifact(view: View) -> Steered | None:
-    """Something planned is not there, and this call made progress or meant to be the last one."""
+    """Something planned is missing after a change: the concrete next file."""
     outcome = view.outcome
     if outcome is None or not view.missing or view.repair is not None:
         return None
@@ -84,7 +82,7 @@ def missing_artifact(view: View) -> Steered | None:
 
 
 def everything_built(view: View) -> Steered | None:
-    """A change after which nothing planned is left: judging is next, or the item that is open."""
+    """Nothing planned is missing any more after a change: hand over to judging."""
     if not _wrote_a_file(view) or not _went_well(view) or open_work(view):
         return None
     if not view.built or view.repair is not None or not view.definition.touched:
@@ -94,7 +92,7 @@ def everything_built(view: View) -> Steered | None:
 
 
 def standing(view: View) -> Steered | None:
-    """A lasting message is said again until it is followed."""
+    """An earlier message asked for the first file and was not followed: it is said again."""
     outcome = view.outcome
     if view.lasting is None or outcome is None or outcome.kind is OutcomeKind.BLOCKED:
         return None
@@ -144,8 +142,7 @@ def _made_folder(view: View, folder: str) -> bool:
 def _left(view: View) -> str:
     missing, planned = len(view.missing), len(view.definition.artifacts)
     if missing:
-        verb = "changed" if len(view.to_change) == missing else "made"
-        return f"{missing} of {planned} planned are not {verb} yet"
+        return f"{missing} of {planned} planned are not made yet"
     open_items = len(view.definition.pending)
     if open_items:
         return f"{open_items} items are open" if open_items > 1 else "1 item is open"
@@ -154,42 +151,3 @@ def _left(view: View) -> str:
 
 def _times(turns: int) -> str:
     return "For a turn" if turns <= 1 else f"For {turns} turns"
-
-
-RULES = (
-    SteeringRule(
-        "empty_directory",
-        "A folder was made and nothing is in it: write its first file.",
-        empty_directory,
-    ),
-    SteeringRule(
-        "todo_updated",
-        "The list was updated and work is open: do the next thing on it.",
-        todo_updated,
-    ),
-    SteeringRule(
-        "bookkeeping",
-        "A turn, or several, of notes only: do the next thing.",
-        bookkeeping,
-    ),
-    SteeringRule(
-        "next_item",
-        "An item was completed: the next one, unless a planned artifact goes before it.",
-        next_item,
-    ),
-    SteeringRule(
-        "missing_artifact",
-        "Something planned is missing after a change: the concrete next file.",
-        missing_artifact,
-    ),
-    SteeringRule(
-        "everything_built",
-        "Nothing planned is missing any more after a change: hand over to judging.",
-        everything_built,
-    ),
-    SteeringRule(
-        "standing",
-        "An earlier message asked for the first file and was not followed: it is said again.",
-        standing,
-    ),
-)

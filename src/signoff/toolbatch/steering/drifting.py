@@ -8,8 +8,6 @@ import posixpath
 from signoff.domain.definition import Definition
 from signoff.toolbatch.calls import Nature, NextAction, OutcomeKind
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.quoting import brief
-from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.shellwork import command_of, only_looks
 from signoff.toolbatch.steering.step import (
     Step,
@@ -18,7 +16,7 @@ from signoff.toolbatch.steering.step import (
     open_work,
     writer,
 )
-from signoff.toolbatch.steering.wording import steered
+from signoff.toolbatch.steering.wording import brief, steered
 from signoff.toolbatch.view import View
 
 # They tell what else there is: written first or last, they are not the work itself.
@@ -30,7 +28,7 @@ _LIKENESS = 0.6
 
 
 def expanding(view: View) -> Steered | None:
-    """A file that nobody declared: declare it at the root first, or take the nearest declared."""
+    """A file beyond the declared set: declare it at the root first, or take the nearest one."""
     outcome, target = view.outcome, view.call.target
     if outcome is None or outcome.kind is not OutcomeKind.BLOCKED or outcome.rule != "expanding":
         return None
@@ -45,7 +43,7 @@ def expanding(view: View) -> Steered | None:
 
 
 def late_question(view: View) -> Steered | None:
-    """Once everything is built, a question is answered by judging, not by the person."""
+    """A question to the person when everything is built: hand over to judging."""
     if view.call.shape.nature is not Nature.ASK or view.outcome is None or open_work(view):
         return None
     if not view.definition.artifacts and not view.definition.touched:
@@ -55,7 +53,7 @@ def late_question(view: View) -> Steered | None:
 
 
 def late_drift(view: View) -> Steered | None:
-    """Most is done; reference material has been read enough."""
+    """Reference material is read although most is done: make what is missing."""
     if not _observes(view) or not view.late or view.repair is not None:
         return None
     if view.call.target and declared(view, view.call.target):
@@ -68,7 +66,7 @@ def late_drift(view: View) -> Steered | None:
 
 
 def long_look(view: View) -> Steered | None:
-    """Looking around has no end of its own, nor have commands that change nothing."""
+    """Look after look and nothing made: begin with the first file."""
     if not (_observes(view) or idles(view)) or not open_work(view) or view.repair is not None:
         return None
     if view.counts.looks < view.limits.looks:
@@ -78,7 +76,7 @@ def long_look(view: View) -> Steered | None:
 
 
 def audit_loop(view: View) -> Steered | None:
-    """Everything exists and was looked at: looking on proves nothing, judging does."""
+    """Everything exists and is read again and again: hand over to judging."""
     if not (_observes(view) or idles(view)) or not view.built:
         return None
     if open_work(view) or view.repair is not None:
@@ -91,7 +89,7 @@ def audit_loop(view: View) -> Steered | None:
 
 
 def reread_written(view: View) -> Steered | None:
-    """What was just written as a whole is known, word by word."""
+    """The file just written is read again: go on to the next one."""
     outcome, target = view.outcome, view.call.target
     if outcome is None or not outcome.ok or view.call.shape.nature is not Nature.OBSERVE:
         return None
@@ -112,10 +110,16 @@ def declared(view: View, path: str) -> bool:
     )
 
 
-def _observes(view: View) -> bool:
+def looks(view: View) -> bool:
+    """Whether the call only looks."""
     nature = view.call.shape.nature
-    looks = nature is Nature.SHELL and only_looks(command_of(view.call))
-    return view.outcome is not None and (nature is Nature.OBSERVE or looks)
+    return nature is Nature.OBSERVE or (
+        nature is Nature.SHELL and only_looks(command_of(view.call))
+    )
+
+
+def _observes(view: View) -> bool:
+    return view.outcome is not None and looks(view)
 
 
 def idles(view: View) -> bool:
@@ -159,7 +163,7 @@ def of_a_set(definition: Definition, path: str) -> bool:
 
 def nearest(view: View, path: str) -> str:
     """What is missing in the same folder and named so much alike that it may have been meant."""
-    open_ones = (a.path for a in view.missing if not a.directory and a.path not in view.to_change)
+    open_ones = (a.path for a in view.missing if not a.directory)
     names = {_stem(other): other for other in open_ones if _alike(other, path)}
     close = difflib.get_close_matches(_stem(path), names, n=1, cutoff=_LIKENESS)
     return names[close[0]] if close else ""
@@ -173,37 +177,3 @@ def _alike(path: str, other: str) -> bool:
     same_folder = posixpath.dirname(path) == posixpath.dirname(other)
     same_kind = posixpath.splitext(path)[1] == posixpath.splitext(other)[1]
     return same_folder and same_kind and not is_summary(path)
-
-
-RULES = (
-    SteeringRule(
-        "expanding",
-        "A file beyond the declared set: declare it at the root first, or take the nearest one.",
-        expanding,
-    ),
-    SteeringRule(
-        "late_question",
-        "A question to the person when everything is built: hand over to judging.",
-        late_question,
-    ),
-    SteeringRule(
-        "late_drift",
-        "Reference material is read although most is done: make what is missing.",
-        late_drift,
-    ),
-    SteeringRule(
-        "long_look",
-        "Look after look and nothing made: begin with the first file.",
-        long_look,
-    ),
-    SteeringRule(
-        "audit_loop",
-        "Everything exists and is read again and again: hand over to judging.",
-        audit_loop,
-    ),
-    SteeringRule(
-        "reread_written",
-        "The file just written is read again: go on to the next one.",
-        reread_written,
-    ),
-)

@@ -6,10 +6,8 @@ from signoff.domain.definition import ROUND_BUDGET, Round, RoundStatus
 from signoff.gate.rounds import is_over
 from signoff.toolbatch.calls import OutcomeKind
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.quoting import brief, listed_briefly, quoted
-from signoff.toolbatch.rules import SteeringRule
 from signoff.toolbatch.steering.step import next_step, open_work, repair_step
-from signoff.toolbatch.steering.wording import steered
+from signoff.toolbatch.steering.wording import brief, listed_briefly, quoted, steered
 from signoff.toolbatch.view import View
 
 _AHEAD = frozenset({RoundStatus.PLANNED, RoundStatus.PENDING, RoundStatus.STALE})
@@ -17,7 +15,7 @@ _FINDING = 90
 
 
 def out_of_scope(view: View) -> Steered | None:
-    """While a finding is open, work stays on the files it is about."""
+    """A change outside of the open repair was blocked: the targets and what is allowed."""
     focus, outcome = view.repair, view.outcome
     if focus is None or outcome is None or outcome.kind is not OutcomeKind.BLOCKED:
         return None
@@ -32,7 +30,7 @@ def out_of_scope(view: View) -> Steered | None:
 
 
 def repair_updated(view: View) -> Steered | None:
-    """A target was changed: the next one, or judging when all were visited."""
+    """A file was changed in a repair: the next one that is at fault, else judging is due again."""
     focus, outcome = view.repair, view.outcome
     if focus is None or outcome is None or not outcome.ok or not outcome.changed:
         return None
@@ -45,7 +43,7 @@ def repair_updated(view: View) -> Steered | None:
 
 
 def verification_failed(view: View) -> Steered | None:
-    """A broken round and no change yet: what it found, and where to begin."""
+    """A round is broken and nothing was changed since: the finding and the file to change."""
     last, focus = view.definition.round, view.repair
     if last is None or view.outcome is None or view.outcome.changed:
         return None
@@ -60,7 +58,7 @@ def verification_failed(view: View) -> Steered | None:
 
 
 def verification_stale(view: View) -> Steered | None:
-    """A kept round does not speak for what was changed after it."""
+    """Something changed after a kept round: it has to be judged again."""
     last, outcome = view.definition.round, view.outcome
     if outcome is None or last is None or last.status not in _AHEAD or open_work(view):
         return None
@@ -87,27 +85,3 @@ def _finding(view: View) -> str:
     target = focus.next_target
     findings = (target.findings if target is not None else ()) or focus.findings
     return f": {quoted(findings[0], _FINDING)}" if findings else ""
-
-
-RULES = (
-    SteeringRule(
-        "out_of_scope",
-        "A change outside of the open repair was blocked: the targets and what is allowed.",
-        out_of_scope,
-    ),
-    SteeringRule(
-        "repair_updated",
-        "A file was changed in a repair: the next one that is at fault, else judging is due again.",
-        repair_updated,
-    ),
-    SteeringRule(
-        "verification_failed",
-        "A round is broken and nothing was changed since: the finding and the file to change.",
-        verification_failed,
-    ),
-    SteeringRule(
-        "verification_stale",
-        "Something changed after a kept round: it has to be judged again.",
-        verification_stale,
-    ),
-)

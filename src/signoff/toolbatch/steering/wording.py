@@ -6,12 +6,12 @@ import posixpath
 
 from signoff.domain.text import escape_line
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.quoting import brief, clipped
 from signoff.toolbatch.steering.step import Step, open_work
 from signoff.toolbatch.view import View
 
 MOST_CHARACTERS = 500  # of one message: a weak model reads the first lines
 _MOST_FACTS = 2
+_LONGEST_NAME, _BRIEF = 120, 56  # characters; the second where a text has little room
 _FACT, _WHY = 70, 190
 # Results of some computation: a first version of them would be made up.
 _DATA = frozenset(
@@ -56,3 +56,36 @@ def _facts(view: View) -> str:
     if not facts:
         return ""
     return "Known: " + "; ".join(clipped(escape_line(fact), _FACT) for fact in facts) + "."
+
+
+def quoted(text: str, most: int = _LONGEST_NAME) -> str:
+    """In backticks, on one line and not endless; nothing stays nothing."""
+    plain = escape_line(text).replace("`", "'")
+    return f"`{clipped(plain, most)}`" if plain else ""
+
+
+def listed(names: tuple[str, ...], most: int = 3) -> str:
+    """The first few names, and how many more there are."""
+    return ", ".join(map(quoted, names[:most])) + _more(names, most)
+
+
+def brief(text: str) -> str:
+    """The same for a message that has to stay short."""
+    return quoted(text, _BRIEF)
+
+
+def listed_briefly(names: tuple[str, ...], most: int = 2) -> str:
+    """The same for a message that has to stay short."""
+    return ", ".join(map(brief, names[:most])) + _more(names, most)
+
+
+def clipped(text: str, most: int) -> str:
+    """At most so many characters; the middle goes, because names differ at their ends."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
+def _more(names: tuple[str, ...], most: int) -> str:
+    return f" and {len(names) - most} more" if len(names) > most else ""

@@ -11,13 +11,12 @@ import signoff
 from signoff.agents.loop.acting import Batching
 from signoff.agents.session import PlanSession
 from signoff.process.shell import find_tool
-from signoff.toolbatch.artifacts import declared
 from signoff.toolbatch.deriving import CHECKER
 from signoff.toolbatch.judging import Court
-from signoff.toolbatch.keeping import LedgerBook
+from signoff.toolbatch.keeping import HaltRecord, LedgerBook
+from signoff.toolbatch.kept import LedgerShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
-from signoff.toolbatch.recording import HaltRecord
-from signoff.toolbatch.shelves import LedgerShelf
+from signoff.toolbatch.paths import declared
 from signoff.toolbatch.view import BatchLimits
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.sessions.watching import WorkspaceWatch
@@ -41,7 +40,7 @@ def batching_of(
     return Batching(
         steering=policy.steering,
         limits=limits,
-        planned=declared(path for step in steps for path in step.produces).artifacts,
+        planned=declared(path for step in steps for path in step.produces),
         book=LedgerBook(site.ledger, session.id),
         shelf=LedgerShelf(site.ledger, session.id),
         snapshots=WorkspaceSnapshots(watch.workspace) if watch is not None else None,
