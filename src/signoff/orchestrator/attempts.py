@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,7 @@ class Attempts:
         prompt = build_prompt(
             mission.plan.title,
             mission.plan.context,
-            step,
+            replace(step, protects=mission.guards.protected_from(step)),
             gather(step.subscriptions, mission.root, mission.read_topic),
             _setback(record, restored),
             tuple((advice.question, advice.note) for advice in record.advice),

@@ -182,15 +182,22 @@ class Drive:
 
     def judge(self, subject: Step | Postcondition, phase: Phase) -> Verdict:
         """Judge a contract on the workspace as it is."""
+        self.mission.reporter.tell(Doing(subject.id, "judging"))
+        return self.court.judge(self._case(subject, phase))
+
+    def tampered(self, step: Step) -> Verdict | None:
+        """A refusal where what the step protects was changed; its contract is not run again."""
+        case = self._case(step, Phase.SWEEP)
+        # What steers a contract matters only while it runs, and this one was judged for good.
+        return self.court.guard_only(replace(case, guard=replace(case.guard, steering=None)))
+
+    def _case(self, subject: Step | Postcondition, phase: Phase) -> Case:
         contract = subject.contract
         assert contract is not None, "a plan file's step without contract is never verified"
-        self.mission.reporter.tell(Doing(subject.id, "judging"))
         state = self.state
         guard = self.mission.guards.of(subject, state.produced, state.products)
         baseline = state.record(subject.id).baseline
-        return self.court.judge(
-            Case(subject.id, contract, phase, guard, self.mission.run, baseline)
-        )
+        return Case(subject.id, contract, phase, guard, self.mission.run, baseline)
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""

@@ -104,6 +104,13 @@ class Judge:
             return _reused(verdict, earlier)
         return self._run(case, verdict, before, earlier)
 
+    def guard_only(self, case: Case) -> Verdict | None:
+        """A refusal where something protected was changed; the contract itself is not run."""
+        now = self.workspace.snapshot()
+        tampering = self._tampering(case, now)
+        verdict = self._unjudged(case, self._key(case, now), now)
+        return _tampered(verdict, tampering) if tampering else None
+
     def _run(
         self, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
     ) -> Verdict:
@@ -193,7 +200,7 @@ class Judge:
 
     def _tampering(self, case: Case, content: Snapshot) -> tuple[Tampering, ...]:
         guard = case.guard
-        if not (guard.protects or guard.produced or guard.steering is not None):
+        if not (guard.protects or guard.lasting or guard.produced or guard.steering is not None):
             return ()
         manifest = self.workspace.manifest(content.digest)
         ignored = Ignored(self.root, self.workspace.byproducts)
