@@ -118,6 +118,14 @@ class Judge:
         if isinstance(seat, Answer):
             return replace(verdict, **seat._asdict())
         verdict = replace(verdict, judged_in=seat.judged_in, room=seat.note)
+        if seat.judged_in is JudgeIn.CLEAN:
+            return self._run_in(seat, case, verdict, before, earlier)
+        with self.workspace.without_caches():
+            return self._run_in(seat, case, verdict, before, earlier)
+
+    def _run_in(
+        self, seat: Seat, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
+    ) -> Verdict:
         contradicts = earlier is not None and earlier.data["reason"] in _SAID_NO
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
         judged = self._run_once(case, verdict, before, seat)

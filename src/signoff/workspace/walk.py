@@ -19,8 +19,6 @@ from signoff.workspace.folders import (
     open_folder,
     open_folder_strictly,
     opened_root,
-    opened_strictly,
-    remove_tree,
     unreadable,
 )
 from signoff.workspace.ignore import IgnoreRules
@@ -318,27 +316,3 @@ def _environment_line(path: str, s: os.stat_result | None) -> str:
     if s is None:
         return f"{path}\0\n"
     return f"{path}\0{s.st_mode} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns}\n"
-
-
-def remove_caches(root: Path, caches: Iterable[str]) -> int:
-    """Remove what a walk met; how many of them were still there."""
-    removed = 0
-    with opened_root(root) as root_fd:
-        for path in caches:
-            above, _, name = path.rpartition("/")
-            try:
-                with opened_strictly(root_fd, above) as fd:
-                    _remove_cache(fd, name)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                raise unreadable(path, error) from error
-            removed += 1
-    return removed
-
-
-def _remove_cache(fd: int, name: str) -> None:
-    if name in CACHE_FOLDERS:
-        remove_tree(fd, name)
-    else:
-        os.unlink(name, dir_fd=fd)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
+from signoff.workspace.caches import CacheKeeper
 from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.litter import without_litter
 from signoff.workspace.objects import ObjectStore
@@ -25,7 +27,7 @@ from signoff.workspace.records import (
 from signoff.workspace.statcache import load_stat_cache, save_stat_cache, stat_cache_file
 from signoff.workspace.store import SnapshotStore, StoredFile, stored_by_folder
 from signoff.workspace.textdiff import render_diff
-from signoff.workspace.walk import Scan, Territory, remove_caches, scan
+from signoff.workspace.walk import Scan, Territory, scan
 from signoff.workspace.writing import (
     checked_content,
     not_put_back,
@@ -50,6 +52,7 @@ class Workspace:
         store: Path,
         rules: IgnoreRules | None = None,
         apart: frozenset[str] = frozenset(),
+        protects: tuple[str, ...] = (),
     ):
         self.root = root.resolve()
         self.store = store.resolve()
@@ -58,7 +61,9 @@ class Workspace:
         self.rules = rules if rules is not None else IgnoreRules()
         self.apart = apart
         self.territory = Territory(self.root, self.rules, apart)
+        self.protects = protects
         self._store = SnapshotStore(self.store)
+        self._keeper = CacheKeeper(self.root, self.store, protects)
         self._cache_file = stat_cache_file(self.store, self.root)
         self._known: Folders | None = None
         self._byproducts: tuple[str, ...] = ()
@@ -212,11 +217,25 @@ class Workspace:
         return render_diff(changes, self._entries(old), self._entries(new), content, max_bytes)
 
     def remove_caches(self) -> int:
-        """Remove the compiled caches that the latest walk met, so that no verdict rests on one."""
+        """Remove compiled caches that the latest walk met, except those that are a person's."""
         if self._known is None:
             self.digest_now()
-        met, self._caches = self._caches, ()
-        return remove_caches(self.root, met) if met else 0
+        if not self._caches:
+            return 0
+        kept = self._keeper.kept(self._caches)
+        met, self._caches = self._caches, tuple(p for p in self._caches if p in kept)
+        return self._keeper.remove(path for path in met if path not in kept)
+
+    def remember_caches(self) -> None:
+        """Keep the compiled caches that the latest walk met from being removed later."""
+        self._keeper.remember(self._caches)
+
+    @contextmanager
+    def without_caches(self) -> Iterator[None]:
+        """Keep compiled caches out of the workspace, so that no verdict rests on one."""
+        self.remove_caches()
+        with self._keeper.aside(self._caches):
+            yield
 
     def seal(self) -> None:
         """Make every snapshot taken so far visible to git (`git --git-dir=<store>`)."""
