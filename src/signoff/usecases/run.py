@@ -16,6 +16,7 @@ from signoff.domain.findings import Finding
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.sessionwork import SessionWork
+from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SandboxMissing, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Output, Reporter
@@ -25,6 +26,7 @@ from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve, propose
+from signoff.usecases.audit import AuditReport, audit_plan
 from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
@@ -52,11 +54,11 @@ from signoff.usecases.ground.workbench import (
 )
 from signoff.usecases.ground.worker import find_worker
 from signoff.usecases.ready import refuse_unready
-from signoff.usecases.running.drift import has_drifted
+from signoff.usecases.running.drift import look_at_content
 from signoff.usecases.running.marks import projection_of
 from signoff.usecases.running.outputs import refuse_own_output
 from signoff.usecases.running.rehoming import pins_for, refuse_foreign_worktree
-from signoff.usecases.status import StatusReport, status_of
+from signoff.usecases.status import Content, StatusReport, status_of
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.guards import Guards
@@ -98,10 +100,28 @@ class RunReport:
     no_receipt: str = ""  # why a sign-off has no receipt yet
     unheeded: str = ""  # what was asked for on the command line and changes nothing now
     unmarked: str = ""  # why the plan file does not show how the run stands
-    drift: bool | None = None  # the content differs from the signed one; None: nobody could look
+    audit: AuditReport | None = None  # of a plan that was signed off already, on other content
 
 
 def run_plan(
+    site: Site,
+    place: PlanPlace,
+    options: RunOptions,
+    reporter: Reporter,
+    engine: Callable[[], Engine],
+) -> RunReport:
+    """Drive the plan; one that is signed off is not driven, but judged again on other content."""
+    report = _run(site, place, options, reporter, engine)
+    looked = report.status.content
+    if not report.nothing_to_do or (looked is not None and looked.differs is False):
+        return report
+    options.tell("this content is not what was signed off: every contract is judged again")
+    audit = audit_plan(site, place)
+    outcome = Outcome.DONE if audit.result is Result.KEPT else Outcome.FAILED
+    return replace(report, outcome=outcome, audit=audit)
+
+
+def _run(
     site: Site,
     place: PlanPlace,
     options: RunOptions,
@@ -154,7 +174,11 @@ def run_plan(
         mission = replace(mission, ousted=lease.lost)
         reach(CrashPoint.RUN_STARTED)
         outcome = engine().drive(run, Drive(mission).drive)
-    return replace(_report(site, place, outcome), unmarked=mission.projection.unwritten)
+    report = replace(_report(site, place, outcome), unmarked=mission.projection.unwritten)
+    if outcome is not Outcome.DONE:
+        return report
+    # Signed off a moment ago, on a snapshot taken after everything was judged.
+    return replace(report, status=replace(report.status, content=Content(differs=False)))
 
 
 def _stopped(cancelled: Callable[[], bool], lease: Lease) -> Callable[[], bool]:
@@ -182,8 +206,9 @@ def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunRepo
     plan = pinned_plan(pins)
     require_proved(history, fold_run(history, plan), place.path)
     _mark(site, place, history, plan, PlanStatus.DONE)
-    drift = has_drifted(site, place, pins, plan, history.finished.data["snapshot"])
-    return replace(_report(site, place, Outcome.DONE), nothing_to_do=True, drift=drift)
+    report = _report(site, place, Outcome.DONE)
+    status = look_at_content(site, report.status)
+    return replace(report, status=status, nothing_to_do=True)
 
 
 def _unheeded(options: RunOptions, status: StatusReport) -> str:
