@@ -81,6 +81,7 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
     pinned = _pinned(site, history)
     plan = pinned or written
     if plan is None:
+        place.parse()  # says what is wrong with it
         raise PlanNotFound(
             f"no readable plan at `{place.path}`", f"signoff log {shlex.quote(str(place.path))}"
         )
