@@ -14,7 +14,7 @@ BAD = {
 }
 
 
-@pytest.fixture(params=BAD.values(), ids=BAD)
+@pytest.fixture(params=BAD.values(), ids=list(BAD))
 def two(request: pytest.FixtureRequest, project: Project) -> Project:
     """A vault with a good plan and a bad one."""
     project.agent("true").named("good", step("Build", "test -s built"))

@@ -1,4 +1,4 @@
-"""Space that is none to CommonMark, anywhere in a plan: read without a fault, written back whole."""
+"""Space that is none to CommonMark, anywhere in a plan: read without a fault, and written back."""
 
 from __future__ import annotations
 

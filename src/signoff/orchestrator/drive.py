@@ -14,7 +14,7 @@ from typing import Any
 
 from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
-from signoff.domain.plan import PlanStatus, Postcondition, Step
+from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, PlanStatus, Postcondition, Step
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
 from signoff.gate.actions import (
@@ -197,7 +197,8 @@ class Drive:
         state = self.state
         guard = self.mission.guards.of(subject, state.produced, state.products)
         baseline = state.record(subject.id).baseline
-        return Case(subject.id, contract, phase, guard, self.mission.run, baseline)
+        limit_s = subject.timeout_s if isinstance(subject, Step) else DEFAULT_STEP_TIMEOUT_S
+        return Case(subject.id, contract, phase, guard, self.mission.run, baseline, limit_s)
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""

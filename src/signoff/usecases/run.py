@@ -57,13 +57,17 @@ from signoff.usecases.ready import refuse_unready
 from signoff.usecases.running.drift import look_at_content
 from signoff.usecases.running.marks import projection_of
 from signoff.usecases.running.outputs import refuse_own_output
-from signoff.usecases.running.rehoming import pins_for, refuse_foreign_worktree
+from signoff.usecases.running.rehoming import (
+    is_reconfigured,
+    pins_for,
+    refuse_foreign_worktree,
+    require_protected_as_approved,
+)
 from signoff.usecases.status import Content, StatusReport, status_of
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.guards import Guards
-from signoff.verification.ignored import Ignored
-from signoff.verification.pins import Pins, protected_files
+from signoff.verification.pins import Pins
 from signoff.workspace.ignore import read_ignore_rules
 
 
@@ -156,7 +160,7 @@ def _run(
             waiting = _report(site, place, None)
             return replace(waiting, unheeded=_unheeded(options, waiting.status))
         if not history.running:
-            _require_protected_as_approved(site, place, plan, pins)
+            require_protected_as_approved(site, place, plan, pins)
         pinned = open_pinned_workspace(site, place, pins, plan)
         refuse_own_output(options.output, pinned, place.workspace)
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
@@ -238,7 +242,11 @@ def _require_approval(
     digest = place.parse().plan.plan_digest
     status = history.status(digest)
     stands = history.approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED)
-    if history.approval is not None and stands and not _reconfigured(site, place, history.approval):
+    if (
+        history.approval is not None
+        and stands
+        and not is_reconfigured(site, place, history.approval)
+    ):
         return history.approval
     rules = read_ignore_rules(place.workspace)
     workspace = open_workspace(site, place, rules, place.parse().plan)
@@ -257,29 +265,6 @@ def _require_approval(
     raise NotApproved(
         f"plan `{place.name}` {why}", f"signoff approve {shlex.quote(str(place.path))}{given_roles}"
     )
-
-
-def _reconfigured(site: Site, place: PlanPlace, approval: Entry) -> bool:
-    """Whether a person approved other words than the configuration has now, of the same place."""
-    pins = read_pins(site.ledger, approval)
-    same_place = pins.workspace == str(place.workspace)
-    return same_place and pins.config_text != site.config_text(place.workspace)
-
-
-def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pins: Pins) -> None:
-    """Protected files a person edited after approving must not be blamed on the agent."""
-    if not pins.protected:
-        return
-    workspace = open_pinned_workspace(site, place, pins, plan)
-    manifest = workspace.manifest(workspace.snapshot().digest)
-    now = protected_files(plan, manifest, Ignored(place.workspace, workspace.byproducts))
-    paths = sorted(now.keys() | pins.protected.keys())
-    changed = [path for path in paths if now.get(path) != pins.protected.get(path)]
-    if changed:
-        raise NotApproved(
-            f"protected files changed since the approval: {', '.join(changed[:10])}",
-            f"signoff approve {shlex.quote(str(place.path))}",
-        )
 
 
 def _check_roles(plan: Plan, settings: Settings, search_path: str, workspace: Path) -> None:

@@ -10,11 +10,12 @@ from typing import Protocol
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
 from signoff.domain.observation import Observation
-from signoff.domain.plan import Contract, Effects, JudgeIn
+from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import decode_output, storable_path, tail
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.errors import SnapshotTooSlow
 from signoff.verification.bench import Bench
 from signoff.verification.denominator import count, judge_counts
 from signoff.verification.enclosure import Seat
@@ -67,6 +68,7 @@ class Case:
     guard: Guard = field(default_factory=Guard)
     run: str | None = None
     baseline: TestCounts | None = None
+    snapshot_s: float = DEFAULT_STEP_TIMEOUT_S  # how long looking at the content may take
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,16 @@ class Judge:
 
     def judge(self, case: Case) -> Verdict:
         """One verdict, bound to the content it was made on."""
+        try:
+            with self.workspace.time_limit(case.snapshot_s):
+                return self._judge(case)
+        except SnapshotTooSlow as slow:
+            # There is no newer content to bind it to, and unknown is never kept.
+            known = Snapshot(self.workspace.last_digest or self.pins.snapshot, "", 0)
+            verdict = self._unjudged(case, self._key(case, known), known)
+            return replace(verdict, message=f"could not judge: {slow.message}")
+
+    def _judge(self, case: Case) -> Verdict:
         before = self.workspace.snapshot()
         self.workspace.remove_caches()
         key = self._key(case, before)

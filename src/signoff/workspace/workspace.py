@@ -69,6 +69,7 @@ class Workspace:
         self._byproducts: tuple[str, ...] = ()
         self._caches: tuple[str, ...] = ()
         self._unsaved = 0
+        self._limit_s: float | None = None
         self._last = Snapshot("", "", 0)
         self._saved: set[str] = set()
         self._listed: tuple[str | None, Manifest] = (None, {})
@@ -88,6 +89,15 @@ class Workspace:
             self._saved.add(taken.digest)
         self._save_cache()
         return taken
+
+    @contextmanager
+    def time_limit(self, limit_s: float) -> Iterator[None]:
+        """Let no walk take longer than this; SnapshotTooSlow says that one would."""
+        before, self._limit_s = self._limit_s, limit_s
+        try:
+            yield
+        finally:
+            self._limit_s = before
 
     def digest_now(self, *, quiet: bool = True) -> Snapshot:
         """The same digests without keeping the content."""
@@ -121,6 +131,11 @@ class Workspace:
         if self._known is None:
             self.digest_now()
         return self._byproducts
+
+    @property
+    def last_digest(self) -> str:
+        """The content that the latest walk found; empty before the first."""
+        return self._last.digest
 
     @property
     def objects(self) -> ObjectStore:
@@ -246,7 +261,7 @@ class Workspace:
             self._known = load_stat_cache(self._cache_file)
         # Before the first walk, what is known comes from a process that may have had other rules.
         walked = bool(self._last.digest)
-        found = scan(self.territory, self._known, store, quiet, same_rules=walked)
+        found = scan(self.territory, self._known, store, quiet, walked, self._limit_s)
         self._last = self._summary(found)
         self._known = found.folders
         self._byproducts = found.byproducts
