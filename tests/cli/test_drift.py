@@ -25,7 +25,11 @@ def test_a_run_of_a_plan_that_is_signed_off_judges_other_content_again(
     signed: Desk, options: tuple[str, ...]
 ) -> None:
     signed.file("ground", "mud\n")
-    ran = signed.run(*options).exits(1).shows("Build a house  [done]", NOT_IT, "audit: broken")
+    ran = (
+        signed.run(*options)
+        .exits(1)
+        .shows("Build a house  [done]", NOT_IT, "judged again on this content: broken")
+    )
     path = signed.plan_path
     assert ran.stderr.endswith(f"next: signoff approve {path}, then signoff run {path}\n")
     last = signed.run(*options, "--json").exits(1).json_lines[-1]
@@ -36,7 +40,7 @@ def test_a_run_of_a_plan_that_is_signed_off_judges_other_content_again(
 def test_other_content_on_which_everything_holds_is_done_once_it_is_judged(signed: Desk) -> None:
     signed.file("more", "beside it\n")
     signed.about_plan("status").exits(1).shows(NOT_IT)
-    signed.run().exits(0).shows("audit: kept")
+    signed.run().exits(0).shows("judged again on this content: kept")
     signed.about_plan("status").exits(0).shows(", but this content is not it; judged again at ")
     signed.file("more", "else\n").about_plan("status").exits(1)
 
@@ -77,7 +81,7 @@ def test_content_that_cannot_be_compared_is_not_called_unchanged(signed: Desk) -
     told = signed.about_plan("status", *copy).exits(3)
     told.shows("; the content could not be compared with it")
     assert signed.about_plan("status", *copy, "--json").exits(3).json["drift"] is None
-    signed.about_plan("run", *copy).exits(0).shows("audit: kept")
+    signed.about_plan("run", *copy).exits(0).shows("judged again on this content: kept")
 
 
 def test_a_run_that_does_something_says_nothing_about_drift(desk: Desk) -> None:

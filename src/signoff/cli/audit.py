@@ -59,7 +59,7 @@ def audit_command(
     if machine:
         say_json(audit_json(report))
     else:
-        show_audit(report, strict)
+        _show(report, strict)
     return audit_code(report.result, strict and bool(report.waivers))
 
 
@@ -97,7 +97,7 @@ def _last_line(report: AuditReport, strict: bool) -> str:
     return answer_line(report.result, [waiver.subject for waiver in report.waivers], strict)
 
 
-def show_audit(report: AuditReport, strict: bool) -> None:
+def _show(report: AuditReport, strict: bool) -> None:
     say(f"ledger: {report.chain.entries} entries, chain holds")
     for line in report.lines:
         say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")

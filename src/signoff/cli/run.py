@@ -14,7 +14,7 @@ from typing import NoReturn, Protocol
 import click
 
 from signoff.cli.app import show_failure
-from signoff.cli.audit import audit_code, audit_json, show_audit
+from signoff.cli.audit import audit_code, audit_json
 from signoff.cli.inbox import item_json, show_item
 from signoff.cli.log import entry_json
 from signoff.cli.options import (
@@ -26,7 +26,7 @@ from signoff.cli.options import (
     worker_option,
 )
 from signoff.cli.progress import JsonReporter, LineReporter
-from signoff.cli.show import note, say_json, versioned, wants_json
+from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
 from signoff.cli.status import show_status, show_strictness, status_json
 from signoff.cli.streams import leave_at_once
 from signoff.cli.verify import finding_line
@@ -153,8 +153,10 @@ def _show(report: RunReport, strict: bool, machine: bool) -> None:
     show_status(report.status)
     show_strictness(report.status, strict)
     if report.audit is not None:
-        show_audit(report.audit, strict)
-        if report.audit.result is not Result.KEPT:
+        for line in report.audit.lines:
+            say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+        say(f"judged again on this content: {report.audit.contracts}")
+        if report.audit.contracts is not Result.KEPT:
             path = shlex.quote(str(report.status.place.path))
             note(f"next: signoff approve {path}, then signoff run {path}")
     for item in report.inbox:
@@ -163,7 +165,7 @@ def _show(report: RunReport, strict: bool, machine: bool) -> None:
 
 def _code(report: RunReport, strict: bool) -> int:
     if report.audit is not None:
-        return audit_code(report.audit.result, strict and bool(report.audit.waivers))
+        return audit_code(report.audit.contracts, strict and bool(report.audit.waivers))
     if report.outcome is None:
         return Exit.WAITING
     if report.outcome is not Outcome.DONE:

@@ -121,7 +121,7 @@ def run_plan(
         return report
     options.tell("this content is not what was signed off: every contract is judged again")
     audit = audit_plan(site, place)
-    outcome = Outcome.DONE if audit.result is Result.KEPT else Outcome.FAILED
+    outcome = Outcome.DONE if audit.contracts is Result.KEPT else Outcome.FAILED
     return replace(report, outcome=outcome, audit=audit)
 
 
@@ -241,13 +241,10 @@ def _require_approval(
 ) -> Entry:
     digest = place.parse().plan.plan_digest
     status = history.status(digest)
-    stands = history.approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED)
-    if (
-        history.approval is not None
-        and stands
-        and not is_reconfigured(site, place, history.approval)
-    ):
-        return history.approval
+    approval = history.approval
+    stands = approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED)
+    if approval is not None and stands and not is_reconfigured(site, place, approval):
+        return approval
     rules = read_ignore_rules(place.workspace)
     workspace = open_workspace(site, place, rules, place.parse().plan)
     refuse_own_output(options.output, workspace, place.workspace)

@@ -8,13 +8,15 @@ from pathlib import Path
 
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Plan
-from signoff.domain.verdict import Result
 from signoff.errors import SignoffError
 from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace
+from signoff.usecases.proofs.rejudging import Finding
 from signoff.usecases.status import Content, StatusReport
 from signoff.verification.pins import Pins
+
+_WANTING = {Finding.BROKEN, Finding.UNKNOWN, Finding.UNPROVED}
 
 
 def look_at_content(site: Site, report: StatusReport) -> StatusReport:
@@ -43,7 +45,7 @@ def _digest_now(site: Site, place: PlanPlace, pins: Pins, plan: Plan, signed_on:
 
 
 def _judged_again(history: PlanHistory, content: str | None) -> str | None:
-    """When an audit last found everything kept on this content, unless a later one did not."""
+    """When an audit last found no contract wanting on this content, unless a later one did."""
     audits = [e for e in history.entries if e.kind is Kind.AUDITED]
     here = [e for e in audits if e.data["snapshot"] == content]
-    return here[-1].at if here and here[-1].data["result"] == Result.KEPT else None
+    return here[-1].at if here and not _WANTING & set(here[-1].data["lines"].values()) else None
