@@ -219,6 +219,13 @@ class StorageFailed(SignoffError):
     default_hint = "free disk space or permissions, then run the same command again"
 
 
+class SnapshotTooSlow(SignoffError):
+    """Looking at the workspace took longer than the time limit of what was to be judged."""
+
+    code = "snapshot-too-slow"
+    default_hint = "remove or ignore what is large, or raise **timeout:** of the step"
+
+
 class SchemaTooNew(SignoffError):
     """The database was written by a newer signoff."""
 

@@ -16,6 +16,7 @@ from signoff.storage.database import open_database
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
 from signoff.usecases.ground.site import Site
+from signoff.workspace.caches import put_back_caches
 from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def open_site(
         ledger = Ledger(open_database(settings.database_url or home.database_url))
     except StorageFailed as error:
         raise _hidden(error, environ) from error
+    put_back_caches(home.snapshots)
     return Site(
         environ=environ,
         cwd=cwd,

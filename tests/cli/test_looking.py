@@ -138,7 +138,7 @@ def test_work_that_was_undone_does_not_pass_an_audit(built: Desk) -> None:
     built.about_plan("audit").exits(1).shows(
         "broken     1  Lay the ground", "modified ground", "signed off at TIME", "audit: broken"
     )
-    built.about_plan("status").exits(0)
+    built.about_plan("status").exits(1).shows("but this content is not it")
 
 
 def test_an_audit_that_cannot_judge_says_so(built: Desk) -> None:

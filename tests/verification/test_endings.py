@@ -14,6 +14,7 @@ from signoff.domain.plan import Contract, Expectation, ExpectationKind, JudgeIn
 from signoff.domain.verdict import Isolation, Phase, Reason, Result
 from signoff.errors import Interrupted, ListUnreadable
 from signoff.verification.expectations import compare
+from signoff.verification.judge import Case
 from tests.verification.courtroom import Courtroom, exit_code
 
 _NOTHING = Output(0, digest_bytes(b""), b"", b"")
@@ -43,6 +44,17 @@ def test_a_contract_that_exits_as_expected_is_kept(court: Courtroom) -> None:
     assert verdict.snapshot == court.snapshot()
     assert verdict.isolation is Isolation.NONE
     assert (verdict.subject, verdict.phase) == ("1", Phase.ATTEMPT)
+
+
+def test_content_that_takes_too_long_to_look_at_is_unknown_and_says_so(court: Courtroom) -> None:
+    known = court.judge("true").snapshot
+    case = Case("1", Contract("true"), Phase.ATTEMPT, snapshot_s=0.0)
+    verdict = court.judge_itself.judge(case)
+    assert (verdict.result, verdict.reason) == (Result.UNKNOWN, Reason.INFRASTRUCTURE)
+    assert verdict.message == (
+        "could not judge: looking at all files of the workspace took longer than 0 s"
+    )
+    assert verdict.snapshot == known
 
 
 @pytest.mark.parametrize("code", [1, 2, 3, 125, 128, 255])

@@ -273,13 +273,6 @@ def test_a_large_file_is_hashed_and_stored_in_bounded_memory(desk: Desk) -> None
     assert (again / "sparse").stat().st_size == 96 << 20
 
 
-def test_a_file_larger_than_any_source_is_refused_at_once(desk: Desk) -> None:
-    with (desk.root / "endless").open("wb") as file:
-        file.truncate((1 << 36) + 1)
-    with pytest.raises(StorageFailed, match="endless"):
-        desk.workspace().digest_now()
-
-
 def test_a_file_written_while_it_is_read_never_gets_a_content_it_did_not_have(desk: Desk) -> None:
     contents = [letter * 200_000 for letter in (b"a", b"b")]
     file = desk.write("busy", contents[0])

@@ -57,13 +57,13 @@ def audit_command(
     site, place = open_plan(plan, workspace)
     report = audit_plan(site, place, tell=lambda subject: note(f"judging {subject}"), anchor=anchor)
     if machine:
-        say_json(_as_json(report))
+        say_json(audit_json(report))
     else:
         _show(report, strict)
-    return _code(report.result, strict and bool(report.waivers))
+    return audit_code(report.result, strict and bool(report.waivers))
 
 
-def _code(result: Result, refused: bool) -> int:
+def audit_code(result: Result, refused: bool) -> int:
     """The exit code of an answer; `refused` when the caller takes no waiver for a yes."""
     return Exit.NOT_DONE if refused and result is Result.KEPT else EXIT_OF[result]
 
@@ -80,7 +80,7 @@ def _audit_bundle(
         say_json(bundle_json(report))
     else:
         show_bundle(report, strict)
-    return _code(report.result, strict and bool(report.summary.waived))
+    return audit_code(report.result, strict and bool(report.summary.waived))
 
 
 def answer_line(result: Result, waived: Sequence[str], strict: bool) -> str:
@@ -119,7 +119,7 @@ def _show(report: AuditReport, strict: bool) -> None:
     say_line(_last_line(report, strict))
 
 
-def _as_json(report: AuditReport) -> dict[str, Any]:
+def audit_json(report: AuditReport) -> dict[str, Any]:
     return versioned(
         plan=report.place.name,
         result=report.result,

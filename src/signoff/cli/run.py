@@ -14,6 +14,7 @@ from typing import NoReturn, Protocol
 import click
 
 from signoff.cli.app import show_failure
+from signoff.cli.audit import audit_code, audit_json
 from signoff.cli.inbox import item_json, show_item
 from signoff.cli.log import entry_json
 from signoff.cli.options import (
@@ -25,12 +26,13 @@ from signoff.cli.options import (
     worker_option,
 )
 from signoff.cli.progress import JsonReporter, LineReporter
-from signoff.cli.show import note, say, say_json, versioned, wants_json
+from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
 from signoff.cli.status import show_status, show_strictness, status_json
 from signoff.cli.streams import leave_at_once
 from signoff.cli.verify import finding_line
 from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
+from signoff.domain.verdict import Result
 from signoff.errors import Exit
 from signoff.orchestrator.events import Reporter
 from signoff.process.outlets import own_output
@@ -141,26 +143,29 @@ def _show(report: RunReport, strict: bool, machine: bool) -> None:
         note(f"the plan file was not marked: {report.unmarked} (the ledger has it all)")
     if machine:
         inbox = [*map(item_json, report.inbox)]
-        say_json(versioned(report=status_json(report.status), inbox=inbox, drift=report.drift))
+        looked = report.status.content
+        said = versioned(report=status_json(report.status), inbox=inbox)
+        said["drift"] = looked.differs if report.nothing_to_do and looked else None
+        say_json(said | {"audit": audit_json(report.audit) if report.audit else None})
         return
     if report.nothing_to_do:
         note("already signed off; approve it again to run it again")
     show_status(report.status)
     show_strictness(report.status, strict)
-    if report.nothing_to_do and report.drift is not False:
-        _show_drift(report)
+    if report.audit is not None:
+        for line in report.audit.lines:
+            say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+        say(f"judged again on this content: {report.audit.contracts}")
+        if report.audit.contracts is not Result.KEPT:
+            path = shlex.quote(str(report.status.place.path))
+            note(f"next: signoff approve {path}, then signoff run {path}")
     for item in report.inbox:
         show_item(item)
 
 
-def _show_drift(report: RunReport) -> None:
-    """A sign-off does not un-happen; what is there now is another question."""
-    changed = "differs from what was signed off (drift), and was not judged"
-    say(f"the content {changed if report.drift else 'could not be compared with the sign-off'}")
-    note(f"next: signoff audit {shlex.quote(str(report.status.place.path))}")
-
-
 def _code(report: RunReport, strict: bool) -> int:
+    if report.audit is not None:
+        return audit_code(report.audit.contracts, strict and bool(report.audit.waivers))
     if report.outcome is None:
         return Exit.WAITING
     if report.outcome is not Outcome.DONE:

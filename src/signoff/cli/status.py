@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import click
 
@@ -30,8 +30,8 @@ from signoff.gate.standing import Standing, StepState
 from signoff.planfile.digest import file_digest
 from signoff.usecases.ground.driver import Driver
 from signoff.usecases.ground.history import approved_text
-from signoff.usecases.ground.site import PlanPlace
-from signoff.usecases.status import StatusReport, status_of
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.status import Content, StatusReport, status_of
 
 MARKS = {
     StepState.PENDING: "[ ]",
@@ -61,13 +61,25 @@ def status_command(
 
         return tell_session(plan, wants_json(ctx, as_json))
     site, place = open_plan(plan, workspace)
-    report = status_of(site, place)
+    report = _looked_at(site, place)
     if wants_json(ctx, as_json):
         say_json(status_json(report))
     else:
         show_status(report)
         show_strictness(report, strict)
+        if _is_other(report.content):
+            note(f"next: signoff run {shlex.quote(str(place.path))}")
     return status_code(report, strict)
+
+
+def _looked_at(site: Site, place: PlanPlace) -> StatusReport:
+    """With the content compared, where there is a sign-off to compare it with."""
+    report = status_of(site, place)
+    if report.status is not PlanStatus.DONE:
+        return report
+    from signoff.usecases.running.drift import look_at_content  # noqa: PLC0415 - loads slowly
+
+    return look_at_content(site, report)
 
 
 @click.command("show")
@@ -115,8 +127,15 @@ def _gone(place: PlanPlace) -> str:
 def status_code(report: StatusReport, strict: bool = False) -> int:
     """The exit code of a plan's standing."""
     if report.status is PlanStatus.DONE:
+        if _is_other(report.content):
+            return Exit.NOT_DONE if report.content.differs else Exit.CANNOT_JUDGE
         return Exit.NOT_DONE if strict and report.gate.waived else Exit.YES
     return Exit.WAITING if report.waiting else Exit.NOT_DONE
+
+
+def _is_other(content: Content | None) -> TypeGuard[Content]:
+    """Whether nothing says that a plan is kept on what lies in the workspace now."""
+    return content is not None and content.differs is not False and not content.judged_again_at
 
 
 def show_strictness(report: StatusReport, strict: bool) -> None:
@@ -147,6 +166,8 @@ def status_json(report: StatusReport) -> dict[str, Any]:
         signed_off_at=report.signed_off_at,
         signed_off_on=report.signed_off_on,
         since_sign_off=list(report.since_sign_off),
+        drift=report.content.differs if report.content else None,
+        judged_again_at=report.content.judged_again_at if report.content else None,
         driver=_driver_json(report.driver),
     )
 
@@ -204,7 +225,20 @@ def show_status(report: StatusReport) -> None:
         say(f"spent: {reported}, {duration(spent.work_s)} of work")
     if report.signed_off_at:
         since = f"; since then {', '.join(report.since_sign_off)}" if report.since_sign_off else ""
-        say(f"signed off at {report.signed_off_at} on content {short(report.signed_off_on)}{since}")
+        but = _but(report.content)
+        on = f"{report.signed_off_at} on content {short(report.signed_off_on)}"
+        say(f"signed off at {on}{since}{but}")
+
+
+def _but(content: Content | None) -> str:
+    """A sign-off does not un-happen; what is there now is another question."""
+    if content is None or content.differs is False:
+        return ""
+    if content.differs is None:
+        return "; the content could not be compared with it"
+    if content.judged_again_at:
+        return f", but this content is not it; judged again at {content.judged_again_at}: kept"
+    return ", but this content is not it (drift)"
 
 
 def _show_driver(report: StatusReport) -> None:

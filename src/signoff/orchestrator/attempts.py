@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
 from signoff.domain.sessionwork import SessionWork
-from signoff.errors import Interrupted, StorageFailed, WorkspaceMissing
+from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
 from signoff.gate.actions import Abandon, Dispatch
 from signoff.gate.budget import shortfall, wall_left_s
 from signoff.gate.record import Record
@@ -84,7 +85,7 @@ class Attempts:
         prompt = build_prompt(
             mission.plan.title,
             mission.plan.context,
-            step,
+            replace(step, protects=mission.guards.protected_from(step)),
             gather(step.subscriptions, mission.root, mission.read_topic),
             _setback(record, restored),
             tuple((advice.question, advice.note) for advice in record.advice),
@@ -146,7 +147,7 @@ class Attempts:
         restored = self._restore_protected(step)
         if restored is None:
             return
-        content = drive.mission.workspace.snapshot().digest
+        content = self._content(step)
         began = {"role": step.target, "session": session.id, "restored": list(restored.paths)}
         # A session counts what it used as a whole, so one attempt tells it and no other.
         told = session.id in drive.state.usage_told
@@ -179,7 +180,7 @@ class Attempts:
     def _finished(self, step: Step, attempt: int, report: Report) -> list[Draft]:
         """The attempt's end, and a pause when plan or configuration were edited meanwhile."""
         drive, seen, answer = self._drive, report.observation, report.answer
-        content = drive.mission.workspace.snapshot().digest
+        content = self._content(step)
         data: dict[str, Any] = {
             "ending": seen.ending,
             "exit_code": seen.exit_code,
@@ -198,6 +199,18 @@ class Attempts:
         }
         finished = drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, attempt)
         return [finished, *self.notice_edits()]
+
+    def _content(self, step: Step) -> str:
+        """The content that an attempt left; the one before it where looking takes too long.
+
+        Judging it then says so: the verdict is unknown.
+        """
+        mission = self._drive.mission
+        try:
+            with mission.workspace.time_limit(step.timeout_s):
+                return mission.workspace.snapshot().digest
+        except SnapshotTooSlow:
+            return self._drive.state.snapshot or mission.pins.snapshot
 
     def notice_edits(self) -> list[Draft]:
         """Entries that pause the run when what was pinned is not what lies there now."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
-from signoff.domain.plan import PlanStatus, Postcondition, Step
+from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, PlanStatus, Postcondition, Step
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
 from signoff.gate.actions import (
@@ -182,17 +182,25 @@ class Drive:
 
     def judge(self, subject: Step | Postcondition, phase: Phase) -> Verdict:
         """Judge a contract on the workspace as it is."""
+        self.mission.reporter.tell(Doing(subject.id, "judging"))
+        return self.court.judge(self._case(subject, phase))
+
+    def tampered(self, step: Step) -> Verdict | None:
+        """A refusal where what the step protects was changed; its contract is not run again."""
+        case = self._case(step, Phase.SWEEP)
+        # What steers a contract matters only while it runs, and this one was judged for good.
+        return self.court.guard_only(replace(case, guard=replace(case.guard, steering=None)))
+
+    def _case(self, subject: Step | Postcondition, phase: Phase) -> Case:
         contract = subject.contract
         assert contract is not None, "a plan file's step without contract is never verified"
-        self.mission.reporter.tell(Doing(subject.id, "judging"))
         state = self.state
         record = state.record(subject.id)
         guards = self.mission.guards
         guard = guards.of(subject, state.produced, state.products, record.allowed)
-        baseline = record.baseline
-        return self.court.judge(
-            Case(subject.id, contract, phase, guard, self.mission.run, baseline)
-        )
+        limit_s = subject.timeout_s if isinstance(subject, Step) else DEFAULT_STEP_TIMEOUT_S
+        run = self.mission.run
+        return Case(subject.id, contract, phase, guard, run, record.baseline, limit_s)
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""

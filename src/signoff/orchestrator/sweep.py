@@ -60,7 +60,11 @@ class FinalSweep:
         state = self._drive.state
         for step in state.schedule.steps:
             record = state.record(step.id)
-            if record.waived or not is_stale(step.contract, record, content):
+            if record.waived:
+                continue
+            if not is_stale(step.contract, record, content):
+                if not self._protection_holds(step, content):
+                    return False
                 continue
             verdict = self._drive.judge(step, Phase.SWEEP)
             if not verdict.kept:
@@ -69,6 +73,16 @@ class FinalSweep:
             self._drive.append(self._drive.verdict_draft(verdict), durable=False)
             reach(CrashPoint.SWEEP_JUDGED)
         return True
+
+    def _protection_holds(self, step: Step, content: str) -> bool:
+        """A contract that is not judged again protects until the sign-off all the same."""
+        latest = self._drive.state.record(step.id).latest
+        if not step.protects or latest is None or latest.snapshot == content:
+            return True
+        verdict = self._drive.tampered(step)
+        if verdict is not None:
+            self._reopen(step, verdict)
+        return verdict is None
 
     def _reopen(self, step: Step, verdict: Verdict) -> None:
         drive = self._drive

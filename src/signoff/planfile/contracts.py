@@ -36,7 +36,8 @@ def read_contract(
         findings.error(
             "empty-contract", fence.start, "the contract's fence is empty", "write a command", step
         )
-    language = fence.info.split()[0].casefold() if fence.info else ""
+    # An info string may be nothing but space that is none to CommonMark, such as U+00A0.
+    language = next(iter(fence.info.split()), "").casefold()
     if language not in _SHELLS:
         findings.warning(
             "contract-language",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from signoff.domain.findings import Finding
 from signoff.domain.plan import Budget, Mark, Plan, PlanStatus, Postcondition, Step
+from signoff.errors import PlanUnreadable, SignoffError
 from signoff.planfile.bulk import without_collection
 from signoff.planfile.decode import DEFAULT_LIMITS, Limits, check_size, check_steps, decode
 from signoff.planfile.digest import digest_outline, file_digest
@@ -33,6 +34,19 @@ class Parsed:
 @without_collection
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Parsed:
     """Read a plan; only a text beyond the limits raises."""
+    try:
+        return _parse(text, limits)
+    except SignoffError:
+        raise
+    except Exception as error:
+        # A fault of ours, met in one plan, must not take down what is asked about the others.
+        raise PlanUnreadable(
+            f"signoff's own reader failed on it ({type(error).__name__}: {error})",
+            "report it with the file; it is a fault of signoff, not of the plan",
+        ) from error
+
+
+def _parse(text: str, limits: Limits) -> Parsed:
     if len(text) * 4 > limits.max_bytes:
         check_size(len(text.encode("utf-8", "surrogatepass")), limits)
     outline = read_outline(text)

@@ -27,6 +27,12 @@ class CrashPoint(StrEnum):
     FINISHED = "finished"
 
 
+class CachePoint(StrEnum):
+    """Places where a kill loses none of a person's compiled caches."""
+
+    ASIDE = "caches-aside"
+
+
 class EnginePoint(StrEnum):
     """Places where a kill leaves no half-made database of the durable engine."""
 
@@ -63,7 +69,7 @@ _name, _, _count = os.environ.get(VARIABLE, "").partition(":")
 _left = int(_count or 1)
 
 
-def reach(point: CrashPoint | EnginePoint | RepositoryPoint | VaultPoint) -> None:
+def reach(point: CachePoint | CrashPoint | EnginePoint | RepositoryPoint | VaultPoint) -> None:
     """Die here, as if by kill -9, if a test asked for it."""
     global _left  # noqa: PLW0603 - one counter per process is the whole point
     if point != _name:

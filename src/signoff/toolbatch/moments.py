@@ -14,6 +14,7 @@ from signoff.domain.snapshot import FileKind
 from signoff.errors import StorageFailed
 from signoff.toolbatch.disk import NOTHING, UNKNOWN, Thing, ThingKind
 from signoff.toolbatch.kept import Changed, Lost, Unkept
+from signoff.workspace.largefiles import whole_content
 from signoff.workspace.workspace import Workspace
 
 _KINDS = {FileKind.FILE: ThingKind.FILE, FileKind.LINK: ThingKind.LINK}
@@ -116,7 +117,7 @@ class WorkspaceSnapshots:
                 "use the home folder that the session was run with (SIGNOFF_HOME)",
                 {"path": path, "digest": snapshot},
             )
-        return self._workspace.objects.stream(record.blob, "blob")
+        return whole_content(self._workspace.objects, record.blob, record.state.size)
 
     def _files(self, snapshot: str) -> Files:
         if self._stored[0] != snapshot:

@@ -63,12 +63,17 @@ class AuditReport:
     @property
     def result(self) -> Result:
         """Kept only if everything is; unknown when something could not be judged."""
+        contracts = self.contracts
+        return Result.BROKEN if self.edited and contracts is Result.KEPT else contracts
+
+    @property
+    def contracts(self) -> Result:
+        """The same without asking whether plan file and configuration are as approved."""
         findings = {line.finding for line in self.lines}
         if Finding.UNKNOWN in findings:
             return Result.UNKNOWN
-        proved = self.signed_off_at is not None and not self.edited
         bad = findings & {Finding.BROKEN, Finding.UNPROVED}
-        return Result.KEPT if proved and not bad else Result.BROKEN
+        return Result.KEPT if self.signed_off_at is not None and not bad else Result.BROKEN
 
     @property
     def only_unsigned(self) -> bool:

@@ -16,6 +16,7 @@ from signoff.domain.findings import Finding
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.sessionwork import SessionWork
+from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SandboxMissing, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Output, Reporter
@@ -25,6 +26,7 @@ from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve, propose
+from signoff.usecases.audit import AuditReport, audit_plan
 from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
@@ -52,16 +54,20 @@ from signoff.usecases.ground.workbench import (
 )
 from signoff.usecases.ground.worker import find_worker
 from signoff.usecases.ready import refuse_unready
-from signoff.usecases.running.drift import has_drifted
+from signoff.usecases.running.drift import look_at_content
 from signoff.usecases.running.marks import projection_of
 from signoff.usecases.running.outputs import refuse_own_output
-from signoff.usecases.running.rehoming import pins_for, refuse_foreign_worktree
-from signoff.usecases.status import StatusReport, status_of
+from signoff.usecases.running.rehoming import (
+    is_reconfigured,
+    pins_for,
+    refuse_foreign_worktree,
+    require_protected_as_approved,
+)
+from signoff.usecases.status import Content, StatusReport, status_of
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.guards import Guards
-from signoff.verification.ignored import Ignored
-from signoff.verification.pins import Pins, protected_files
+from signoff.verification.pins import Pins
 from signoff.workspace.ignore import read_ignore_rules
 
 
@@ -98,10 +104,28 @@ class RunReport:
     no_receipt: str = ""  # why a sign-off has no receipt yet
     unheeded: str = ""  # what was asked for on the command line and changes nothing now
     unmarked: str = ""  # why the plan file does not show how the run stands
-    drift: bool | None = None  # the content differs from the signed one; None: nobody could look
+    audit: AuditReport | None = None  # of a plan that was signed off already, on other content
 
 
 def run_plan(
+    site: Site,
+    place: PlanPlace,
+    options: RunOptions,
+    reporter: Reporter,
+    engine: Callable[[], Engine],
+) -> RunReport:
+    """Drive the plan; one that is signed off is not driven, but judged again on other content."""
+    report = _run(site, place, options, reporter, engine)
+    looked = report.status.content
+    if not report.nothing_to_do or (looked is not None and looked.differs is False):
+        return report
+    options.tell("this content is not what was signed off: every contract is judged again")
+    audit = audit_plan(site, place)
+    outcome = Outcome.DONE if audit.contracts is Result.KEPT else Outcome.FAILED
+    return replace(report, outcome=outcome, audit=audit)
+
+
+def _run(
     site: Site,
     place: PlanPlace,
     options: RunOptions,
@@ -136,7 +160,7 @@ def run_plan(
             waiting = _report(site, place, None)
             return replace(waiting, unheeded=_unheeded(options, waiting.status))
         if not history.running:
-            _require_protected_as_approved(site, place, plan, pins)
+            require_protected_as_approved(site, place, plan, pins)
         pinned = open_pinned_workspace(site, place, pins, plan)
         refuse_own_output(options.output, pinned, place.workspace)
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
@@ -154,7 +178,11 @@ def run_plan(
         mission = replace(mission, ousted=lease.lost)
         reach(CrashPoint.RUN_STARTED)
         outcome = engine().drive(run, Drive(mission).drive)
-    return replace(_report(site, place, outcome), unmarked=mission.projection.unwritten)
+    report = replace(_report(site, place, outcome), unmarked=mission.projection.unwritten)
+    if outcome is not Outcome.DONE:
+        return report
+    # Signed off a moment ago, on a snapshot taken after everything was judged.
+    return replace(report, status=replace(report.status, content=Content(differs=False)))
 
 
 def _stopped(cancelled: Callable[[], bool], lease: Lease) -> Callable[[], bool]:
@@ -182,8 +210,9 @@ def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunRepo
     plan = pinned_plan(pins)
     require_proved(history, fold_run(history, plan), place.path)
     _mark(site, place, history, plan, PlanStatus.DONE)
-    drift = has_drifted(site, place, pins, plan, history.finished.data["snapshot"])
-    return replace(_report(site, place, Outcome.DONE), nothing_to_do=True, drift=drift)
+    report = _report(site, place, Outcome.DONE)
+    status = look_at_content(site, report.status)
+    return replace(report, status=status, nothing_to_do=True)
 
 
 def _unheeded(options: RunOptions, status: StatusReport) -> str:
@@ -212,9 +241,10 @@ def _require_approval(
 ) -> Entry:
     digest = place.parse().plan.plan_digest
     status = history.status(digest)
-    stands = history.approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED)
-    if history.approval is not None and stands and not _reconfigured(site, place, history.approval):
-        return history.approval
+    approval = history.approval
+    stands = approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED)
+    if approval is not None and stands and not is_reconfigured(site, place, approval):
+        return approval
     rules = read_ignore_rules(place.workspace)
     workspace = open_workspace(site, place, rules, place.parse().plan)
     refuse_own_output(options.output, workspace, place.workspace)
@@ -232,29 +262,6 @@ def _require_approval(
     raise NotApproved(
         f"plan `{place.name}` {why}", f"signoff approve {shlex.quote(str(place.path))}{given_roles}"
     )
-
-
-def _reconfigured(site: Site, place: PlanPlace, approval: Entry) -> bool:
-    """Whether a person approved other words than the configuration has now, of the same place."""
-    pins = read_pins(site.ledger, approval)
-    same_place = pins.workspace == str(place.workspace)
-    return same_place and pins.config_text != site.config_text(place.workspace)
-
-
-def _require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pins: Pins) -> None:
-    """Protected files a person edited after approving must not be blamed on the agent."""
-    if not pins.protected:
-        return
-    workspace = open_pinned_workspace(site, place, pins, plan)
-    manifest = workspace.manifest(workspace.snapshot().digest)
-    now = protected_files(plan, manifest, Ignored(place.workspace, workspace.byproducts))
-    paths = sorted(now.keys() | pins.protected.keys())
-    changed = [path for path in paths if now.get(path) != pins.protected.get(path)]
-    if changed:
-        raise NotApproved(
-            f"protected files changed since the approval: {', '.join(changed[:10])}",
-            f"signoff approve {shlex.quote(str(place.path))}",
-        )
 
 
 def _check_roles(plan: Plan, settings: Settings, search_path: str, workspace: Path) -> None:

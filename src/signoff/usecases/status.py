@@ -45,6 +45,14 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Content:
+    """What lies in the workspace, beside what was signed off."""
+
+    differs: bool | None  # None: it could not be compared
+    judged_again_at: str | None = None  # everything was kept on what is there now, in an audit
+
+
+@dataclass(frozen=True)
 class StatusReport:
     """Everything `status` shows; every line is computed."""
 
@@ -63,6 +71,7 @@ class StatusReport:
     since_sign_off: tuple[str, ...] = ()
     next_for_edit: str = ""  # how the edited plan can be taken
     driver: Driver | None = None  # of a run that is not over; None when nobody has it
+    content: Content | None = None  # None when nobody looked
 
 
 def status_of(site: Site, place: PlanPlace) -> StatusReport:
@@ -72,6 +81,7 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
     pinned = _pinned(site, history)
     plan = pinned or written
     if plan is None:
+        place.parse()  # says what is wrong with it
         raise PlanNotFound(
             f"no readable plan at `{place.path}`", f"signoff log {shlex.quote(str(place.path))}"
         )

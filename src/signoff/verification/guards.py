@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from signoff.domain.globs import matches_any
@@ -29,13 +29,27 @@ class Guards:
     writes: tuple[str, ...] = ()  # what contracts of the plan write themselves
     protects: tuple[str, ...] = ()  # what any step of the plan protects
     touches: tuple[str, ...] = ()  # what the plan lets change, with all that its steps name
+    # Step → what steps before it protect whose contracts are not judged again.
+    lasting: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of_plan(cls, pins: Pins, workspace: Workspace, plan: Plan) -> Guards:
         """With everything that a step may have to know of the others."""
         protects = {glob for step in plan.steps for glob in step.protects}
-        touches = _bound_of(plan)
-        return cls(pins, workspace, written_by_contracts(plan), tuple(sorted(protects)), touches)
+        lasting: dict[str, tuple[str, ...]] = {}
+        so_far: tuple[str, ...] = ()
+        for step in plan.steps:
+            lasting[step.id] = so_far
+            if step.contract is not None and step.contract.judged_once:
+                so_far += step.protects
+        return cls(
+            pins,
+            workspace,
+            writes=written_by_contracts(plan),
+            protects=tuple(sorted(protects)),
+            touches=_bound_of(plan),
+            lasting=lasting,
+        )
 
     def of(
         self,
@@ -79,6 +93,8 @@ class Guards:
             task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
             kept_safe=self.protects,
             touches=self.touches,
+            lasting=self._lasting(step),
+            makes=self._makes(step, contract, products),
         )
 
     def of_postcondition(
@@ -88,17 +104,24 @@ class Guards:
         produced: Produced,
         products: Products = NO_PRODUCTS,
     ) -> Guard:
-        """What must not have changed when a postcondition is judged."""
+        """What must not have changed when a postcondition is judged: all that steps protect."""
         return Guard(
+            protects=self.protects,
             may_change=contract.may_change,
+            pinned=self.pins.protected,
             produced=_merged(produced),
             steering=self.pins.steering.get(post.id, {}),
+            writes=self.writes,
             subject=post.id,
             products=products,
             may_extend=contract.may_extend,
             kept_safe=self.protects,
             touches=self.touches,
         )
+
+    def protected_from(self, step: Step) -> tuple[str, ...]:
+        """What the step's agent must leave alone: what it protects itself, and what still lasts."""
+        return tuple(dict.fromkeys((*step.protects, *self._lasting(step))))
 
     def owned_by(
         self,
@@ -185,6 +208,17 @@ class Guards:
 
     def _steers(self, path: str) -> bool:
         return language_of(path) is None or is_test(path) or is_settings(path)
+
+    def _lasting(self, step: Step) -> tuple[str, ...]:
+        return self.lasting.get(step.parent or step.id, ())
+
+    def _makes(self, step: Step, contract: Contract, products: Products) -> frozenset[str]:
+        """New files that the step is there to make, where it does not declare what it makes."""
+        if not self._lasting(step):
+            return frozenset()
+        demanded = () if step.produces else demanded_files(contract)
+        own = {path for path, product in products.items() if product.step == step.id}
+        return frozenset(own | set(demanded) - self._approved_paths)
 
     @cached_property
     def _approved_paths(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.snapshot import FileKind, FileState
+from signoff.workspace.largefiles import LARGE_BYTES, hash_large
 
 LARGEST_READ_BYTES = 2_000_000
 MOST_WALKED = 20_000
@@ -177,6 +178,9 @@ def digest_on_disk(path: Path, seen: os.stat_result) -> str:
 def _sha256(path: Path, signature: tuple[int, ...]) -> str:
     del signature
     with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGE_BYTES:
+            return hash_large(file.fileno(), size)[0].hex()
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -10,11 +10,12 @@ from typing import Protocol
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
 from signoff.domain.observation import Observation
-from signoff.domain.plan import Contract, Effects, JudgeIn
+from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import decode_output, storable_path, tail
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.errors import SnapshotTooSlow
 from signoff.verification.bench import Bench
 from signoff.verification.denominator import count, judge_counts
 from signoff.verification.enclosure import Seat
@@ -76,6 +77,7 @@ class Case:
     guard: Guard = field(default_factory=Guard)
     run: str | None = None
     baseline: TestCounts | None = None
+    snapshot_s: float = DEFAULT_STEP_TIMEOUT_S  # how long looking at the content may take
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,16 @@ class Judge:
 
     def judge(self, case: Case) -> Verdict:
         """One verdict, bound to the content it was made on."""
+        try:
+            with self.workspace.time_limit(case.snapshot_s):
+                return self._judge(case)
+        except SnapshotTooSlow as slow:
+            # There is no newer content to bind it to, and unknown is never kept.
+            known = Snapshot(self.workspace.last_digest or self.pins.snapshot, "", 0)
+            verdict = self._unjudged(case, self._key(case, known), known)
+            return replace(verdict, message=f"could not judge: {slow.message}")
+
+    def _judge(self, case: Case) -> Verdict:
         before = self.workspace.snapshot()
         self.workspace.remove_caches()
         key = self._key(case, before)
@@ -116,6 +128,13 @@ class Judge:
             return _reused(verdict, earlier)
         return self._run(case, verdict, before, earlier)
 
+    def guard_only(self, case: Case) -> Verdict | None:
+        """A refusal where something protected was changed; the contract itself is not run."""
+        now = self.workspace.snapshot()
+        tampering = self._tampering(case, now)
+        verdict = self._unjudged(case, self._key(case, now), now)
+        return _tampered(verdict, tampering) if tampering else None
+
     def _run(
         self, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
     ) -> Verdict:
@@ -123,6 +142,14 @@ class Judge:
         if isinstance(seat, Answer):
             return replace(verdict, **seat._asdict())
         verdict = replace(verdict, judged_in=seat.judged_in, room=seat.note)
+        if seat.judged_in is JudgeIn.CLEAN:
+            return self._run_in(seat, case, verdict, before, earlier)
+        with self.workspace.without_caches():
+            return self._run_in(seat, case, verdict, before, earlier)
+
+    def _run_in(
+        self, seat: Seat, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
+    ) -> Verdict:
         contradicts = earlier is not None and earlier.data["reason"] in _SAID_NO
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
         judged, opened = self._run_once(case, verdict, before, seat)
@@ -253,7 +280,7 @@ class Judge:
 
     def _tampering(self, case: Case, content: Snapshot) -> tuple[Tampering, ...]:
         guard = case.guard
-        if not (guard.protects or guard.produced or guard.steering is not None):
+        if not (guard.protects or guard.lasting or guard.produced or guard.steering is not None):
             return ()
         manifest = self.workspace.manifest(content.digest)
         ignored = Ignored(self.root, self.workspace.byproducts)

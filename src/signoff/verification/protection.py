@@ -34,6 +34,9 @@ class Guard:
     since: str | None = None  # the content that `touches` is measured from; else as approved
     # What accepted steps left, whether or not they declared it.
     products: Products = field(default_factory=lambda: NO_PRODUCTS)
+    # What earlier steps protect until sign-off, except new files that this one is there to make.
+    lasting: tuple[str, ...] = ()
+    makes: frozenset[str] = frozenset()
 
     def allowing(self, globs: tuple[str, ...]) -> Guard:
         """The same with more files that may change."""
@@ -75,18 +78,20 @@ def find_tampering(
 def _protected_changes(
     guard: Guard, manifest: Manifest, ignored: Ignored | None
 ) -> list[Tampering]:
-    if not guard.protects:
+    globs = (*guard.protects, *guard.lasting)
+    if not globs:
         return []
     # An accepted step that made a protected file, or was allowed to change it, left the version
     # that counts.
     left = {p: x.fingerprint for p, x in guard.products.items() if x.step != guard.subject}
     approved = {**(guard.pinned or {}), **left, **(guard.produced or {})}
-    expected = {p: f for p, f in approved.items() if matches_any(guard.protects, p)}
-    actual = protected_by(guard.protects, manifest, ignored, guard.writes)
+    expected = {p: f for p, f in approved.items() if matches_any(globs, p)}
+    actual = protected_by(globs, manifest, ignored, guard.writes)
     return [
         Tampering(path, f"protected file {_difference(expected, actual, path)}")
         for path in sorted(expected.keys() | actual.keys())
         if expected.get(path) != actual.get(path)
+        and (path not in guard.makes or matches_any(guard.protects, path))
     ]
 
 

@@ -18,6 +18,7 @@ from signoff.workspace.folders import opened_root
 from signoff.workspace.git import SIGNOFF, Git, Identity
 from signoff.workspace.gitfolders import ObjectFormat, locked, refusals
 from signoff.workspace.gitindex import index_of_tree, put_index, refuse_locked_index
+from signoff.workspace.largefiles import LARGE_BYTES, whole_content
 from signoff.workspace.records import FileRecord
 from signoff.workspace.trees import (
     Mode,
@@ -116,10 +117,10 @@ def _source_files(workspace: Workspace, digest: str) -> Iterator[tuple[str, File
 
 def _blob_id(form: ObjectFormat, workspace: Workspace, record: FileRecord) -> str:
     """The id of the content in the repository; our own store names blobs as sha1 does."""
-    if form is ObjectFormat.SHA1:
+    if form is ObjectFormat.SHA1 and record.state.size <= LARGE_BYTES:
         return record.blob.hex()
     named = form.blob_hash(record.state.size)
-    for piece in workspace.objects.stream(record.blob, "blob"):
+    for piece in whole_content(workspace.objects, record.blob, record.state.size):
         named.update(piece)
     return named.hexdigest()
 
@@ -143,7 +144,7 @@ def _store(git: Git, workspace: Workspace, new: dict[str, tuple[str, FileRecord]
 def _export(workspace: Workspace, into: Path, number: int, path: str, record: FileRecord) -> Path:
     """The stored content as a file of ours, checked against the snapshot."""
     with opened_root(into) as folder_fd, created_file(folder_fd, str(number), 0o600) as out:
-        if stream_object(workspace.objects, record.blob, out) != record.sha256:
+        if stream_object(workspace.objects, record.blob, record.key[1], out) != record.sha256:
             raise wrong_content(path)
     return into / str(number)
 

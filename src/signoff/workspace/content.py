@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from signoff.errors import StorageFailed
 from signoff.workspace.gitpack import hash_object, new_object_hash
+from signoff.workspace.largefiles import LARGE_BYTES, hash_large
 from signoff.workspace.objects import ObjectStore
 from signoff.workspace.records import FileRecord, StatKey, stat_key
 
-MAX_FILE_BYTES = 1 << 36
 _WHOLE_BYTES = 1 << 20
 _TRIES = 5
 _NO_BLOB = bytes(20)
@@ -31,9 +31,14 @@ class _Moved(Exception):
 
 
 def read_entry(
-    folder_fd: int, name: str, path: str, settled_before_ns: int, store: ObjectStore | None
+    folder_fd: int,
+    name: str,
+    path: str,
+    settled_before_ns: int,
+    store: ObjectStore | None,
+    tick: Callable[[], None] = lambda: None,
 ) -> FileRecord:
-    """Hash one entry (and store it, given a store).
+    """Hash one entry (and store it, given a store); `tick` is called now and then, and may raise.
 
     Raises FileNotFoundError when it is gone, StorageFailed when it never holds still.
     """
@@ -43,7 +48,7 @@ def read_entry(
         settled = is_settled(key, settled_before_ns)
         try:
             if stat.S_ISREG(seen.st_mode):
-                sha256, blob = _read_file(folder_fd, name, path, key, store)
+                sha256, blob = _read_file(folder_fd, name, key, store, tick)
             elif stat.S_ISLNK(seen.st_mode):
                 sha256, blob = _read_link(folder_fd, name, store)
             else:
@@ -84,14 +89,12 @@ def _read_link(folder_fd: int, name: str, store: ObjectStore | None) -> tuple[by
 
 
 def _read_file(
-    folder_fd: int, name: str, path: str, key: StatKey, store: ObjectStore | None
+    folder_fd: int,
+    name: str,
+    key: StatKey,
+    store: ObjectStore | None,
+    tick: Callable[[], None],
 ) -> tuple[bytes, bytes]:
-    if key[1] > MAX_FILE_BYTES:
-        raise StorageFailed(
-            f"`{path}` has {key[1]} bytes; a source file may have {MAX_FILE_BYTES}",
-            hint="remove it, or have it ignored before the plan is approved",
-            facts={"path": path, "size": key[1]},
-        )
     try:
         fd = os.open(name, _FILE_FLAGS, dir_fd=folder_fd)
     except FileNotFoundError:
@@ -104,9 +107,12 @@ def _read_file(
     try:
         if stat_key(os.fstat(fd)) != key:
             raise _Moved
-        hashes = _hash_whole(fd, key[1], store) if key[1] <= _WHOLE_BYTES else None
-        if hashes is None:
+        if key[1] <= _WHOLE_BYTES:
+            hashes = _hash_whole(fd, key[1], store)
+        elif key[1] <= LARGE_BYTES:
             hashes = _hash_pieces(fd, key[1], store)
+        else:
+            hashes = hash_large(fd, key[1], store, tick)
         if stat_key(os.fstat(fd)) != key:
             raise _Moved
         return hashes

@@ -151,7 +151,7 @@ class Fitter:
     def _put_source(self, fd: int, name: str, folder: str, want: FileRecord) -> FileRecord:
         if want.kind is FileKind.FILE:
             with created_file(fd, name, want.key[4] & 0o777) as out:
-                if stream_object(self._objects, want.blob, out) != want.sha256:
+                if stream_object(self._objects, want.blob, want.key[1], out) != want.sha256:
                     raise wrong_content(_join(folder, name))
                 if want.key[2] != NO_TIME_NS:
                     os.utime(out, ns=(want.key[2], want.key[2]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from signoff.workspace.objects import replace_file
 from signoff.workspace.records import FileRecord, Folder, Folders
 
-_MAGIC = b"signoff stat cache 1\n"
+_MAGIC = b"signoff stat cache 2\n"
 _CHECKSUM_BYTES = 32
 _COUNT = struct.Struct("<Q")
 _RECORD = struct.Struct("<QqqqI32s20s")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from signoff.errors import StorageFailed
+from signoff.errors import SnapshotTooSlow, StorageFailed
 from signoff.workspace.content import read_entry
 from signoff.workspace.folders import (
     MAX_PATH_CHARS,
@@ -19,8 +19,6 @@ from signoff.workspace.folders import (
     open_folder,
     open_folder_strictly,
     opened_root,
-    opened_strictly,
-    remove_tree,
     unreadable,
 )
 from signoff.workspace.ignore import IgnoreRules
@@ -74,16 +72,17 @@ def scan(
     store: ObjectStore | None,
     quiet: bool,
     same_rules: bool = False,
+    limit_s: float | None = None,
 ) -> Scan:
     """Walk the workspace, reading only what changed; store content as it is read, given a store.
 
     `quiet` says that no process of an agent is alive. Without it nothing read is taken as settled,
     because a live memory mapping can change a file and leave its times alone. `same_rules` says
     that `known` comes from a walk of the same territory: a file that has not changed is a source
-    then without being asked about.
+    then without being asked about. SnapshotTooSlow when it takes longer than `limit_s`.
     """
     with opened_root(territory.root) as root_fd:
-        return _Walk(territory, known, store, quiet, same_rules, root_fd).run()
+        return _Walk(territory, known, store, quiet, same_rules, root_fd, limit_s).run()
 
 
 class _Walk:
@@ -97,7 +96,10 @@ class _Walk:
         quiet: bool,
         same_rules: bool,
         root_fd: int,
+        limit_s: float | None,
     ):
+        self._limit_s = limit_s
+        self._ends_at = None if limit_s is None else time.monotonic() + limit_s
         self._rules = territory.rules
         self._apart = territory.apart_by_folder
         self._known = known
@@ -122,13 +124,16 @@ class _Walk:
             path = f"{above}/{name}" if above else name
             if self._visit(path, self._folders[above]):
                 pending.extend((path, below) for below in self._folders[path].subfolders)
-        environment = _environment_digest(self._root_fd, self._byproducts, self._byproduct_folders)
+        environment = _environment_digest(
+            self._root_fd, self._byproducts, self._byproduct_folders, self._tick
+        )
         byproducts = (*self._byproducts, *self._byproduct_folders)
         return Scan(self._folders, environment, self._fresh, byproducts, tuple(self._caches))
 
     def _visit(self, path: str, above: Folder | None) -> bool:
         """Record one folder; False when it vanished since its parent was listed."""
         check_depth(path)
+        self._tick()
         try:
             fd = open_folder(self._root_fd, path)
         except (FileNotFoundError, NotADirectoryError):
@@ -146,6 +151,12 @@ class _Walk:
         finally:
             os.close(fd)
         return True
+
+    def _tick(self) -> None:
+        if self._ends_at is not None and time.monotonic() > self._ends_at:
+            raise SnapshotTooSlow(
+                f"looking at all files of the workspace took longer than {self._limit_s:g} s"
+            )
 
     def _is_listed_one(self, fd: int, path: str) -> bool:
         """Whether the opened folder is the one its parent listed, not one behind a swapped link.
@@ -214,8 +225,11 @@ class _Walk:
             if known is not None and _is_unchanged(entry, known, self._stored):
                 return known
             self._fresh += 1
+            self._tick()
             path = prefix + entry.name
-            return read_entry(fd, entry.name, path, self._settled_before_ns, self._store)
+            return read_entry(
+                fd, entry.name, path, self._settled_before_ns, self._store, self._tick
+            )
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -268,7 +282,9 @@ def check_depth(path: str) -> None:
         )
 
 
-def _environment_digest(root_fd: int, files: Iterable[str], folders: Iterable[str]) -> str:
+def _environment_digest(
+    root_fd: int, files: Iterable[str], folders: Iterable[str], tick: Callable[[], None]
+) -> str:
     """sha256 over what stat says of every by-product: sizes, times and modes, not content.
 
     The change time is part of it because the modification time can be put back.
@@ -282,6 +298,7 @@ def _environment_digest(root_fd: int, files: Iterable[str], folders: Iterable[st
     while pending:
         path = pending.pop()
         check_depth(path)
+        tick()
         try:
             pending.extend(_list_byproducts(root_fd, path, lines))
         except FileNotFoundError:
@@ -318,27 +335,3 @@ def _environment_line(path: str, s: os.stat_result | None) -> str:
     if s is None:
         return f"{path}\0\n"
     return f"{path}\0{s.st_mode} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns}\n"
-
-
-def remove_caches(root: Path, caches: Iterable[str]) -> int:
-    """Remove what a walk met; how many of them were still there."""
-    removed = 0
-    with opened_root(root) as root_fd:
-        for path in caches:
-            above, _, name = path.rpartition("/")
-            try:
-                with opened_strictly(root_fd, above) as fd:
-                    _remove_cache(fd, name)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                raise unreadable(path, error) from error
-            removed += 1
-    return removed
-
-
-def _remove_cache(fd: int, name: str) -> None:
-    if name in CACHE_FOLDERS:
-        remove_tree(fd, name)
-    else:
-        os.unlink(name, dir_fd=fd)

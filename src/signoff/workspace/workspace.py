@@ -14,6 +14,7 @@ from typing import Any
 from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
+from signoff.workspace.caches import CacheKeeper
 from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.litter import without_litter
 from signoff.workspace.objects import ObjectStore
@@ -28,7 +29,7 @@ from signoff.workspace.records import (
 from signoff.workspace.statcache import load_stat_cache, save_stat_cache, stat_cache_file
 from signoff.workspace.store import SnapshotStore, StoredFile, stored_by_folder
 from signoff.workspace.textdiff import render_diff
-from signoff.workspace.walk import Scan, Territory, remove_caches, scan
+from signoff.workspace.walk import Scan, Territory, scan
 from signoff.workspace.writing import (
     checked_content,
     not_put_back,
@@ -53,6 +54,7 @@ class Workspace:
         store: Path,
         rules: IgnoreRules | None = None,
         apart: frozenset[str] = frozenset(),
+        protects: tuple[str, ...] = (),
     ):
         self.root = root.resolve()
         self.store = store.resolve()
@@ -61,13 +63,16 @@ class Workspace:
         self.rules = rules if rules is not None else IgnoreRules()
         self.apart = apart
         self.territory = Territory(self.root, self.rules, apart)
+        self.protects = protects
         self._store = SnapshotStore(self.store)
+        self._keeper = CacheKeeper(self.root, self.store, protects)
         self._cache_file = stat_cache_file(self.store, self.root)
         self._set_back_note = self._cache_file.with_suffix(".set-back")
         self._known: Folders | None = None
         self._byproducts: tuple[str, ...] = ()
         self._caches: tuple[str, ...] = ()
         self._unsaved = 0
+        self._limit_s: float | None = None
         self._last = Snapshot("", "", 0)
         self._saved: set[str] = set()
         self._listed: tuple[str | None, Manifest] = (None, {})
@@ -87,6 +92,15 @@ class Workspace:
             self._saved.add(taken.digest)
         self._save_cache()
         return taken
+
+    @contextmanager
+    def time_limit(self, limit_s: float) -> Iterator[None]:
+        """Let no walk take longer than this; SnapshotTooSlow says that one would."""
+        before, self._limit_s = self._limit_s, limit_s
+        try:
+            yield
+        finally:
+            self._limit_s = before
 
     def digest_now(self, *, quiet: bool = True) -> Snapshot:
         """The same digests without keeping the content."""
@@ -174,6 +188,11 @@ class Workspace:
         if self._known is None:
             self.digest_now()
         return self._byproducts
+
+    @property
+    def last_digest(self) -> str:
+        """The content that the latest walk found; empty before the first."""
+        return self._last.digest
 
     @property
     def objects(self) -> ObjectStore:
@@ -270,11 +289,25 @@ class Workspace:
         return render_diff(changes, self._entries(old), self._entries(new), content, max_bytes)
 
     def remove_caches(self) -> int:
-        """Remove the compiled caches that the latest walk met, so that no verdict rests on one."""
+        """Remove compiled caches that the latest walk met, except those that are a person's."""
         if self._known is None:
             self.digest_now()
-        met, self._caches = self._caches, ()
-        return remove_caches(self.root, met) if met else 0
+        if not self._caches:
+            return 0
+        kept = self._keeper.kept(self._caches)
+        met, self._caches = self._caches, tuple(p for p in self._caches if p in kept)
+        return self._keeper.remove(path for path in met if path not in kept)
+
+    def remember_caches(self) -> None:
+        """Keep the compiled caches that the latest walk met from being removed later."""
+        self._keeper.remember(self._caches)
+
+    @contextmanager
+    def without_caches(self) -> Iterator[None]:
+        """Keep compiled caches out of the workspace, so that no verdict rests on one."""
+        self.remove_caches()
+        with self._keeper.aside(self._caches):
+            yield
 
     def seal(self) -> None:
         """Make every snapshot taken so far visible to git (`git --git-dir=<store>`)."""
@@ -285,7 +318,7 @@ class Workspace:
             self._known = load_stat_cache(self._cache_file)
         # Before the first walk, what is known comes from a process that may have had other rules.
         walked = bool(self._last.digest)
-        found = scan(self.territory, self._known, store, quiet, same_rules=walked)
+        found = scan(self.territory, self._known, store, quiet, walked, self._limit_s)
         self._last = self._summary(found)
         self._known = found.folders
         self._byproducts = found.byproducts

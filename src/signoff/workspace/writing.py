@@ -14,6 +14,7 @@ from signoff.errors import StorageFailed
 from signoff.workspace.clearing import Mounts, clear_the_way, open_the_way
 from signoff.workspace.content import FIFO_SHA256
 from signoff.workspace.folders import open_folder_strictly, opened_root
+from signoff.workspace.largefiles import LARGE_BYTES, is_large, write_large
 from signoff.workspace.objects import ObjectStore
 from signoff.workspace.store import StoredFile
 
@@ -112,7 +113,7 @@ def _write_entry(objects: ObjectStore, folder: LastFolder, path: str, stored: St
 def _write_file(objects: ObjectStore, fd: int, name: str, path: str, stored: StoredFile) -> None:
     mode = 0o755 if stored.state.executable else 0o644
     with created_file(fd, name, mode) as out:
-        sha256 = stream_object(objects, stored.blob, out)
+        sha256 = stream_object(objects, stored.blob, stored.state.size, out)
     if sha256.hex() != stored.state.sha256:
         raise wrong_content(path)
 
@@ -134,8 +135,10 @@ def create_file(folder_fd: int, name: str, mode: int) -> int:
     return out
 
 
-def stream_object(objects: ObjectStore, blob: bytes, out: int) -> bytes:
-    """Write a stored file's content to a descriptor; the sha256 of what was written."""
+def stream_object(objects: ObjectStore, blob: bytes, size: int, out: int) -> bytes:
+    """Write a stored file's content to a descriptor; the content hash of what was written."""
+    if is_large(objects, blob, size):
+        return write_large(objects, blob, out)
     content = hashlib.sha256()
     for piece in objects.stream(blob, "blob"):
         content.update(piece)
@@ -170,6 +173,11 @@ def _is_empty(fd: int) -> bool:
 
 def checked_content(objects: ObjectStore, stored: StoredFile, path: str) -> bytes:
     """The stored content, checked against the sha256 that the digest covers."""
+    if stored.state.size > LARGE_BYTES:
+        raise StorageFailed(
+            f"`{path}` has {stored.state.size:,} bytes, too many to be read at once",
+            facts={"path": path, "size": stored.state.size},
+        )
     return checked_bytes(objects, stored.blob, bytes.fromhex(stored.state.sha256), path)
 
 

@@ -21,6 +21,7 @@ def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
     rules = read_ignore_rules(place.workspace)
     workspace = open_workspace(site, place, rules, plan)
     content = workspace.snapshot(durable=True)
+    workspace.remember_caches()
     manifest = workspace.manifest(content.digest)
 
     def read(path: str) -> bytes:

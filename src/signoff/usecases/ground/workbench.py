@@ -55,6 +55,7 @@ def open_workspace(
         site.home.snapshots / _short(place),
         IgnoreRules((*rules.files, declared)) if writes else rules,
         apart=place.apart() | apart,
+        protects=tuple(dict.fromkeys(glob for step in plan.steps for glob in step.protects)),
     )
 
 

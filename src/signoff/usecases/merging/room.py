@@ -87,7 +87,7 @@ def judge_merged(
 def _workspace(site: Site, place: PlanPlace, pins: Pins, shared: tuple[str, ...]) -> Workspace:
     opened = open_pinned_workspace(site, place, pins, pinned_plan(pins))
     apart = opened.apart | frozenset(shared)
-    return Workspace(opened.root, opened.store, opened.rules, apart=apart)
+    return Workspace(opened.root, opened.store, opened.rules, apart, opened.protects)
 
 
 def _byproducts(site: Site, place: PlanPlace, pins: Pins) -> tuple[str, ...]:

@@ -10,13 +10,18 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+from signoff.domain.ledger import Entry
 from signoff.domain.names import shown_name
+from signoff.domain.plan import Plan
 from signoff.errors import NotApproved, UsageError
 from signoff.planfile.parse import parse
+from signoff.usecases.ground.history import read_pins
 from signoff.usecases.ground.pinning import take_pins
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import open_pinned_workspace
 from signoff.verification.elsewhere import differences
-from signoff.verification.pins import Pins
+from signoff.verification.ignored import Ignored
+from signoff.verification.pins import Pins, protected_files
 from signoff.workspace.repository import find_repository
 
 
@@ -41,6 +46,29 @@ def pins_for(site: Site, place: PlanPlace, pins: Pins, *, running: bool) -> Pins
             f"signoff approve {_quoted(place.path)} --workspace {_quoted(place.workspace)}",
         )
     return here
+
+
+def require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pins: Pins) -> None:
+    """Protected files a person edited after approving must not be blamed on the agent."""
+    if not pins.protected:
+        return
+    workspace = open_pinned_workspace(site, place, pins, plan)
+    manifest = workspace.manifest(workspace.snapshot().digest)
+    now = protected_files(plan, manifest, Ignored(place.workspace, workspace.byproducts))
+    paths = sorted(now.keys() | pins.protected.keys())
+    changed = [path for path in paths if now.get(path) != pins.protected.get(path)]
+    if changed:
+        raise NotApproved(
+            f"protected files changed since the approval: {', '.join(changed[:10])}",
+            f"signoff approve {shlex.quote(str(place.path))}",
+        )
+
+
+def is_reconfigured(site: Site, place: PlanPlace, approval: Entry) -> bool:
+    """Whether a person approved other words than the configuration has now, of the same place."""
+    pins = read_pins(site.ledger, approval)
+    same_place = pins.workspace == str(place.workspace)
+    return same_place and pins.config_text != site.config_text(place.workspace)
 
 
 def refuse_foreign_worktree(site: Site, place: PlanPlace) -> None:
