@@ -15,8 +15,14 @@ from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import decode_output, storable_path, tail
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.errors import StorageFailed
 from signoff.verification.bench import Bench
-from signoff.verification.denominator import count, judge_counts
+from signoff.verification.denominator import (
+    count,
+    judge_counts,
+    judge_suppressions,
+    watched_kinds,
+)
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
@@ -32,11 +38,14 @@ from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
 from signoff.verification.rooms import Rooms
-from signoff.verification.steering import steering_of
+from signoff.verification.steering import steering_of, texts_run_by
+from signoff.verification.suppressions import new_suppressions
 from signoff.workspace.workspace import Workspace
 
 OUTPUT_TAIL_CHARACTERS = 4_000
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
+
+_HELD_TO = frozenset({Phase.BASELINE, Phase.BEFORE})  # what later verdicts are compared with
 
 # Refusals that the contract itself gave; being tampered with says nothing about its answer.
 _SAID_NO = frozenset({Reason.EXPECTATION, Reason.HELD_OUT})
@@ -132,15 +141,37 @@ class Judge:
     def _run_once(self, case: Case, verdict: Verdict, before: Snapshot, seat: Seat) -> Verdict:
         seen = self.bench.run(case.contract, seat)
         answer = compare(case.contract, seen.observation)
-        counts = count(case.contract, seen)
+        texts = texts_run_by(
+            case.contract,
+            self.workspace.manifest(before.digest),
+            lambda path: self.workspace.read(before.digest, path),
+        )
+        counts = count(case.contract, seen, texts, self.redactor)
         if answer.result is Result.KEPT:
-            answer = judge_counts(case.contract, counts, case.baseline) or answer
+            answer = (
+                judge_counts(case.contract, counts, case.baseline)
+                or self._suppressed(case, before.digest, texts)
+                or answer
+            )
         after = self.workspace.snapshot()
         moved = self._moved(before, after, seat)
         return replace(
             _judged(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
-            counts=None if counts is None else counts.to_data(),
+            counts=None if counts is None else counts.to_data(with_names=case.phase in _HELD_TO),
+        )
+
+    def _suppressed(self, case: Case, now: str, texts: tuple[str, ...]) -> Answer | None:
+        """The answer when checks were silenced since the approval."""
+        kinds = watched_kinds(case.contract, texts, case.baseline)
+        if not kinds or case.phase is Phase.BASELINE or self.pins.snapshot in ("", now):
+            return None
+        try:
+            before, after = self.workspace.changed_texts(self.pins.snapshot, now)
+        except StorageFailed:
+            return None  # another checkout, which never held the approved content
+        return judge_suppressions(
+            new_suppressions(kinds, before, after, self.workspace.manifest(now))
         )
 
     def _held_out(self, case: Case, judged: Verdict, before: Snapshot, seat: Seat) -> Verdict:

@@ -22,7 +22,7 @@ from signoff.verification.steering.trail import (
     Trail,
 )
 
-__all__ = ["INSTALLED", "PRESENT", "steering_of"]
+__all__ = ["INSTALLED", "PRESENT", "steering_of", "texts_run_by"]
 
 MOST_LOOKED_AT = 400
 _PINS_BY_TOOL: dict[str, list[Pin]] = {
@@ -45,7 +45,21 @@ def steering_of(
     see through (`eval "$X"`, `$TOOL`, a program that starts others) adds nothing: `verify` says
     "cannot tell" about it, and `**protects:**` is the way to name it.
     """
-    trail = Trail(Content(manifest, read, ignored), search_path)
+    trail = _followed(contract, Content(manifest, read, ignored), search_path)
+    pin_in_front(trail)
+    pin_startup(trail)
+    return dict(sorted(trail.pinned.items()))
+
+
+def texts_run_by(
+    contract: Contract, manifest: Manifest, read: Callable[[str], bytes]
+) -> tuple[str, ...]:
+    """Every shell text that the contract runs: its own, scripts, recipes, package scripts."""
+    return tuple(_followed(contract, Content(manifest, read, None), "").texts)
+
+
+def _followed(contract: Contract, content: Content, search_path: str) -> Trail:
+    trail = Trail(content, search_path)
     trail.follow(ShellText(contract.command, ""))
     seen: set[ShellText | Invocation] = set()
     while trail.ahead and len(seen) < MOST_LOOKED_AT:
@@ -53,9 +67,7 @@ def steering_of(
         if what not in seen:
             seen.add(what)
             _look_at(what, trail)
-    pin_in_front(trail)
-    pin_startup(trail)
-    return dict(sorted(trail.pinned.items()))
+    return trail
 
 
 def _look_at(what: ShellText | Invocation, trail: Trail) -> None:
