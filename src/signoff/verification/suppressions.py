@@ -20,8 +20,8 @@ STUB, SKIP_MARK = "stub", "skip mark"
 _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "noqa": (_PYTHON, r"#\s*(?:(?:ruff|flake8)\s*:\s*)?noqa\b(?:\s*:\s*(?P<codes>[A-Z0-9, ]+))?"),
     "type: ignore": (_PYTHON, r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?|@.*no_type_check\b"),
-    "mypy": (_PYTHON, r"#\s*mypy:\s*(?!strict)(?P<codes>.*)"),
-    "pyright": (_PYTHON, r"#\s*pyright:\s*(?!strict)(?P<codes>.*)"),
+    "mypy": (_PYTHON, r"#\s*mypy:(?!\s*strict\b)(?P<codes>.*)"),
+    "pyright": (_PYTHON, r"#\s*pyright:(?!\s*strict\b)(?P<codes>.*)"),
     "pylint": (_PYTHON, r"#\s*pylint:\s*(?:skip-file|disable(?:-next)?\s*=\s*(?P<codes>[\w, -]+))"),
     "nosec": (_PYTHON, r"#\s*nosec\b"),
     "fmt: off": (_PYTHON, r"#\s*fmt:\s*(?:off|skip)\b"),
@@ -36,7 +36,7 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     SKIP_MARK: (
         (*_PYTHON, *_SCRIPT, ".go", ".rs"),
         r"\bmark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\(|\bskipTest\("
-        r"|\b(?:unittest\.|@)(?:skip|skipIf|skipUnless|expectedFailure)\b|\bSkipTest\b"
+        r"|(?:\bunittest\.|@)(?:skip|skipIf|skipUnless|expectedFailure)\b|\bSkipTest\b"
         r"|\b(?:it|test|describe|suite)\.(?:skip|todo|failing)\b|\bx(?:it|test|describe)\("
         r"|\bskip:\s*(?:true|['\"])|\b[tb]\.Skip(?:f|Now)?\(|#\[ignore\b",
     ),
