@@ -10,12 +10,12 @@ import pytest
 
 from signoff.domain.counts import TestCounts
 from signoff.verification.counting import count_tests, read_reports
-from signoff.verification.counting.report_folder import (
+from signoff.verification.counting.reports import (
     LARGEST_REPORT_BYTES,
     MOST_BYTES,
+    MOST_MARKS,
     MOST_REPORTS,
 )
-from signoff.verification.counting.reports import MOST_MARKS
 
 CASES = '<testcase name="a"/><testcase name="b"><skipped/></testcase>'
 JUNIT = f"<testsuites><testsuite>{CASES}</testsuite></testsuites>"

@@ -73,6 +73,49 @@ SHRINKERS: dict[str, tuple[str, str, str]] = {
     ),
 }
 
+MORE = {
+    **FILES,
+    "tests/test_calc.py": TESTS
+    + "\n    def test_zero(self):\n        self.assertIsNotNone(calc)\n",
+}
+MAKEFILE = f"test:\n\t@{UNITTEST}\n"
+PACKAGE = '{"name": "calc", "private": true, "scripts": {"test": "python3 -m unittest -q"}}\n'
+MARKED = "sed -i 's/    def test_two/    @unittest.skip(\"later\")\\n&/' tests/test_calc.py"
+PYTEST_MARKED = (
+    "sed -i '1i import pytest' tests/test_calc.py; "
+    "sed -i 's/    def test_two/    @pytest.mark.skip\\n&/' tests/test_calc.py"
+)
+CHECKED = "def add(a: int, b: int) -> int:\n    return 'no'\n"
+LINTED = "import os\n\n\ndef add(a, b):\n    return 0\n"
+MYPY = "mypy --cache-dir=/dev/null calc.py"
+RUFF = "ruff check --no-cache --isolated calc.py"
+# What silences each checker: the tool, its contract, the file, the agent, and what is said of it.
+SILENCERS: dict[str, tuple[str, str, str, str, str]] = {
+    "an ignored line": (
+        "mypy",
+        MYPY,
+        CHECKED,
+        "sed -i 's/no.$/&  # type: ignore/' calc.py",
+        "ore",
+    ),
+    "an ignored file": (
+        "mypy",
+        MYPY,
+        CHECKED,
+        "sed -i '1i # mypy: ignore-errors' calc.py",
+        ":1: ",
+    ),
+    "a stub beside the module": (
+        "mypy",
+        "mypy --cache-dir=/dev/null .",
+        CHECKED,
+        "echo 'def add(a: int, b: int) -> int: ...' > calc.pyi",
+        "a stub hides the module",
+    ),
+    "an excused line": ("ruff", RUFF, LINTED, "sed -i 's/os$/&  # noqa: F401/' calc.py", "F401"),
+    "an excused file": ("ruff", RUFF, LINTED, "sed -i '1i # ruff: noqa' calc.py", "# ruff: noqa"),
+}
+
 
 def _demanding(expect: str) -> str:
     return plan(step("Add", UNITTEST, expect=f"exit_code == 0\n{expect}"))
@@ -90,6 +133,97 @@ CASES = (
             tools=("pytest",) if contract == PYTEST else (),
         )
         for what, (contract, agent, says) in SHRINKERS.items()
+    ),
+    *(
+        Case(
+            f"a test that is skipped is missed where {what}",
+            Refused(Reason.TESTS, says=says),
+            files=MORE,
+            contract=contract,
+            agent=agent,
+            fields="",
+            tools=tools,
+        )
+        for what, contract, agent, tools, says in (
+            (
+                "the first failure ends pytest",
+                f"{PYTEST} -x",
+                PYTEST_MARKED,
+                ("pytest",),
+                "mark.skip",
+            ),
+            (
+                "pytest names its tests",
+                f"{PYTEST} -xv",
+                PYTEST_MARKED,
+                ("pytest",),
+                "`tests/test_ca",
+            ),
+            ("the first failure ends unittest", f"{UNITTEST} -f", MARKED, (), "unittest.skip"),
+            ("unittest names its tests", UNITTEST.replace("-q", "-v"), MARKED, (), "`test_two_and"),
+        )
+    ),
+    *(
+        Case(
+            f"a test that is gone is missed behind {what}",
+            Refused(Reason.TESTS, says=LESS),
+            files={**FILES, **files},
+            contract=contract,
+            agent="sed -i '/def test_two/,$d' tests/test_calc.py",
+            fields="",
+            tools=tools,
+        )
+        for what, contract, files, tools in (
+            ("make", "make -s test", {"Makefile": MAKEFILE}, ("make",)),
+            ("npm", "npm test --silent", {"package.json": PACKAGE}, ("npm",)),
+            ("a script", "bash check.sh", {"check.sh": f"{UNITTEST}\n"}, ()),
+            (
+                "a program",
+                "python3 run.py",
+                {"run.py": "import unittest\nunittest.main('tests.test_calc')\n"},
+                (),
+            ),
+        )
+    ),
+    Case(
+        "a runner behind make that says nothing has run no tests",
+        Refused(Reason.TESTS, says="no count although tests were expected"),
+        files={**FILES, "Makefile": MAKEFILE},
+        contract="make -s test",
+        agent="echo 'import os; os._exit(0)' > calc.py",
+        fields="",
+        tools=("make",),
+    ),
+    Case(
+        "a summary that the product prints behind make does not add tests",
+        Refused(Reason.TESTS, says=LESS),
+        files={**FILES, "Makefile": f"test:\n\t@{PYTEST} -s\n"},
+        contract="make -s test",
+        agent="sed -i '/def test_two/,$d' tests/test_calc.py; "
+        "echo 'import atexit; atexit.register(print, \"\\n9 passed in 0.01s\")' >> calc.py",
+        fields="",
+        tools=("make", "pytest"),
+    ),
+    *(
+        Case(
+            f"{what} does not repair a finding of {tool}",
+            Refused(Reason.TESTS, says=says),
+            files={"calc.py": text},
+            contract=contract,
+            agent=agent,
+            fields="",
+            tools=(tool,),
+        )
+        for what, (tool, contract, text, agent, says) in SILENCERS.items()
+    ),
+    Case(
+        "a module that is not checked any more is missed",
+        Refused(Reason.TESTS, says="1 files checked, 2 before the work began"),
+        files={"calc.py": CHECKED, "shop.py": "price: int = 'free'\n"},
+        contract="mypy --cache-dir=/dev/null .",
+        agent="sed -i \"s/'no'/a + b/\" calc.py; rm shop.py",
+        fields="",
+        tools=("mypy",),
     ),
     Case(
         "tests that are all gone are missed",

@@ -38,6 +38,18 @@ C_TEST = '#include "calc.h"\nint main(void) { return add(2, 2) != 4; }\n'
 MAKE = "check: main.c calc.c calc.h\n\tcc -o build/check main.c calc.c\n\tbuild/check\n"
 PROVE = "use Test::More tests => 1;\nopen my $f, '<', 'product.txt';\nis(<$f>, \"works\\n\");\n"
 QUIET_PYTEST = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python3 -m pytest -q -p no:cacheprovider"
+OLD_SKIP = {
+    "calc.py": PYTHON_FILES["calc.py"],
+    "test_calc.py": (
+        "import unittest\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_adding(self):\n        self.assertEqual(add(2, 2), 4)\n\n"
+        "    @unittest.skip('since ever')\n    def test_old(self):\n        pass\n"
+    ),
+}
+TEARDOWN = (
+    "import pytest\nfrom calc import add\n\n\n@pytest.fixture\ndef kept():\n    yield\n"
+    "    assert add(2, 2) == 4\n\n\ndef test_it(kept):\n    pass\n"
+)
 RUSTUP = os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))
 
 CASES = (
@@ -79,6 +91,58 @@ CASES = (
         files=UNITTEST_FILES,
         contract="python3 -m unittest test_calc.T.test_adding",
         agent=f"{FIX} calc.py",
+    ),
+    *(
+        Case(
+            f"an old skip is no new one where the first failure ends {name}",
+            Accepted(attempts=1),
+            files={**OLD_SKIP, **files},
+            contract=contract,
+            agent=f"{FIX} calc.py",
+            tools=tools,
+        )
+        for name, contract, files, tools in (
+            ("pytest", f"{QUIET_PYTEST} -x", {}, ("pytest",)),
+            ("pytest that names its tests", f"{QUIET_PYTEST} -vx", {}, ("pytest",)),
+            ("unittest", "python3 -m unittest -f", {}, ()),
+            (
+                "a runner behind make",
+                "make",
+                {"Makefile": f"all:\n\t@{QUIET_PYTEST} -x\n"},
+                ("make", "pytest"),
+            ),
+            (
+                "the first of two runners",
+                "python3 -m unittest test_a && python3 -m unittest test_calc",
+                {"test_a.py": UNITTEST_FILES["test_calc.py"]},
+                (),
+            ),
+        )
+    ),
+    Case(
+        "an error beside a test is not a test that ran",
+        Accepted(attempts=1),
+        files={"calc.py": PYTHON_FILES["calc.py"], "test_calc.py": TEARDOWN},
+        contract=QUIET_PYTEST,
+        agent=f"{FIX} calc.py",
+        tools=("pytest",),
+    ),
+    Case(
+        "a suppression may move with its line",
+        Accepted(attempts=1),
+        files={"calc.py": "import os  # noqa: F401\nimport re\n"},
+        contract="ruff check --no-cache --isolated .",
+        agent="mv calc.py sums.py; sed -i '/import re/d' sums.py",
+        tools=("ruff",),
+    ),
+    Case(
+        "a suppression is allowed where the plan says so",
+        Accepted(attempts=1),
+        files={"calc.py": "import os\n"},
+        contract="ruff check --no-cache --isolated calc.py",
+        fields="**may_shrink:** yes\n",
+        agent="sed -i 's/os$/&  # noqa: F401/' calc.py",
+        tools=("ruff",),
     ),
     Case(
         "work may be checked with doctest",

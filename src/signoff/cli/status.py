@@ -189,7 +189,7 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         "stale": standing.stale,
         "held_before": standing.held_before,
         "carried": standing.carried,
-        "tests": None if standing.tests is None else standing.tests.to_data(),
+        "tests": None if standing.tests is None else standing.tests.to_data(with_names=False),
         "handoff": list(standing.handoff),
         "accepted_by": standing.accepted_by,
     }
@@ -289,6 +289,8 @@ def _standing_line(standing: Standing) -> str:
 
 
 def _tests(counts: TestCounts) -> str:
+    if not counts.endings:
+        return f"{count(counts.files, 'file')} checked"
     aside = {"failed": counts.failed, "skipped": counts.skipped, "deselected": counts.deselected}
     more = "".join(f", {number} {what}" for what, number in aside.items() if number)
     return f"{count(counts.passed, 'test')} passed{more}"

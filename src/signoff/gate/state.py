@@ -100,7 +100,7 @@ def _apply_other_run(state: RunState, entry: Entry) -> None:
         state.history.add(data["step_digest"])
     elif entry.kind is Kind.PLAN_APPROVED:
         state.baselines.clear()
-    elif entry.kind is Kind.VERDICT and data.get("phase") == Phase.BASELINE:
+    elif entry.kind is Kind.VERDICT and data.get("phase") in (Phase.BASELINE, Phase.BEFORE):
         counts = TestCounts.from_data(data.get("counts"))
         if counts is not None and data.get("subject") == entry.step:
             state.baselines.setdefault(entry.step or "", counts)
@@ -211,9 +211,11 @@ def _verdict(state: RunState, entry: Entry) -> None:
     if judged.kept:
         record.kept_keys.add(judged.key)
     if judged.phase is Phase.BASELINE:
-        record.baseline = record.baseline or TestCounts.from_data(data.get("counts"))
+        record.baseline = record.baseline or judged.counts
         state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
     elif judged.phase is Phase.BEFORE:
+        # A runner that the contract did not show, but that printed its ending.
+        record.baseline = record.baseline or judged.counts
         if record.before is None:
             record.held_before, record.before = _held_before(state, judged, entry.step), judged
     elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -17,29 +18,34 @@ from signoff.domain.text import decode_output, storable_path, tail
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SnapshotTooSlow
 from signoff.verification.bench import Bench
-from signoff.verification.denominator import count, judge_counts
+from signoff.verification.denominator import (
+    count,
+    judge_counts,
+    judge_suppressions,
+    watched_kinds,
+)
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
 from signoff.verification.ignored import Ignored
 from signoff.verification.inherited import expected_steering
 from signoff.verification.moves import (
-    NAMED_FILES,
     moved_by_contract,
     moved_by_either,
     moved_by_somebody,
 )
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
+from signoff.verification.protection import Guard, Tampering, find_tampering
 from signoff.verification.rooms import Rooms
 from signoff.verification.since_approval import (
     SinceApproval,
     influenced,
     out_of_bounds,
+    tampered,
     written_to,
 )
-from signoff.verification.steering import steering_of
+from signoff.verification.steering import steering_of, texts_of
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
@@ -116,7 +122,7 @@ class Judge:
         verdict = self._unjudged(case, key, before)
         tampering = self._tampering(case, before)
         if tampering:
-            return _tampered(verdict, tampering)
+            return tampered(verdict, tampering)
         outside = self._outside(case, before)
         if outside:
             return out_of_bounds(verdict, outside)
@@ -133,7 +139,7 @@ class Judge:
         now = self.workspace.snapshot()
         tampering = self._tampering(case, now)
         verdict = self._unjudged(case, self._key(case, now), now)
-        return _tampered(verdict, tampering) if tampering else None
+        return tampered(verdict, tampering) if tampering else None
 
     def _run(
         self, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
@@ -205,22 +211,41 @@ class Judge:
             seen = self.bench.run(case.contract, seat)
         opened = watch.seen
         answer = compare(case.contract, seen.observation)
-        counts = count(case.contract, seen)
+        texts = self._texts(case.contract, before.digest)
+        counts = count(case.contract, seen, texts, self.redactor)
         if answer.result is Result.KEPT:
-            answer = judge_counts(case.contract, counts, case.baseline) or answer
+            answer = (
+                judge_counts(case.contract, counts, case.baseline)
+                or self._suppressed(case, before, texts)
+                or answer
+            )
         after = self.workspace.snapshot()
         moved = self._moved(before, after, seat) or written_to(case.guard, opened)
         judged = replace(
             _judged(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
-            counts=None if counts is None else counts.to_data(),
+            counts=None
+            if counts is None
+            else counts.to_data(with_names=case.phase in _BEFORE_WORK),
         )
-        return judged, opened
+
+    def _texts(self, contract: Contract, digest: str) -> tuple[str, ...]:
+        """All shell text that the contract runs on this content."""
+        manifest = self.workspace.manifest(digest)
+        found = texts_of(contract, manifest, partial(self.workspace.read, digest))
+        return tuple(shell.text for shell in found)
 
     @property
     def since_approval(self) -> SinceApproval:
         """What changed since the plan was approved."""
         return SinceApproval(self.workspace, self.pins)
+
+    def _suppressed(self, case: Case, now: Snapshot, texts: tuple[str, ...]) -> Answer | None:
+        """The answer when checks were silenced since the approval."""
+        kinds = watched_kinds(case.contract, texts, case.baseline)
+        if not kinds or case.phase is Phase.BASELINE:
+            return None
+        return judge_suppressions(self.since_approval.suppressions(kinds, now))
 
     def _outside(self, case: Case, content: Snapshot) -> list[str]:
         if case.phase in _BEFORE_WORK:
@@ -342,24 +367,6 @@ def output_tail(observation: Observation, redactor: Redactor) -> str:
     streams = (observation.stdout, observation.stderr)
     parts = [redactor.text(decode_output(stream.kept)) for stream in streams]
     return tail("\n".join(part.rstrip("\n") for part in parts if part), OUTPUT_TAIL_CHARACTERS)
-
-
-def _tampered(verdict: Verdict, tampering: tuple[Tampering, ...]) -> Verdict:
-    named = "; ".join(f"`{storable_path(t.path)}`: {t.rule}" for t in tampering[:NAMED_FILES])
-    decides = [storable_path(file_of(t.path)) for t in tampering if t.unasked]
-    if decides:
-        files = ", ".join(list(dict.fromkeys(decides))[:NAMED_FILES])
-        named += (
-            "; what decides a check is protected, "
-            f"unless a person allows it with `**may_change:** {files}`"
-        )
-    return replace(
-        verdict,
-        result=Result.BROKEN,
-        reason=Reason.TAMPERED,
-        message=f"tampered: {named}",
-        tampered=tuple(storable_path(t.path) for t in tampering),
-    )
 
 
 def _flaky(verdict: Verdict) -> Verdict:

@@ -17,9 +17,10 @@ from signoff.verification.expectations import Answer
 from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
 from signoff.verification.moves import NAMED_FILES, written_meanwhile
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Guard, file_of
+from signoff.verification.protection import Guard, Tampering, file_of
 from signoff.verification.steering import INSTALLED, PRESENT, texts_of
 from signoff.verification.steering.borrowed import installed_modules
+from signoff.verification.suppressions import Suppression, new_suppressions
 from signoff.workspace.opened import Opened
 from signoff.workspace.workspace import Workspace
 
@@ -56,6 +57,16 @@ class SinceApproval:
         changed = [c.path for c in self._changes(content, guard.since)]
         asked = looked_at(contract.command)
         return [p for p in changed if not matches_any(guard.touches, p) and p not in asked]
+
+    def suppressions(self, kinds: Collection[str], content: Snapshot) -> list[Suppression]:
+        """What silences a check of these kinds and was not there when the plan was approved."""
+        if self.pins.snapshot in ("", content.digest):
+            return []
+        try:
+            before, after = self.workspace.changed_texts(self.pins.snapshot, content.digest)
+        except StorageFailed:
+            return []  # another checkout, which never held the approved content
+        return new_suppressions(kinds, before, after, self.workspace.manifest(content.digest))
 
     def _facts(self, contract: Contract, guard: Guard, then: Approved) -> CheckFacts:
         steering = guard.steering or {}
@@ -126,3 +137,21 @@ def _reasons(found: Collection[Influence]) -> str:
     shown = [f"`{storable_path(i.path)}` ({i.why})" for i in list(found)[:NAMED_FILES]]
     more = len(found) - NAMED_FILES
     return "; ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def tampered(verdict: Verdict, tampering: tuple[Tampering, ...]) -> Verdict:
+    named = "; ".join(f"`{storable_path(t.path)}`: {t.rule}" for t in tampering[:NAMED_FILES])
+    decides = [storable_path(file_of(t.path)) for t in tampering if t.unasked]
+    if decides:
+        files = ", ".join(list(dict.fromkeys(decides))[:NAMED_FILES])
+        named += (
+            "; what decides a check is protected, "
+            f"unless a person allows it with `**may_change:** {files}`"
+        )
+    return replace(
+        verdict,
+        result=Result.BROKEN,
+        reason=Reason.TAMPERED,
+        message=f"tampered: {named}",
+        tampered=tuple(storable_path(t.path) for t in tampering),
+    )

@@ -279,6 +279,20 @@ class Workspace:
         moved = [p for p in before.keys() | after.keys() if before.get(p) != after.get(p)]
         return changes_between(self._rows(before, moved), self._rows(after, moved))
 
+    def changed_texts(
+        self, old: str, new: str, *, max_bytes: int = 1_000_000
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """The files that differ, as text before and after; large and binary ones are left out."""
+        changed = {change.path for change in self.diff(old, new)}
+
+        def texts(digest: str) -> dict[str, str]:
+            found = {path: f for path, f in self._entries(digest).items() if path in changed}
+            small = {p: f for p, f in found.items() if 0 < f.state.size <= max_bytes}
+            data = {p: checked_content(self._store.objects, f, p) for p, f in small.items()}
+            return {p: d.decode("utf-8", "replace") for p, d in data.items() if b"\0" not in d}
+
+        return texts(old), texts(new)
+
     def text_diff(self, old: str, new: str, *, max_bytes: int = 200_000) -> str:
         """Unified diff; binary and large files are named only, and the whole is capped."""
 

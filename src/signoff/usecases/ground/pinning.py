@@ -10,7 +10,7 @@ from signoff.verification.denominator import is_counted
 from signoff.verification.handoff import handoff_files
 from signoff.verification.ignored import Ignored
 from signoff.verification.pins import Pins, protected_files
-from signoff.verification.steering import steering_of
+from signoff.verification.steering import steering_of, texts_of
 from signoff.verification.tools import tools_of
 from signoff.workspace.ignore import read_ignore_rules
 
@@ -51,7 +51,12 @@ def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
             for contract in contracts.values()
             for name, tool in tools_of(contract, search_path, place.workspace).items()
         },
-        counted=tuple(i for i, c in contracts.items() if is_counted(c) and not c.may_shrink),
+        counted=tuple(
+            i
+            for i, contract in contracts.items()
+            if not contract.may_shrink
+            and is_counted(contract, [t.text for t in texts_of(contract, manifest, read)])
+        ),
         handoff=handoff_files(place.workspace),
         heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )

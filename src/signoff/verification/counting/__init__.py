@@ -12,16 +12,37 @@ protected tests, red first) answers that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from signoff.domain.counts import TestCounts
-from signoff.verification.counting.printed import Printed, count_printed
-from signoff.verification.counting.report_folder import REPORT_DIR_VARIABLE, read_reports
-from signoff.verification.counting.reports import DOCUMENTS, count_document, count_reports
-from signoff.verification.counting.sight import look_at, runs_only_tests
+from signoff.verification.counting.printed import Printed, count_printed, lines_of
+from signoff.verification.counting.reports import (
+    DOCUMENTS,
+    REPORT_DIR_VARIABLE,
+    count_document,
+    count_reports,
+    read_reports,
+)
+from signoff.verification.counting.sight import look_at, runs_only_tests, tools_called
 
-__all__ = ["REPORT_DIR_VARIABLE", "count_tests", "read_reports", "runs_only_tests", "runs_tests"]
+__all__ = [
+    "REPORT_DIR_VARIABLE",
+    "SAYS_FILES",
+    "count_files",
+    "count_tests",
+    "read_reports",
+    "runs_only_tests",
+    "runs_tests",
+    "tools_called",
+]
+SAYS_FILES = frozenset(("mypy", "dmypy", "black", "ruff format"))
+# How many files a checker says it looked at: mypy; black and `ruff format`, which tell kinds apart.
+_CHECKED = re.compile(
+    r"(?:Success: no issues found in|Found .* \(checked) ([0-9]{1,9}) source files?\)?"
+    r"|((?:[0-9]{1,9} files? [a-z ]+(?:, )?)+)\.?"
+)
 
 
 def runs_tests(command: str) -> bool:
@@ -33,7 +54,12 @@ def runs_tests(command: str) -> bool:
 
 
 def count_tests(
-    command: str, stdout: bytes, stderr: bytes, reports: Mapping[str, bytes]
+    command: str,
+    stdout: bytes,
+    stderr: bytes,
+    reports: Mapping[str, bytes],
+    *,
+    ended_well: bool = True,
 ) -> TestCounts | None:
     """What one run of a contract says about its tests; None when it says nothing.
 
@@ -45,10 +71,19 @@ def count_tests(
     if sight.nothing_can_run:
         return None
     printed = Printed.of(stdout, stderr)
-    shown = count_printed(sight, printed)
+    shown = count_printed(sight, printed, ended_well=ended_well)
     if shown is None and sight.calls:
         shown = count_document(stdout, DOCUMENTS)
     return _smaller(count_reports(reports, several_runners=len(sight.calls) > 1), shown)
+
+
+def count_files(command: str, stdout: bytes, stderr: bytes) -> int:
+    """How many files linters and type checkers say they looked at; 0 where they do not say."""
+    if not tools_called(command) & SAYS_FILES and look_at(command).nothing_can_run:
+        return 0
+    lines = (line for data in (stdout, stderr) for line in lines_of(data))
+    found = (match[1] or match[2] for match in map(_CHECKED.fullmatch, lines) if match)
+    return sum(int(number) for told in found for number in re.findall("[0-9]+", told))
 
 
 def _smaller(reported: TestCounts | None, shown: TestCounts | None) -> TestCounts | None:
@@ -62,4 +97,6 @@ def _smaller(reported: TestCounts | None, shown: TestCounts | None) -> TestCount
         source=reported.source if agree else f"{least.source}, less than {most.source}",
         skipped=max(least.skipped, most.skipped),
         deselected=max(least.deselected, most.deselected),
+        cut_short=least.cut_short or most.cut_short,
+        names={**most.names, **least.names},
     )

@@ -1,30 +1,288 @@
-"""The formats of machine-readable reports, and how several reports of one contract add up."""
+"""Machine-readable reports of a contract: the folder they are left in, their formats, their sum.
+
+The folder is read with care, because the contract could leave anything. The caller makes it anew
+for every judging, outside the workspace, and names it in the environment. JUnit XML is read by
+expat as a stream: cases are counted, the totals in its attributes are not. A document type is
+refused, and with it every entity: there is nothing to expand and nothing to fetch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
 
-from signoff.domain.counts import TestCounts
-from signoff.verification.counting.go_text import read_go_events
-from signoff.verification.counting.json_reports import read_json
-from signoff.verification.counting.junit import read_junit
-from signoff.verification.counting.lines import lines_of
-from signoff.verification.counting.tap import read_tap
+from signoff.domain.counts import TestCounts, TestOutcome
+from signoff.verification.counting.printed import lines_of
+from signoff.verification.counting.verbose import (
+    FAILED,
+    PASSED,
+    PRINTED,
+    SKIPPED,
+    each_its_own,
+    from_names,
+    read_go_events,
+    read_tap,
+)
+
+REPORTED = "reported"  # where these tests are named
+REPORT_DIR_VARIABLE = "SIGNOFF_REPORT_DIR"
+MOST_REPORTS = 2_000
+MOST_ENTRIES = 10_000
+LARGEST_REPORT_BYTES = 16_000_000
+MOST_BYTES = 48_000_000
+_DEEPEST = 4
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def read_reports(folder: Path) -> dict[str, bytes]:
+    """Regular files by their path in the folder, in the order of their names.
+
+    Links of both kinds, pipes and devices are left alone, and so is what exceeds the limits. A
+    folder that is not there, or not a folder any more, holds no reports.
+    """
+    found: dict[str, bytes] = {}
+    left_bytes = MOST_BYTES
+    with _opened(str(folder), None) as folder_fd:
+        for path, data in _files(folder_fd, "", _DEEPEST):
+            left_bytes -= len(data)
+            if left_bytes < 0 or len(found) >= MOST_REPORTS:
+                break
+            found[path] = data
+    return found
+
+
+def _files(folder_fd: int | None, prefix: str, depth: int) -> Iterator[tuple[str, bytes]]:
+    if folder_fd is None:
+        return
+    with os.scandir(folder_fd) as entries:
+        names = sorted(entry.name for entry in islice(entries, MOST_ENTRIES))
+    for name in names:
+        path = prefix + name
+        data = _read(folder_fd, name)
+        if data is not None:
+            yield path, data
+        elif depth > 1:
+            with _opened(name, folder_fd) as inner_fd:
+                yield from _files(inner_fd, f"{path}/", depth - 1)
+
+
+@contextmanager
+def _opened(name: str, folder_fd: int | None) -> Iterator[int | None]:
+    """A folder that is one; None for everything else."""
+    try:
+        fd = os.open(name, _FOLDER, dir_fd=folder_fd)
+    except OSError:
+        yield None
+        return
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _read(folder_fd: int, name: str) -> bytes | None:
+    try:
+        # Opening a device can have effects: look first.
+        if not stat.S_ISREG(os.stat(name, dir_fd=folder_fd, follow_symlinks=False).st_mode):
+            return None
+        fd = os.open(name, _FILE, dir_fd=folder_fd)
+    except OSError:
+        return None
+    with open(fd, "rb") as file:
+        state = os.fstat(fd)
+        if not stat.S_ISREG(state.st_mode) or state.st_nlink != 1:
+            return None
+        if state.st_size > LARGEST_REPORT_BYTES:
+            return None
+        data = file.read(LARGEST_REPORT_BYTES + 1)
+    return data if len(data) <= LARGEST_REPORT_BYTES else None
+
 
 # Tags, lines and escapes of all reports together: a bound on the time, whatever they hold.
 MOST_MARKS = 500_000
+_LARGEST = 10**9
+_SUITES = frozenset(("testsuites", "testsuite"))
+_DEEPEST_TAG = 64
+_XML_OUTCOMES = {
+    **dict.fromkeys(("failed", "fail", "failure", "error"), FAILED),
+    **dict.fromkeys(("notrun", "skipped", "disabled", "ignored", "suppressed"), SKIPPED),
+}
+_XML_MARKS = {"failure": FAILED, "error": FAILED, "skipped": SKIPPED, "disabled": SKIPPED}
 
 Format = Callable[[bytes], TestCounts | None]
 
 
+class _Refused(Exception):
+    """The document is not one we read."""
+
+
+def read_junit(data: bytes) -> TestCounts | None:
+    """The cases of one file; None when it is not JUnit XML, or not all of it."""
+    cases = _Cases()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = cases.enter
+    parser.EndElementHandler = cases.leave
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    try:
+        parser.Parse(data, True)
+    except (_Refused, expat.ExpatError, ValueError, LookupError):
+        return None
+    return from_names("JUnit report", each_its_own(cases.told), REPORTED)
+
+
+def _refuse_doctype(*_declaration: object) -> None:
+    raise _Refused
+
+
+class _Cases:
+    """Collects cases while the parser walks; a case lies directly in a suite, its outcome in it."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, TestOutcome]] = []
+        self._path: list[str] = []
+        self._name = ""
+        self._outcomes: set[TestOutcome] = set()
+
+    def enter(self, tag: str, attributes: dict[str, str]) -> None:
+        """A case begins, or says how it ended."""
+        name = tag.rpartition(":")[2]
+        parent = self._path[-1] if self._path else ""
+        if len(self._path) >= _DEEPEST_TAG or (not parent and name not in _SUITES):
+            raise _Refused
+        if name == "testcase" and name in self._path:
+            raise _Refused  # a case in a case would speak for the outer one
+        if name == "testcase":
+            self._name = f"{attributes.get('classname', '')}::{attributes.get('name', '')}"
+            words = (attributes.get(key, "").lower() for key in ("status", "result"))
+            self._outcomes = {_XML_OUTCOMES[word] for word in words if word in _XML_OUTCOMES}
+        elif parent == "testcase" and name in _XML_MARKS:
+            self._outcomes.add(_XML_MARKS[name])
+        self._path.append(name)
+
+    def leave(self, _tag: str) -> None:
+        """A case that nothing was said of has passed."""
+        name = self._path.pop()
+        if name == "testcase" and self._path and self._path[-1] in _SUITES:
+            found = next((o for o in (FAILED, SKIPPED) if o in self._outcomes), PASSED)
+            self.told.append((self._name, found))
+
+
+def read_json(data: bytes) -> TestCounts | None:
+    """The totals of jest and vitest, pytest-json-report or mocha; None for any other shape."""
+    try:
+        report = json.loads(data)
+        for shape in _SHAPES if isinstance(report, dict) else ():
+            totals = shape.totals(report)
+            if isinstance(totals, dict) and shape.passed in totals:
+                return replace(shape.counts(totals), names={REPORTED: _json_names(report)})
+    except (ValueError, RecursionError):
+        return None
+    return None
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Where a reporter keeps its totals, and what it calls them."""
+
+    source: str
+    totals: Callable[[dict[str, Any]], Any]
+    passed: str
+    failed: tuple[str, ...]
+    skipped: tuple[str, ...]
+    deselected: tuple[str, ...] = ()
+
+    def counts(self, totals: dict[str, Any]) -> TestCounts:
+        """The sums; names come beside them."""
+        words = ((self.passed,), self.failed, self.skipped, self.deselected)
+        passed, failed, skipped, deselected = (
+            sum(_number(totals.get(key, 0)) for key in keys) for keys in words
+        )
+        return TestCounts(self.source, passed, failed, skipped, deselected)
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST:
+        raise ValueError("not a number of tests")
+    return value
+
+
+def _pytest_summary(report: dict[str, Any]) -> Any:
+    inner = report.get("report", report)  # pytest-json has one level more
+    summary = inner.get("summary") if isinstance(inner, dict) else None
+    if not isinstance(summary, dict) or "total" not in summary:
+        return None
+    return {"passed": 0, **summary}  # a total of nothing is left out
+
+
+_SHAPES = (
+    _Shape(
+        "jest JSON report",
+        lambda report: report if "numTotalTests" in report else None,
+        "numPassedTests",
+        ("numFailedTests",),
+        ("numPendingTests", "numTodoTests"),
+    ),
+    _Shape(
+        "pytest JSON report",
+        _pytest_summary,
+        "passed",
+        ("failed", "error"),
+        ("skipped", "xfailed", "xpassed"),
+        ("deselected",),
+    ),
+    _Shape(
+        "mocha JSON report",
+        lambda report: report.get("stats"),
+        "passes",
+        ("failures",),
+        ("pending",),
+    ),
+)
+_JSON_OUTCOMES = {"passed": PASSED, "passes": PASSED, "failed": FAILED, "failures": FAILED}
+
+
+def _json_names(report: dict[str, Any]) -> dict[str, TestOutcome]:
+    """The tests that a report lists, wherever its reporter puts them and whatever it calls them."""
+    groups = [
+        *((None, part.get("assertionResults")) for part in _dicts(report.get("testResults"))),
+        (None, report.get("tests")),
+        *((word, report.get(word)) for word in ("passes", "failures", "pending")),
+    ]
+    told = []
+    for word, tests in groups:
+        for test in _dicts(tests):
+            name = test.get("fullName") or test.get("nodeid") or test.get("fullTitle")
+            outcome = word or test.get("status") or test.get("outcome")
+            if isinstance(name, str) and isinstance(outcome, str):
+                told.append((name, _JSON_OUTCOMES.get(outcome, SKIPPED)))
+    return each_its_own(told)
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [x for x in value if isinstance(x, dict)] if isinstance(value, list) else []
+
+
+def _as_report(counts: TestCounts | None, source: str) -> TestCounts | None:
+    if counts is None:
+        return None
+    return replace(counts, source=source, names={REPORTED: counts.names[PRINTED]})
+
+
 def _read_go_json(data: bytes) -> TestCounts | None:
-    counts = read_go_events(lines_of(data))
-    return replace(counts, source="go test -json report") if counts else None
+    return _as_report(read_go_events(lines_of(data)), "go test -json report")
 
 
 def _read_tap_file(data: bytes) -> TestCounts | None:
-    return next((replace(c, source="TAP report") for c in read_tap(lines_of(data))), None)
+    return _as_report(next(iter(read_tap(lines_of(data))), None), "TAP report")
 
 
 # Formats in which other lines cannot stand between: a whole stream can be such a document.

@@ -1,41 +1,30 @@
-"""The known test runners: how each is called, where it prints its ending, and who reads that."""
+"""The known test runners: how each is called, and when it stops at the first failure."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from signoff.domain.counts import TestCounts
-from signoff.verification.counting.cargo_text import read_cargo, read_nextest
-from signoff.verification.counting.go_text import read_go, read_gotestsum
-from signoff.verification.counting.jest_text import read_jest
-from signoff.verification.counting.mocha_text import read_mocha
-from signoff.verification.counting.node_text import read_node
-from signoff.verification.counting.pytest_text import read_pytest
-from signoff.verification.counting.tap import read_tap
-from signoff.verification.counting.unittest_text import read_unittest
-from signoff.verification.counting.vitest_text import read_vitest
 from signoff.verification.steering.launchers import python_words
 from signoff.verification.steering.trail import Invocation
-
-Reader = Callable[[Sequence[str]], list[TestCounts]]
 
 
 @dataclass(frozen=True)
 class Runner:
-    """One row: `read` returns one item for each run that the runner printed an ending of.
-
-    `whole` says that the counts lie all over the output, so that none can be had from a part.
-    `shared` says that other runners print the same format too.
-    """
+    """One row; `stops` is what its arguments look like that make it stop early."""
 
     name: str
     is_called: Callable[[Invocation], bool]
-    read: Reader
-    on_stderr: bool = False
-    whole: bool = False
-    shared: bool = False
+    stops: str = "(?!)"
+    goes_on: str = ""  # the option without which it stops early
+
+    def stops_early(self, call: Invocation) -> bool:
+        """Whether its arguments say that a failure keeps it from the tests that follow."""
+        if self.goes_on:
+            return self.goes_on not in call.args
+        return any(re.fullmatch(self.stops, arg) for arg in call.args)
 
 
 def _named(*tools: str) -> Callable[[Invocation], bool]:
@@ -74,17 +63,21 @@ def _is_node_test(call: Invocation) -> bool:
     return call.tool == "node" and "--test" in call.args
 
 
+_BAIL = r"-b|--bail(?:=.*)?|--fail-fast"
+
 # In the order in which they are tried where the contract does not show what it calls.
 RUNNERS: tuple[Runner, ...] = (
-    Runner("pytest", _named("pytest"), read_pytest),
-    Runner("unittest", _is_unittest, read_unittest, on_stderr=True),
-    Runner("jest", _named("jest"), read_jest, on_stderr=True),
-    Runner("vitest", _named("vitest"), read_vitest),
-    Runner("mocha", _is_mocha, read_mocha),
-    Runner("node", _is_node_test, read_node),
-    Runner("cargo", _with_subcommand("cargo", "test", "t"), read_cargo, whole=True),
-    Runner("nextest", _with_subcommand("cargo", "nextest"), read_nextest, on_stderr=True),
-    Runner("gotestsum", _named("gotestsum"), read_gotestsum),
-    Runner("go", _with_subcommand("go", "test"), read_go, whole=True),
-    Runner("TAP", _is_tap, read_tap, whole=True, shared=True),
+    Runner(
+        "pytest", _named("pytest"), r"-[lqsv]*x[lqsv]*|--exitfirst|--maxfail.*|--sw|--stepwise.*"
+    ),
+    Runner("unittest", _is_unittest, r"-[a-z]*f[a-z]*|--failfast"),
+    Runner("jest", _named("jest"), _BAIL),
+    Runner("vitest", _named("vitest"), _BAIL),
+    Runner("mocha", _is_mocha, _BAIL),
+    Runner("node", _is_node_test),
+    Runner("cargo", _with_subcommand("cargo", "test", "t"), goes_on="--no-fail-fast"),
+    Runner("nextest", _with_subcommand("cargo", "nextest"), goes_on="--no-fail-fast"),
+    Runner("gotestsum", _named("gotestsum"), r"--?failfast|--max-fails.*"),
+    Runner("go", _with_subcommand("go", "test"), r"--?failfast"),
+    Runner("TAP", _is_tap, _BAIL),
 )

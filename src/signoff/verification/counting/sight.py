@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from signoff.planfile.verify import analyse
-from signoff.verification.counting.runners import RUNNERS, Runner
+from signoff.verification.counting.runners import RUNNERS
 from signoff.verification.steering.launchers import invocation_of, peeled
 from signoff.verification.steering.trail import Invocation
 
@@ -57,12 +57,13 @@ class Sight:
     """`calls` is how often the text calls each runner, by its name.
 
     `hides` says that it calls other things that could start a runner, `repeats` that a call in it
-    may stand for several.
+    may stand for several, `stops_early` that a runner is told to stop at a failure.
     """
 
     calls: Mapping[str, int]
     hides: bool
     repeats: bool
+    stops_early: bool = False
 
     @property
     def nothing_can_run(self) -> bool:
@@ -70,9 +71,9 @@ class Sight:
         return not (self.calls or self.hides or self.repeats)
 
     @property
-    def runners(self) -> tuple[Runner, ...]:
+    def runners(self) -> tuple[str, ...]:
         """Whose endings may be read: those that are called, or all where none is seen."""
-        return tuple(r for r in RUNNERS if r.name in self.calls) if self.calls else RUNNERS
+        return tuple(r.name for r in RUNNERS if r.name in self.calls or not self.calls)
 
 
 @lru_cache(maxsize=64)
@@ -81,16 +82,26 @@ def look_at(command: str) -> Sight:
     facts = analyse(command)
     calls: dict[str, int] = {}
     unseen = any(not _NO_CALL.match(unseen.what) for unseen in facts.unseen)
-    hides = False
+    hides = stops_early = False
     for call in facts.calls:
         chain = list(_unwrapped(call.name, call.args)) if call.name not in facts.functions else []
-        runner = next((r for inner in chain for r in RUNNERS if r.is_called(inner)), None)
-        if runner is not None:
+        found = next(((r, inner) for inner in chain for r in RUNNERS if r.is_called(inner)), None)
+        if found is not None:
+            runner, inner = found
             calls[runner.name] = calls.get(runner.name, 0) + 1
+            stops_early |= runner.stops_early(inner)
         elif not chain or not _is_plain(chain[-1]):
             hides = True
     repeats = bool(facts.problem or unseen or facts.functions or _REPEATS.search(command))
-    return Sight(calls, hides, repeats)
+    return Sight(calls, hides, repeats, stops_early)
+
+
+def tools_called(command: str) -> frozenset[str]:
+    """The tools that the text calls, launchers peeled off; `cargo clippy` also with its verb."""
+    chains = (_unwrapped(call.name, call.args) for call in analyse(command).calls)
+    called = [call for chain in chains for call in chain]
+    verbs = (f"{call.tool} {call.args[0]}" for call in called if call.args)
+    return frozenset((*(call.tool for call in called), *verbs))
 
 
 def runs_only_tests(command: str) -> bool:

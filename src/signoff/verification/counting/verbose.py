@@ -1,0 +1,184 @@
+"""Runners whose counts lie all over what they print: cargo, go, and whoever speaks TAP."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
+
+from signoff.domain.counts import TestCounts, TestOutcome, named
+
+PRINTED = "printed"  # where these tests are named
+PASSED, SKIPPED, FAILED = TestOutcome.PASSED, TestOutcome.SKIPPED, TestOutcome.FAILED
+
+_RUNNING = re.compile(r"running ([0-9]{1,9}) tests?")
+_RESULT = re.compile(
+    r"test result: (?:ok|FAILED)\. ([0-9]{1,9}) passed; ([0-9]{1,9}) failed; ([0-9]{1,9}) ignored; "
+    r"[0-9]+ measured; ([0-9]{1,9}) filtered out(?:; finished in [0-9.]+s)?"
+)
+
+
+def read_cargo(lines: Sequence[str]) -> list[TestCounts]:
+    """The sum over all test binaries, as one run.
+
+    Every binary announces its tests first: a result that nothing announced is not the harness's,
+    and a result never has more passes than were announced.
+    """
+    announced: int | None = None
+    results: list[TestCounts] = []
+    for line in lines:
+        running, result = _RUNNING.fullmatch(line), _RESULT.fullmatch(line)
+        if running and announced is None:
+            announced = int(running[1])
+        elif result and announced is not None:
+            passed, failed, ignored, filtered = map(int, result.groups())
+            results.append(
+                TestCounts("cargo", min(passed, announced), failed, ignored, filtered, endings=0)
+            )
+            announced = None
+    return [reduce(add, results, TestCounts("cargo"))] if results else []
+
+
+_GO_RUN = re.compile(r"=== RUN +(\S+)$")
+_GO_DONE = re.compile(r"--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$")
+_GO_PACKAGE = re.compile(r"(?:ok|FAIL|\?) +\t?(\S+)\t.*|(?:ok|FAIL)\t(\S+).*")
+_GO_OUTCOMES = {"pass": PASSED, "skip": SKIPPED, "fail": FAILED}
+
+
+def read_go(lines: Sequence[str]) -> list[TestCounts]:
+    """All packages as one run.
+
+    Subtests count like tests, and so do the tests around them: a case taken out of a table is a
+    test less. Without `-v` or `-json` go does not say how many tests there were.
+    """
+    counts = read_go_events(lines) or _go_counts(_go_lines(lines))
+    return [counts] if counts else []
+
+
+def read_go_events(lines: Iterable[str]) -> TestCounts | None:
+    """The events of `go test -json`; lines that are none are what packages printed."""
+    return _go_counts(filter(None, map(_go_event, lines)))
+
+
+def _go_event(line: str) -> tuple[str, str] | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    action, package, test = (data.get(key, "") for key in ("Action", "Package", "Test"))
+    if not all(isinstance(x, str) for x in (action, package, test)) or not test:
+        return None
+    return action, f"{package}.{test}"
+
+
+def _go_lines(lines: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """The same events from what `-v` prints; the package is named below its tests."""
+    waiting: list[tuple[str, str]] = []
+    for line in lines:
+        run, done, package = _GO_RUN.search(line), _GO_DONE.search(line), _GO_PACKAGE.match(line)
+        if run:
+            waiting.append(("run", run[1]))
+        elif done:
+            waiting.append((done[1].lower(), done[2]))
+        elif package:
+            yield from ((action, f"{package[1] or package[2]}.{t}") for action, t in waiting)
+            waiting.clear()
+    yield from waiting
+
+
+def _go_counts(events: Iterable[tuple[str, str]]) -> TestCounts | None:
+    """Only what was started counts; what was started and never ended has failed."""
+    told = list(events)
+    started = dict.fromkeys(test for action, test in told if action == "run")
+    ended = named((test, _GO_OUTCOMES[action]) for action, test in told if action in _GO_OUTCOMES)
+    return from_names("go", {t: ended.get(t, FAILED) for t in started}) if started else None
+
+
+def from_names(source: str, tests: dict[str, TestOutcome], where: str = PRINTED) -> TestCounts:
+    """The counts of tests that are all named."""
+    told = list(tests.values())
+    passed, failed, skipped = (told.count(outcome) for outcome in (PASSED, FAILED, SKIPPED))
+    return TestCounts(source, passed, failed, skipped, names={where: tests})
+
+
+def each_its_own(told: Iterable[tuple[str, TestOutcome]]) -> dict[str, TestOutcome]:
+    """Tests that share an id are different tests: the second is called `id (2)`."""
+    found: dict[str, TestOutcome] = {}
+    seen: dict[str, int] = {}
+    for test, outcome in told:
+        seen[test] = number = seen.get(test, 0) + 1
+        found[f"{test} ({number})" if number > 1 else test] = outcome
+    return found
+
+
+_PLAN = re.compile(r"1\.\.([0-9]{1,9})(?:\s*#.*)?")
+# A bare `ok` is what `prove -v` says about a whole file.
+_POINT = re.compile(r"(not )?ok(?: +(?=\S)([0-9]{1,9})?(.*))")
+_NO_PASS = re.compile(r"(?<!\\)#\s*(?:skip|todo).*", re.IGNORECASE)
+_VERSION = re.compile(r"TAP version [0-9]+", re.IGNORECASE)
+
+
+def read_tap(lines: Sequence[str]) -> list[TestCounts]:
+    """The sum over all documents of TAP 12 to 14, as one run.
+
+    A document without a plan is none. Indented lines belong to subtests, whose parent has a line
+    of its own.
+    """
+    documents = [_Document()]
+    for line in lines:
+        if _VERSION.fullmatch(line):
+            documents.append(_Document())
+            continue
+        point, plan = _POINT.fullmatch(line), _PLAN.fullmatch(line)
+        if (plan and documents[-1].planned >= 0) or (point and documents[-1].closed):
+            documents.append(_Document())
+        if plan:
+            documents[-1].planned, documents[-1].closed = int(plan[1]), bool(documents[-1].points)
+        elif point:
+            documents[-1].take(point)
+        elif line.startswith("Bail out!"):
+            documents[-1].bailed_out = True
+    planned = [d for d in documents if d.planned >= 0]
+    if not planned:
+        return []
+    names = {PRINTED: each_its_own(point for d in planned for point in d.points)}
+    total = reduce(add, (d.counts() for d in planned), TestCounts("TAP"))
+    return [replace(total, names=names)]
+
+
+@dataclass
+class _Document:
+    """One producer's output, as far as it was read."""
+
+    planned: int = -1
+    points: list[tuple[str, TestOutcome]] = field(default_factory=list)
+    closed: bool = False  # the plan came last
+    bailed_out: bool = False
+
+    def take(self, point: re.Match[str]) -> None:
+        """A test is known by its description, or by its number where it has none."""
+        name = _NO_PASS.sub("", point[3]).strip(" -") or point[2] or ""
+        outcome = FAILED if point[1] else PASSED
+        self.points.append((name, SKIPPED if _NO_PASS.search(point[3]) else outcome))
+
+    def counts(self) -> TestCounts:
+        """Tests planned and not seen have failed, and so have tests seen and not planned."""
+        told = [outcome for _, outcome in self.points]
+        passed, failed, skipped = (told.count(outcome) for outcome in (PASSED, FAILED, SKIPPED))
+        extra = min(passed, max(0, len(told) - self.planned))
+        missing = max(0, self.planned - len(told))
+        everything_skipped = self.planned == 0 and not told
+        return TestCounts(
+            "TAP",
+            passed - extra,
+            failed + extra + missing + self.bailed_out,
+            skipped + everything_skipped,
+            errors=int(self.bailed_out),
+            cut_short="fewer tests than were planned" if self.bailed_out or missing else "",
+            endings=0,
+        )

@@ -1,0 +1,181 @@
+"""The counts of two runs: what breaks a contract that held otherwise."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from signoff.domain.counts import MOST_NAMED, TestCounts, TestOutcome, named
+from signoff.domain.plan import Contract, Expectation, ExpectationKind
+from signoff.domain.verdict import Phase, Result
+from signoff.verification.denominator import is_counted, judge_counts, watched_kinds
+from signoff.verification.suppressions import SKIP_MARK
+from tests.verification.courtroom import Courtroom
+
+PASSED, FAILED, SKIPPED = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.SKIPPED
+PYTEST = Contract("pytest")
+MEANT = "; if that is meant, the step says `**may_shrink:** yes`"
+
+
+def counted(tests: dict[str, TestOutcome], cut_short: str = "") -> TestCounts:
+    told = list(tests.values())
+    passed, failed, skipped = (told.count(outcome) for outcome in (PASSED, FAILED, SKIPPED))
+    names = {"printed": tests}
+    return TestCounts("pytest", passed, failed, skipped, cut_short=cut_short, names=names)
+
+
+def said(then: TestCounts | None, now: TestCounts | None, contract: Contract = PYTEST) -> str:
+    answer = judge_counts(contract, now, then)
+    return "" if answer is None else answer.message.removesuffix(MEANT)
+
+
+def test_a_named_test_that_is_gone_or_skipped_is_named() -> None:
+    then = counted({"a": PASSED, "b": FAILED, "c": PASSED})
+    one = "1 test that ran before the work began is"
+    gone = counted({"a": PASSED, "b": PASSED, "d": PASSED})
+    skipped = counted({"a": PASSED, "b": SKIPPED, "c": PASSED})
+    assert said(then, gone) == f"{one} missing now: `c`"
+    assert said(then, skipped) == f"{one} skipped now: `b`"
+    assert said(then, counted({"a": PASSED, "b": PASSED, "c": PASSED})) == ""
+
+
+def test_many_lost_tests_are_not_all_shown() -> None:
+    then = counted({f"t{i}": PASSED for i in range(9)})
+    message = said(then, counted({"t0": PASSED}))
+    assert message.startswith("8 tests that ran before the work began are missing now: `t1`, `t2`")
+    assert message.endswith("`t5` and 3 more")
+
+
+def test_a_new_test_that_is_skipped_takes_nothing_away() -> None:
+    then = counted({"a": FAILED})
+    assert said(then, counted({"a": PASSED, "new": SKIPPED})) == ""
+
+
+def test_a_baseline_that_was_cut_short_says_nothing_of_what_it_did_not_reach() -> None:
+    then = TestCounts("pytest", 1, 1, cut_short="stopping after 1 failures")
+    assert said(then, TestCounts("pytest", 5, skipped=3, deselected=2)) == ""
+    assert said(then, TestCounts("pytest", 1, skipped=3)) == "1 test ran, 2 before the work began"
+
+
+def test_what_a_cut_baseline_named_is_compared() -> None:
+    then = counted({"b": FAILED}, cut_short="stopping after 1 failures")
+    assert "`b`" in said(then, counted({"a": PASSED, "b": SKIPPED}))
+    assert watched_kinds(PYTEST, (), then) == {SKIP_MARK}
+    assert watched_kinds(PYTEST, (), counted({"b": FAILED})) == frozenset()
+
+
+def test_a_runner_that_a_red_baseline_did_not_reach_brings_its_own_skips() -> None:
+    then = TestCounts("pytest", 1, 1)
+    assert said(then, TestCounts("pytest + jest", 5, skipped=2, endings=2)) == ""
+    assert (
+        said(then, TestCounts("pytest", 5, skipped=2)) == "2 tests skipped, 0 before the work began"
+    )
+
+
+def test_a_run_that_passed_has_no_reason_to_be_cut_short() -> None:
+    now = TestCounts("pytest", 5, cut_short="_pytest.outcomes.Exit: enough")
+    assert said(TestCounts("pytest", 1, 1), now) == (
+        "the tests were cut short: _pytest.outcomes.Exit: enough"
+    )
+
+
+def test_errors_beside_a_test_are_no_tests() -> None:
+    then = TestCounts("pytest", 3, failed=2, errors=2)
+    assert said(then, TestCounts("pytest", 3)) == ""
+    assert said(then, TestCounts("pytest", 2)) == "2 tests ran, 3 before the work began"
+
+
+@pytest.mark.parametrize("now", [None, TestCounts("", endings=0, files=3)])
+def test_no_count_although_tests_were_expected_is_said(now: TestCounts | None) -> None:
+    message = said(TestCounts("pytest", 2), now)
+    assert message.startswith("no count although tests were expected: no tests are reported any")
+    assert "2 ran before the work began" in message
+    assert "$SIGNOFF_REPORT_DIR" in message
+    demanding = Contract("pytest", (Expectation(ExpectationKind.TESTS_AT_LEAST, 1),))
+    answer = judge_counts(demanding, now, None)
+    assert answer is not None
+    assert answer.result is Result.UNKNOWN
+
+
+def test_fewer_checked_files_are_fewer() -> None:
+    then = TestCounts("", endings=0, files=3)
+    assert said(then, TestCounts("", endings=0, files=2)) == (
+        "2 files checked, 3 before the work began"
+    )
+    assert said(then, None).startswith("no count although tests were expected: no files are")
+
+
+def test_nothing_is_compared_where_the_step_may_shrink() -> None:
+    allowed = Contract("pytest", may_shrink=True)
+    assert said(TestCounts("pytest", 2), None, allowed) == ""
+    assert watched_kinds(Contract("mypy .", may_shrink=True), (), None) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("command", "texts", "counted_"),
+    [
+        ("pytest -q", (), True),
+        ("make test", ("make test", "pytest -q"), True),
+        ("uv run mypy src", (), True),
+        ("ruff format --check .", (), True),
+        ("ruff check .", (), False),
+        ("make test", ("make test", "cc -o app app.c"), False),
+    ],
+)
+def test_what_is_run_as_a_run_begins(command: str, texts: tuple[str, ...], counted_: bool) -> None:
+    assert is_counted(Contract(command), texts) is counted_
+
+
+@pytest.mark.parametrize(
+    ("command", "texts", "kinds"),
+    [
+        ("ruff check .", (), {"noqa", "fmt: off"}),
+        ("python3 -m mypy src", (), {"type: ignore", "mypy", "pyright", "stub"}),
+        ("npx eslint .", (), {"eslint-disable"}),
+        ("cargo clippy -- -D warnings", (), {"allow"}),
+        ("cargo test", (), set()),
+        ("make lint", ("make lint", "golangci-lint run"), {"nolint"}),
+        ("pytest", (), set()),
+    ],
+)
+def test_which_suppressions_count(command: str, texts: tuple[str, ...], kinds: set[str]) -> None:
+    assert watched_kinds(Contract(command), texts, None) == kinds
+
+
+def test_counts_are_stored_with_their_names_and_read_back() -> None:
+    tests = {"t/a.py::C::one": PASSED, "t/a.py::C::two": FAILED, "plain": SKIPPED}
+    counts = counted(tests, cut_short="why")
+    stored = json.loads(json.dumps(counts.to_data()))
+    assert stored["names"]["printed"]["passed"] == {"t/a.py::C::": ["one"]}
+    back = TestCounts.from_data(stored)
+    assert back == counts
+    assert back is not None
+    assert back.names == counts.names
+    assert "names" not in counts.to_data(with_names=False)
+
+
+def test_an_entry_of_an_earlier_version_still_reads() -> None:
+    old = {"source": "pytest", "passed": 2, "failed": 1, "skipped": 0, "deselected": 0}
+    assert TestCounts.from_data(old) == TestCounts("pytest", 2, 1)
+    assert TestCounts("pytest", 2, 1).to_data() == old
+
+
+def test_too_many_names_are_not_stored() -> None:
+    many = counted({f"t{i}": PASSED for i in range(MOST_NAMED + 1)})
+    assert "names" not in many.to_data()
+
+
+def test_of_several_outcomes_of_one_test_the_worst_counts() -> None:
+    assert named([("a", PASSED), ("a", SKIPPED)]) == {"a": SKIPPED}
+    assert named([("a", FAILED), ("a", PASSED)]) == {"a": FAILED}
+
+
+def test_names_are_kept_for_what_later_verdicts_are_held_to(court: Courtroom) -> None:
+    court.write("show.py", "print('PASSED a.py::b')\nprint('1 passed in 0.1s')\n")
+    before = court.judge("python3 show.py", Phase.BEFORE)
+    after = court.judge("python3 show.py", Phase.ATTEMPT)
+    assert before.counts is not None
+    assert after.counts is not None
+    assert before.counts["names"] == {"printed": {"passed": {"a.py::": ["b"]}}}
+    assert "names" not in after.counts

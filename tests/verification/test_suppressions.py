@@ -1,0 +1,117 @@
+"""Comments that silence a check: which are new between two texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from signoff.verification.suppressions import CHECKERS, SKIP_MARK, STUB, new_suppressions
+
+ALL = frozenset(kind for kinds in CHECKERS.values() for kind in kinds)
+
+
+def new(before: str, after: str, name: str = "a.py") -> list[str]:
+    return [s.text for s in new_suppressions(ALL, {name: before}, {name: after})]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.py", "import os  # noqa"),
+        ("a.py", "import os  # noqa: F401"),
+        ("a.py", "# ruff: noqa"),
+        ("a.py", "# flake8: noqa: E501"),
+        ("a.py", "x = f()  # type: ignore"),
+        ("a.py", "x = f()  # type: ignore[attr-defined]"),
+        ("a.py", "# mypy: ignore-errors"),
+        ("a.py", "# mypy: disable-error-code=attr-defined"),
+        ("a.py", "x = f()  # pyright: ignore[reportAny]"),
+        ("a.py", "# pyright: basic"),
+        ("a.py", "@typing.no_type_check"),
+        ("a.py", "x = 1  # pylint: disable=invalid-name"),
+        ("a.py", "# pylint: skip-file"),
+        ("a.py", "run(x)  # nosec"),
+        ("a.py", "# fmt: off"),
+        ("a.ts", "// @ts-nocheck"),
+        ("a.tsx", "{/* @ts-ignore */}"),
+        ("a.ts", "// @ts-expect-error"),
+        ("a.js", "/* eslint-disable */"),
+        ("a.js", "x() // eslint-disable-line no-undef"),
+        ("a.ts", "// biome-ignore lint/suspicious: later"),
+        ("a.go", "x := f() //nolint:errcheck"),
+        ("a.rs", "#[allow(dead_code)]"),
+        ("a.rs", "#![allow(clippy::all)]"),
+        ("a.rs", "#[cfg_attr(test, allow(unused))]"),
+        ("a.sh", "# shellcheck disable=SC2086"),
+        ("run", "# shellcheck disable=SC2086"),
+        ("a.rb", "x # rubocop:disable Style/Foo"),
+    ],
+)
+def test_every_known_way_to_silence_a_check_is_found(name: str, line: str) -> None:
+    assert len(new("code\n", f"code\n{line}\n", name)) == 1
+    assert new(f"{line}\n", f"more\n{line}\n", name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.md", "write `# noqa` to silence it"),
+        ("a.py", "noqa = 1"),
+        ("a.py", "# pyright: strict"),
+        ("a.py", "# mypy: strict"),
+        ("a.rs", "#[derive(Debug)]"),
+        ("a.go", "// a nolint comment would be wrong"),
+    ],
+)
+def test_what_silences_nothing_is_not_found(name: str, line: str) -> None:
+    assert new("", f"{line}\n", name) == []
+
+
+def test_one_that_moved_or_silences_less_is_not_new() -> None:
+    assert new("x  # noqa\n", "y\n\nx  # noqa: E501\n") == []
+    assert new("x  # noqa: E501, F401\n", "x  # noqa: F401\n") == []
+    moved = new_suppressions(ALL, {"a.py": "x  # noqa\n"}, {"b.py": "x  # noqa\n"})
+    assert moved == []
+
+
+def test_one_that_silences_more_is_new() -> None:
+    assert new("x  # noqa: E501\n", "x  # noqa\n") == ["# noqa"]
+    assert new("x  # noqa: E501\n", "x  # noqa: E501, F401\n") == ["# noqa: E501, F401"]
+    assert new("x  # noqa\n", "x  # noqa\ny  # noqa\n") == ["# noqa"]
+
+
+def test_where_it_stands_is_told() -> None:
+    found = new_suppressions({"noqa"}, {}, {"src/a.py": "one\ntwo  # noqa\n"})
+    assert [(s.path, s.line) for s in found] == [("src/a.py", 2)]
+
+
+def test_only_what_silences_the_checks_at_hand_counts() -> None:
+    assert new_suppressions({"noqa"}, {}, {"a.py": "x  # type: ignore\n"}) == []
+
+
+def test_a_new_stub_beside_a_module_hides_it() -> None:
+    paths = {"a.py", "a.pyi", "b.pyi"}
+    found = new_suppressions({STUB}, {}, {"a.pyi": "", "b.pyi": ""}, paths)
+    assert [s.path for s in found] == ["a.pyi"]
+    assert new_suppressions({STUB}, {"a.pyi": "x"}, {"a.pyi": "y"}, paths) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("t.py", "@pytest.mark.skip"),
+        ("t.py", "pytestmark = pytest.mark.skipif(True, reason='x')"),
+        ("t.py", "@mark.xfail"),
+        ("t.py", "@unittest.skip('x')"),
+        ("t.py", "@expectedFailure"),
+        ("t.py", "self.skipTest('x')"),
+        ("t.py", "raise SkipTest"),
+        ("t.py", "pytest.skip('x')"),
+        ("t.js", "it.skip('x', f)"),
+        ("t.ts", "xdescribe('x', f)"),
+        ("t.js", "test('x', { skip: true }, f)"),
+        ("t_test.go", "t.Skip()"),
+        ("t.rs", "#[ignore]"),
+    ],
+)
+def test_marks_that_skip_a_test_are_found(name: str, line: str) -> None:
+    assert len(new_suppressions({SKIP_MARK}, {}, {name: f"{line}\n"})) == 1
