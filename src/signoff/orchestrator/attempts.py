@@ -29,7 +29,7 @@ from signoff.process.leftovers import kill_marked
 from signoff.settings.loading import HUMAN_ROLE, RoleKind
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.handoff import changed_handoffs, handoff_files
-from signoff.verification.judge import output_tail
+from signoff.verification.verdicts import output_tail
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive

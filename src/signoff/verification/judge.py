@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
-from signoff.domain.observation import Observation
 from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
-from signoff.domain.text import decode_output, storable_path, tail
+from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SnapshotTooSlow
 from signoff.verification.bench import Bench
@@ -46,10 +45,10 @@ from signoff.verification.since_approval import (
     written_to,
 )
 from signoff.verification.steering import steering_of, texts_of
+from signoff.verification.verdicts import flaky, output_tail, ran, reused
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
-OUTPUT_TAIL_CHARACTERS = 4_000
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
 
 # Before anybody worked there is nothing that could have been influenced.
@@ -131,7 +130,7 @@ class Judge:
             return replace(verdict, **refused._asdict())
         earlier = self._earlier(case, key)
         if earlier is not None and _can_stand(case, earlier):
-            return _reused(verdict, earlier)
+            return reused(verdict, earlier)
         return self._run(case, verdict, before, earlier)
 
     def guard_only(self, case: Case) -> Verdict | None:
@@ -164,9 +163,9 @@ class Judge:
             again, more = self._run_once(case, verdict, before, seat)
             opened = opened.joined(more)
             if not again.kept:
-                return _flaky(again)
+                return flaky(again)
         if judged.kept and contradicts and self._sealed(case.contract):
-            return _flaky(judged)
+            return flaky(judged)
         if judged.kept and case.phase not in _BEFORE_WORK:
             judged = self._without_influences(case, judged, before, seat, opened)
         if judged.kept and case.contract.heldout is not None:
@@ -222,12 +221,11 @@ class Judge:
         after = self.workspace.snapshot()
         moved = self._moved(before, after, seat) or written_to(case.guard, opened)
         judged = replace(
-            _judged(verdict, moved or answer, seen.observation, after),
+            ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
-            counts=None
-            if counts is None
-            else counts.to_data(with_names=case.phase in _BEFORE_WORK),
+            counts=_counted(counts, with_names=case.phase in _BEFORE_WORK),
         )
+        return judged, opened
 
     def _texts(self, contract: Contract, digest: str) -> tuple[str, ...]:
         """All shell text that the contract runs on this content."""
@@ -362,51 +360,5 @@ def _can_stand(case: Case, earlier: Entry) -> bool:
     return earlier.data["reason"] in told
 
 
-def output_tail(observation: Observation, redactor: Redactor) -> str:
-    """The end of both streams, as stored text; secrets go before anything is cut."""
-    streams = (observation.stdout, observation.stderr)
-    parts = [redactor.text(decode_output(stream.kept)) for stream in streams]
-    return tail("\n".join(part.rstrip("\n") for part in parts if part), OUTPUT_TAIL_CHARACTERS)
-
-
-def _flaky(verdict: Verdict) -> Verdict:
-    return replace(
-        verdict,
-        result=Result.UNKNOWN,
-        reason=Reason.FLAKY,
-        message="flaky: the same contract on the same content gave different answers",
-    )
-
-
-def _reused(verdict: Verdict, entry: Entry) -> Verdict:
-    data = entry.data
-    return replace(
-        verdict,
-        result=Result(data["result"]),
-        reason=Reason(data["reason"]),
-        message=data["message"],
-        exit_code=data["exit_code"],
-        output_tail=data["output_tail"],
-        stdout_sha256=data["stdout_sha256"],
-        stderr_sha256=data["stderr_sha256"],
-        reused_from=data.get("reused_from") or entry.seq,
-        judged_in=JudgeIn(data.get("judged_in", JudgeIn.WORKSPACE)),
-        room=data.get("room", ""),
-        counts=data.get("counts"),
-        heldout=Result(data["heldout"]) if data.get("heldout") else None,
-    )
-
-
-def _judged(verdict: Verdict, answer: Answer, observation: Observation, after: Snapshot) -> Verdict:
-    return replace(
-        verdict,
-        result=answer.result,
-        reason=answer.reason,
-        message=answer.message,
-        exit_code=observation.exit_code,
-        duration_s=round(observation.duration_s, 6),
-        stdout_sha256=observation.stdout.sha256,
-        stderr_sha256=observation.stderr.sha256,
-        environment_changed=after.environment != verdict.environment,
-        leftovers_killed=observation.leftovers_killed,
-    )
+def _counted(counts: TestCounts | None, *, with_names: bool) -> dict[str, Any] | None:
+    return None if counts is None else counts.to_data(with_names=with_names)
