@@ -234,7 +234,8 @@ class Scribe:
         snapshot: str = NOW,
     ) -> Entry:
         """A question for a person was opened, about this content where their word would count."""
-        choices = [c for c in Choice if subject is not None or c is not Choice.WAIVE]
+        of_a_step = (Choice.WAIVE, Choice.ALLOW)
+        choices = [c for c in Choice if subject is not None or c not in of_a_step]
         data = {"id": escalation, "cause": cause, "question": "?", "choices": choices}
         data["snapshot"] = snapshot
         return self.write(Kind.ESCALATION_OPENED, data, subject, run=run)
