@@ -202,7 +202,7 @@ _NAMED: Mapping[str, tuple[str, ...]] = {
 _TOOK = r"(?: \([0-9.]+ ?m?s\))?"
 _IN_TREE = re.compile(
     r"( *)(?P<word>○ skipped|✎ todo|[✓✔√✕✖×﹣]|[0-9]+\)|-|(?:not )?ok [0-9]+ -) "
-    rf"(?P<name>.+?){_TOOK}(?P<aside> # (?:SKIP|TODO).*)?"
+    rf"(?P<name>.+?){_TOOK}(?P<aside> # (?i:skip|todo).*)?"
 )
 # What stands above the tests of a group. Other lines at the margin are what the tests print.
 _HEADINGS = {
