@@ -175,7 +175,8 @@ _WHOLE: Mapping[str, Reader] = {"cargo": read_cargo, "go": read_go, "TAP": read_
 READERS: Mapping[str, Reader] = {**{name: e.counts for name, e in _ENDINGS.items()}, **_WHOLE}
 _ON_STDERR = frozenset(("unittest", "jest", "nextest"))
 
-_ID = r"(?P<id>\S+::[^\[\n]+?(?:\[.*?\])?)"
+# Possessive, so that a line made to be slow is not: one way to read it, and not one for each colon.
+_ID = r"(?P<id>[^\s:]++::[^\[\n]+?(?:\[.*?\])?)"
 _WORDS = "PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS"
 _METHOD = r"(?P<id>(?!setUp|tearDown)\w+ \((?!.*\b_FailedTest)[\w.]+\))"
 _NAMED: Mapping[str, tuple[str, ...]] = {
