@@ -19,7 +19,7 @@ STUB, SKIP_MARK = "stub", "skip mark"
 # Kind → in which files, and what it looks like; `codes` are what it is limited to.
 _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "noqa": (_PYTHON, r"#\s*(?:(?:ruff|flake8)\s*:\s*)?noqa\b(?:\s*:\s*(?P<codes>[A-Z0-9, ]+))?"),
-    "type: ignore": (_PYTHON, r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?|@[\w.]*no_type_check\b"),
+    "type: ignore": (_PYTHON, r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?|@[\w.]*no_type_check"),
     "mypy": (_PYTHON, r"#\s*mypy:(?!\s*strict\b)(?P<codes>.*)"),
     "pyright": (_PYTHON, r"#\s*pyright:(?!\s*strict\b)(?P<codes>.*)"),
     "pylint": (_PYTHON, r"#\s*pylint:\s*(?:skip-file|disable(?:-next)?\s*=\s*(?P<codes>[\w, -]+))"),
