@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from signoff.domain.counts import MOST_NAMED, TestCounts, TestOutcome, named
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.domain.verdict import Phase, Result
+from signoff.verification.counting import count_tests
 from signoff.verification.denominator import is_counted, judge_counts, watched_kinds
 from signoff.verification.suppressions import SKIP_MARK
 from tests.verification.courtroom import Courtroom
@@ -179,3 +181,25 @@ def test_names_are_kept_for_what_later_verdicts_are_held_to(court: Courtroom) ->
     assert after.counts is not None
     assert before.counts["names"] == {"printed": {"passed": {"a.py::": ["b"]}}}
     assert "names" not in after.counts
+
+
+def test_a_runner_behind_make_is_called_as_often_as_its_recipe_says() -> None:
+    forged = b"1 passed in 0.1s\n9 passed in 0.1s\n"
+    hidden = count_tests("make test", forged, b"", {})
+    seen = count_tests("make test", forged, b"", {}, recipes=("make test", "pytest -q"))
+    assert (hidden and hidden.passed, seen and seen.passed) == (10, 1)
+
+
+def test_a_runner_that_no_recipe_shows_counts_beside_one_that_does() -> None:
+    jest = b"Tests:       8 passed, 8 total\nSnapshots:   0 total\n"
+    recipes = ("make test", "pytest -q\n./more")
+    counts = count_tests("make test", b"2 passed in 0.1s\n", jest, {}, recipes=recipes)
+    assert counts == TestCounts("pytest + jest (not seen in the contract)", 10)
+
+
+@pytest.mark.parametrize("piece", [b"a::", b"a::b[", b"x::y PASSED [", b"test a ... ", b"  - (1"])
+def test_lines_made_to_be_slow_are_read_quickly(piece: bytes) -> None:
+    data = piece * 100_000 + b"\n" + (piece * 100 + b"\n") * 1_000 + b"1 passed in 0.1s\n"
+    before = time.monotonic()
+    assert count_tests("make test", data, b"", {}) is not None
+    assert time.monotonic() - before < 20

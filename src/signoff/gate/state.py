@@ -102,7 +102,8 @@ def _apply_other_run(state: RunState, entry: Entry) -> None:
         state.baselines.clear()
     elif entry.kind is Kind.VERDICT and data.get("phase") in (Phase.BASELINE, Phase.BEFORE):
         counts = TestCounts.from_data(data.get("counts"))
-        if counts is not None and data.get("subject") == entry.step:
+        of_step = data.get("subject") == entry.step and not data.get("provisional")
+        if counts is not None and of_step:
             state.baselines.setdefault(entry.step or "", counts)
 
 

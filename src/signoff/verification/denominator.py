@@ -27,6 +27,7 @@ from signoff.verification.expectations import Answer
 from signoff.verification.suppressions import CHECKERS, SKIP_MARK, Suppression
 
 MOST_SHOWN = 5
+LONGEST_SHOWN = 160
 _MEANT = "; if that is meant, the step says `**may_shrink:** yes`"
 _SILENT = (
     "no count although tests were expected: no {what} reported any more; {number} {verb} before the"
@@ -58,13 +59,14 @@ def count(
     """
     observation = seen.observation
     streams = observation.stdout.kept, observation.stderr.kept
-    command = "\n".join(texts) or contract.command
     ended = observation.ending is Ending.EXITED
     ended_well = ended and observation.exit_code == 0
-    counts = count_tests(command, *streams, seen.reports, ended_well=ended_well)
+    counts = count_tests(
+        contract.command, *streams, seen.reports, recipes=texts, ended_well=ended_well
+    )
     if counts is not None and not ended:
         counts = replace(counts, cut_short=counts.cut_short or observation.describe())
-    files = count_files(command, *streams)
+    files = count_files(contract.command, *streams)
     if files:
         counts = replace(counts or TestCounts("", endings=0), files=files)
     return None if counts is None else TestCounts.from_data(redactor.data(counts.to_data()))
@@ -174,7 +176,7 @@ def _lost(then: TestCounts, now: TestCounts) -> list[str]:
 
 def _shown(tests: Sequence[str]) -> str:
     more = f" and {len(tests) - MOST_SHOWN} more" if len(tests) > MOST_SHOWN else ""
-    return ", ".join(f"`{escape_line(test)}`" for test in tests[:MOST_SHOWN]) + more
+    return ", ".join(f"`{escape_line(test[:LONGEST_SHOWN])}`" for test in tests[:MOST_SHOWN]) + more
 
 
 def _all_named(then: TestCounts, now: TestCounts) -> bool:

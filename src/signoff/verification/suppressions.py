@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 _PYTHON = (".py", ".pyi", ".pyw")
@@ -19,7 +19,7 @@ STUB, SKIP_MARK = "stub", "skip mark"
 # Kind → in which files, and what it looks like; `codes` are what it is limited to.
 _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "noqa": (_PYTHON, r"#\s*(?:(?:ruff|flake8)\s*:\s*)?noqa\b(?:\s*:\s*(?P<codes>[A-Z0-9, ]+))?"),
-    "type: ignore": (_PYTHON, r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?|@.*no_type_check\b"),
+    "type: ignore": (_PYTHON, r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?|@[\w.]*no_type_check"),
     "mypy": (_PYTHON, r"#\s*mypy:(?!\s*strict\b)(?P<codes>.*)"),
     "pyright": (_PYTHON, r"#\s*pyright:(?!\s*strict\b)(?P<codes>.*)"),
     "pylint": (_PYTHON, r"#\s*pylint:\s*(?:skip-file|disable(?:-next)?\s*=\s*(?P<codes>[\w, -]+))"),
@@ -30,7 +30,7 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "biome-ignore": (_SCRIPT, r"\bbiome-ignore\b(?P<codes>[\w/ -]*)"),
     "prettier-ignore": (_SCRIPT, r"\bprettier-ignore\b"),
     "nolint": ((".go",), r"//\s*(?:nolint\b(?::(?P<codes>[\w,-]+))?|lint:ignore\b.*)"),
-    "allow": ((".rs",), r"#!?\[.*?\b(?:allow|expect)\((?P<codes>[^)]*)\)"),
+    "allow": ((".rs",), r"#!?\[[^\]\n]{0,200}?\b(?:allow|expect)\((?P<codes>[^)]*)\)"),
     "shellcheck": (_SHELL, r"#\s*shellcheck\s+disable=(?P<codes>\S+)"),
     "rubocop": ((".rb",), r"#\s*rubocop:\s*(?:disable|todo)\b(?P<codes>.*)"),
     SKIP_MARK: (
@@ -110,19 +110,17 @@ def _covers(old: tuple[str, frozenset[str]], new: Suppression) -> bool:
     return kind == new.kind and (not codes or (bool(new.codes) and new.codes <= codes))
 
 
-def _found(kinds: Collection[str], texts: Mapping[str, str]) -> Iterable[Suppression]:
+def _found(kinds: Collection[str], texts: Mapping[str, str]) -> Iterator[Suppression]:
     for path, text in texts.items():
-        for kind in sorted(kinds & _KINDS.keys()):
-            suffixes, shape = _KINDS[kind]
-            name = path.rpartition("/")[2]
-            if f".{name.rpartition('.')[2]}" not in suffixes and not (
-                "" in suffixes and "." not in name
-            ):
-                continue
-            for match in re.finditer(shape, text):
-                codes = re.findall(r"[\w@/.:=-]+", match.groupdict().get("codes") or "")
-                line = text.count("\n", 0, match.start()) + 1
-                yield Suppression(kind, frozenset(codes), path, line, match[0].strip())
+        name = path.rpartition("/")[2]
+        suffix = f".{name.rpartition('.')[2]}" if "." in name else ""
+        shapes = {kind: _KINDS[kind] for kind in sorted(kinds & _KINDS.keys())}
+        looked_for = {kind: re.compile(s) for kind, (where, s) in shapes.items() if suffix in where}
+        for number, line in enumerate(text.split("\n") if looked_for else (), start=1):
+            for kind, shape in looked_for.items():
+                for match in shape.finditer(line):
+                    codes = re.findall(r"[\w@/.:=-]+", match.groupdict().get("codes") or "")
+                    yield Suppression(kind, frozenset(codes), path, number, match[0].strip())
 
 
 def _stubs(

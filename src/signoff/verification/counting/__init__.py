@@ -13,7 +13,7 @@ protected tests, red first) answers that.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from signoff.domain.counts import TestCounts
@@ -59,17 +59,21 @@ def count_tests(
     stderr: bytes,
     reports: Mapping[str, bytes],
     *,
+    recipes: Sequence[str] = (),
     ended_well: bool = True,
 ) -> TestCounts | None:
     """What one run of a contract says about its tests; None when it says nothing.
 
     The streams may have a gap in the middle. `reports` must come from a folder that was empty when
-    the contract started (`read_reports`): a report of an earlier run is not evidence. `command` may
-    be longer than the contract, such as with the recipes it runs: more of it is then seen.
+    the contract started (`read_reports`): a report of an earlier run is not evidence. `recipes` are
+    texts that the contract runs indirectly: where it shows no runner itself, they say how often
+    one is called, and other runners may still be behind them.
     """
     sight = look_at(command)
     if sight.nothing_can_run:
         return None
+    if recipes and not sight.calls:
+        sight = replace(look_at("\n".join(recipes)), shows_all=False)
     printed = Printed.of(stdout, stderr)
     shown = count_printed(sight, printed, ended_well=ended_well)
     if shown is None and sight.calls:

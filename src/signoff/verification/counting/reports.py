@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -180,33 +180,17 @@ def read_json(data: bytes) -> TestCounts | None:
     """The totals of jest and vitest, pytest-json-report or mocha; None for any other shape."""
     try:
         report = json.loads(data)
-        for shape in _SHAPES if isinstance(report, dict) else ():
-            totals = shape.totals(report)
-            if isinstance(totals, dict) and shape.passed in totals:
-                return replace(shape.counts(totals), names={REPORTED: _json_names(report)})
+        for source, where, *words in _SHAPES if isinstance(report, dict) else ():
+            totals = where(report)
+            if isinstance(totals, dict) and words[0] in totals:
+                passed, failed, skipped, deselected = (
+                    sum(_number(totals.get(key, 0)) for key in keys.split()) for keys in words
+                )
+                names = {REPORTED: _json_names(report)}
+                return TestCounts(source, passed, failed, skipped, deselected, names=names)
     except (ValueError, RecursionError):
         return None
     return None
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """Where a reporter keeps its totals, and what it calls them."""
-
-    source: str
-    totals: Callable[[dict[str, Any]], Any]
-    passed: str
-    failed: tuple[str, ...]
-    skipped: tuple[str, ...]
-    deselected: tuple[str, ...] = ()
-
-    def counts(self, totals: dict[str, Any]) -> TestCounts:
-        """The sums; names come beside them."""
-        words = ((self.passed,), self.failed, self.skipped, self.deselected)
-        passed, failed, skipped, deselected = (
-            sum(_number(totals.get(key, 0)) for key in keys) for keys in words
-        )
-        return TestCounts(self.source, passed, failed, skipped, deselected)
 
 
 def _number(value: Any) -> int:
@@ -215,7 +199,11 @@ def _number(value: Any) -> int:
     return value
 
 
-def _pytest_summary(report: dict[str, Any]) -> Any:
+def _jest_totals(report: dict[str, Any]) -> Any:
+    return report if "numTotalTests" in report else None
+
+
+def _pytest_totals(report: dict[str, Any]) -> Any:
     inner = report.get("report", report)  # pytest-json has one level more
     summary = inner.get("summary") if isinstance(inner, dict) else None
     if not isinstance(summary, dict) or "total" not in summary:
@@ -223,29 +211,17 @@ def _pytest_summary(report: dict[str, Any]) -> Any:
     return {"passed": 0, **summary}  # a total of nothing is left out
 
 
-_SHAPES = (
-    _Shape(
-        "jest JSON report",
-        lambda report: report if "numTotalTests" in report else None,
-        "numPassedTests",
-        ("numFailedTests",),
-        ("numPendingTests", "numTodoTests"),
-    ),
-    _Shape(
-        "pytest JSON report",
-        _pytest_summary,
-        "passed",
-        ("failed", "error"),
-        ("skipped", "xfailed", "xpassed"),
-        ("deselected",),
-    ),
-    _Shape(
-        "mocha JSON report",
-        lambda report: report.get("stats"),
-        "passes",
-        ("failures",),
-        ("pending",),
-    ),
+def _mocha_totals(report: dict[str, Any]) -> Any:
+    return report.get("stats")
+
+
+# The reporter, where it keeps its totals, and what it calls passed, failed, skipped, deselected.
+_Shape = tuple[str, Callable[[dict[str, Any]], Any], str, str, str, str]
+_JEST_SKIPS, _PYTEST_SKIPS = "numPendingTests numTodoTests", "skipped xfailed xpassed"
+_SHAPES: tuple[_Shape, ...] = (
+    ("jest JSON report", _jest_totals, "numPassedTests", "numFailedTests", _JEST_SKIPS, ""),
+    ("pytest JSON report", _pytest_totals, "passed", "failed error", _PYTEST_SKIPS, "deselected"),
+    ("mocha JSON report", _mocha_totals, "passes", "failures", "pending", ""),
 )
 _JSON_OUTCOMES = {"passed": PASSED, "passes": PASSED, "failed": FAILED, "failures": FAILED}
 

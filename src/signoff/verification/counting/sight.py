@@ -64,6 +64,7 @@ class Sight:
     hides: bool
     repeats: bool
     stops_early: bool = False
+    shows_all: bool = True  # no other runner than those in `calls`, where there are any
 
     @property
     def nothing_can_run(self) -> bool:
@@ -73,7 +74,8 @@ class Sight:
     @property
     def runners(self) -> tuple[str, ...]:
         """Whose endings may be read: those that are called, or all where none is seen."""
-        return tuple(r.name for r in RUNNERS if r.name in self.calls or not self.calls)
+        chosen = self.calls if self.calls and self.shows_all else [r.name for r in RUNNERS]
+        return tuple(r.name for r in RUNNERS if r.name in chosen)
 
 
 @lru_cache(maxsize=64)
