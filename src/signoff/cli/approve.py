@@ -15,6 +15,7 @@ from signoff.domain.plan import Contract
 from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
 from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
+from signoff.usecases.ground.escapes import ADVICE, UNPROVEN, in_words
 
 
 @click.command("approve")
@@ -109,6 +110,9 @@ def _show_pins(proposal: Proposal) -> None:
     boxed = proposal.isolation is not Isolation.NONE
     how = "are confined" if boxed else "run without a sandbox"
     note(f"isolation: {proposal.isolation} (contracts and agents {how})")
+    if proposal.open_sockets:
+        note(f"{in_words(proposal.open_sockets)}, so a decision is recorded as {UNPROVEN}")
+        note(f"    what helps: {ADVICE}")
     for name in pins.heldout:
         note(f"held-out check: {name}")
     for finding in proposal.warnings:

@@ -12,6 +12,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import Held, PlanConflict
 from signoff.planfile.parse import parse
 from signoff.storage.identity import remember_plan
+from signoff.usecases.ground.escapes import open_sockets, word_of
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.person import refuse_in_attempt, require_person, user_name
 from signoff.usecases.ground.pinning import take_pins
@@ -32,6 +33,7 @@ class Proposal:
     pins: Pins
     warnings: tuple[Finding, ...]
     isolation: Isolation
+    open_sockets: tuple[str, ...] = ()  # ways out of the agents' sandbox
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
     pins = take_pins(site, place, parsed.plan, text)
     notable = tuple(f for f in findings if f.severity is not Severity.NOTE)
     isolation = enclosure_of(site, place, pins.search_path).isolation
-    return Proposal(place, parsed.plan, pins, notable, isolation)
+    sockets = open_sockets(site.settings, site.environ)
+    return Proposal(place, parsed.plan, pins, notable, isolation, sockets)
 
 
 def approve(
@@ -77,7 +80,7 @@ def approve(
         "plan_digest": proposal.plan.plan_digest,
         "pins": pins,
         "snapshot": proposal.pins.snapshot,
-        "by": by,
+        **word_of(by, proposal.open_sockets),
         "interactive": interactive,
         "policy": policy,
     }

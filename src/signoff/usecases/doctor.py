@@ -20,6 +20,7 @@ from signoff.settings.loading import Settings, load_settings
 from signoff.storage.database import open_database
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
+from signoff.usecases.ground.escapes import ADVICE, in_words, open_sockets
 from signoff.usecases.ground.workbench import opened_places, unopened, wanted_isolation
 from signoff.usecases.vault.health import Check, Health, vault_checks
 from signoff.verification.enclosure import Enclosure
@@ -89,6 +90,7 @@ def _configuration(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
     else:
         yield Check("configuration", Health.OK, f"roles: {', '.join(settings.roles) or 'none'}")
         yield _isolation(settings)
+        yield from _sockets(settings, environ)
         yield from _opened(settings, environ, repository.top if repository else cwd)
         yield from _roles(settings, environ, repository.top if repository else cwd)
     yield from _home(environ, settings)
@@ -105,6 +107,14 @@ def _isolation(settings: Settings) -> Check:
         detail = "none: contracts and agents run without a sandbox"
         return Check("isolation", Health.FAIL if required else Health.WARN, detail)
     return Check("isolation", Health.OK, str(chosen))
+
+
+def _sockets(settings: Settings, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Programs of the user that an agent could have act for it."""
+    found = open_sockets(settings, environ)
+    if found:
+        health = Health.FAIL if settings.policy.require_sandbox else Health.WARN
+        yield Check("sockets", health, in_words(found), ADVICE)
 
 
 def _opened(settings: Settings, environ: Mapping[str, str], workspace: Path) -> Iterator[Check]:

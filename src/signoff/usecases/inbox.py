@@ -10,6 +10,7 @@ from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NothingToAnswer
 from signoff.storage.ledger import Ledger
+from signoff.usecases.ground.escapes import open_sockets, word_of
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.questions import Item, open_items
 from signoff.usecases.ground.site import Site, find_plan
@@ -58,16 +59,17 @@ def answer(
         raise NothingToAnswer(
             f"`{choice}` is not an answer to `{item_id}`", f"choose one of: {offered}"
         )
+    said = word_of(by, open_sockets(site.settings, site.environ))
     data = {
         "id": item_id,
         "choice": choice,
         "note": note,
-        "by": by,
+        **said,
         "interactive": interactive,
     }
     drafts = [Draft(Kind.ESCALATION_ANSWERED, data, entry.run, entry.step)]
     if choice is Choice.WAIVE:
-        waiver = {"escalation": item_id, "by": by, "note": note}
+        waiver = {"escalation": item_id, **said, "note": note}
         drafts.append(Draft(Kind.STEP_WAIVED, waiver, entry.run, entry.step))
     if choice is Choice.ALLOW:
         # Pins and plans load slowly, and most answers need neither.

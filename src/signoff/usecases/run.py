@@ -17,7 +17,7 @@ from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Result
-from signoff.errors import NotApproved, SandboxMissing, SignoffError, UnknownRole
+from signoff.errors import NotApproved, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Output, Reporter
 from signoff.orchestrator.mission import Mission
@@ -43,12 +43,12 @@ from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import (
     attempt_reports,
     driven,
-    enclosure_of,
     open_judge,
     open_pinned_workspace,
     open_workspace,
     pin_watch,
     redactor_of,
+    required_enclosure,
     tell_unopened,
     workspace_lock,
 )
@@ -167,7 +167,7 @@ def _run(
         options = replace(options, session=_session_of(history, options))
         if options.session is None:
             _check_roles(plan, settings, pins.search_path, place.workspace)
-        enclosure = _required_enclosure(site, place, pins, settings)
+        enclosure = required_enclosure(site, place, pins.search_path, settings)
         tell_unopened(enclosure, place.workspace, options.tell)
         run, fence = _begin(
             site, place, history, entry, holder, options, reporter, pins, plan, lease
@@ -274,14 +274,6 @@ def _check_roles(plan: Plan, settings: Settings, search_path: str, workspace: Pa
                 f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
             )
         check_role(settings.roles[target], search_path, workspace)
-
-
-def _required_enclosure(site: Site, place: PlanPlace, pins: Pins, settings: Settings) -> Enclosure:
-    """What confines this run; an agent that must be confined is not started without."""
-    enclosure = enclosure_of(site, place, pins.search_path)
-    if settings.policy.require_sandbox and not enclosure.sealed:
-        raise SandboxMissing("the policy requires a sandbox, and this run would have none")
-    return enclosure
 
 
 def _begin(

@@ -72,6 +72,7 @@ class StatusReport:
     next_for_edit: str = ""  # how the edited plan can be taken
     driver: Driver | None = None  # of a run that is not over; None when nobody has it
     content: Content | None = None  # None when nobody looked
+    unproven: int = 0  # decisions that an agent could have typed
 
 
 def status_of(site: Site, place: PlanPlace) -> StatusReport:
@@ -107,6 +108,7 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
         since_sign_off=_since(history, signed, digest) if signed else (),
         next_for_edit=how_to_take_edit(site, place, history) if edited else "",
         driver=driver_of(site, place.record.id) if history.running else None,
+        unproven=sum("open_sockets" in entry.data for entry in history.entries),
     )
 
 

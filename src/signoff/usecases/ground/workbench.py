@@ -20,11 +20,13 @@ from signoff.orchestrator.watch import PinWatch
 from signoff.places import DATABASE_VARIABLE, user_file
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
 from signoff.process.sandboxes import best_isolation, probe_sandboxes
+from signoff.process.sockets import reachable_sockets
 from signoff.settings.loading import REPOSITORY_FILE, SandboxChoice, Settings, settings_from_pin
 from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.location import VAULT_FOLDER
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
+from signoff.usecases.ground.escapes import ADVICE, in_words, open_sockets
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.worker import Worker
 from signoff.verification.bench import Bench
@@ -143,9 +145,16 @@ def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
     with suppress(OSError):
         cache.mkdir(mode=0o700, exist_ok=True)  # shown empty in a sandbox, so it must be there
     readable, writable = opened_places(site.settings, user, place.workspace)
+    isolation = _working_isolation(site)
+    # Landlock cannot hide them: `doctor` and `approve` name them then. What the user opened, and
+    # what belongs to the work, stays as it is.
+    boxed = isolation is Isolation.BUBBLEWRAP
+    given = (place.workspace, *readable, *writable)
+    sockets = [Path(p) for p in reachable_sockets(site.environ)] if boxed else []
+    sockets = [path for path in sockets if not any(path.is_relative_to(g) for g in given)]
     return Enclosure(
-        isolation=_working_isolation(site),
-        hidden=(site.home.path, user_file(site.environ)),
+        isolation=isolation,
+        hidden=(site.home.path, user_file(site.environ), *sockets),
         untouchable=(place.vault.path, place.path, place.workspace / ".git"),
         scratch=(cache,),
         search_path=search_path,
@@ -153,6 +162,21 @@ def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
         writable=writable,
         agents=chosen.agents,
     )
+
+
+def required_enclosure(
+    site: Site, place: PlanPlace, search_path: str, settings: Settings
+) -> Enclosure:
+    """What confines a run; where a sandbox is required, nobody works without or with a way out."""
+    enclosure = enclosure_of(site, place, search_path)
+    if not settings.policy.require_sandbox:
+        return enclosure
+    if not enclosure.sealed:
+        raise SandboxMissing("the policy requires a sandbox, and this run would have none")
+    sockets = open_sockets(site.settings, site.environ)
+    if sockets:
+        raise SandboxMissing(f"the policy requires a sandbox: {in_words(sockets)}", ADVICE)
+    return enclosure
 
 
 _WANTED = {
