@@ -40,6 +40,8 @@ def escalation_answered(state: RunState, entry: Entry) -> None:
     choice = Choice(entry.data["choice"])
     if opened is None or choice not in opened.data["choices"]:
         return
+    if choice is Choice.ALLOW and not opened.data.get("allow"):
+        return
     del state.escalations[entry.data["id"]]
     if opened.step is not None:
         state.record(opened.step).escalation = None
@@ -55,7 +57,7 @@ def escalation_answered(state: RunState, entry: Entry) -> None:
     elif choice is Choice.ALLOW and opened.step is not None:
         record = state.record(opened.step)
         # From the question itself: what was not asked about is not allowed either.
-        record.allowed = (*record.allowed, *opened.data.get("allow", ()))
+        record.allowed = (*record.allowed, *opened.data["allow"])
         _answered_retry(state, opened, "")
     elif choice is Choice.RETRY:
         _answered_retry(state, opened, str(entry.data.get("note", "")).strip())
