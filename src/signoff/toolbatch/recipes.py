@@ -12,8 +12,8 @@ from enum import IntEnum
 from pathlib import PurePosixPath
 
 from signoff.planfile.verify import analyse
+from signoff.planfile.verify.endings import ZERO, Shell, is_filter
 from signoff.planfile.verify.lower import lower
-from signoff.planfile.verify.outcome import Evaluator
 from signoff.planfile.verify.script import (
     Block,
     Chain,
@@ -26,7 +26,6 @@ from signoff.planfile.verify.script import (
     Redirected,
     Word,
 )
-from signoff.planfile.verify.statuses import ZERO, is_filter
 from signoff.planfile.verify.wrappers import Nested, see_through
 from signoff.toolbatch.testers import is_tester, runs, unwrapped
 
@@ -112,7 +111,7 @@ class _Reader:
         for link, node in chain.rest:
             if link is Link.AND:
                 proof = max(proof, self.node(node, pipefail))
-            elif 0 in Evaluator().run(node).all:
+            elif 0 in Shell().run(node).all:
                 proof = min(Proof.CANNOT_TELL, proof, self.node(node, pipefail))
         return proof
 
@@ -128,7 +127,7 @@ class _Reader:
             return Proof.CANNOT_TELL
         if not seen.words:
             return Proof.CANNOT_FAIL
-        if Evaluator().run(seen).all == ZERO:
+        if Shell().run(seen).all == ZERO:
             return Proof.CANNOT_FAIL
         return self._call(seen.words)
 

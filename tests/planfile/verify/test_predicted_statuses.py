@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from signoff.planfile.verify import analyse
-from signoff.planfile.verify.statuses import FAILS
+from signoff.planfile.verify.endings import FAILS
 
 LEAVES = st.sampled_from(
     [

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from signoff.planfile.verify.endings import Statuses
 from signoff.planfile.verify.grammar import SyntaxProblem
 from signoff.planfile.verify.references import Reference
-from signoff.planfile.verify.statuses import Statuses
 from signoff.planfile.verify.uses import Call, FileUse, FileWrite, Unseen
 from signoff.planfile.verify.weaknesses import Weakness
 

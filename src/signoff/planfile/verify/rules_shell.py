@@ -9,7 +9,7 @@ from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.planfile.verify.builders import builds
 from signoff.planfile.verify.builtins import BUILTINS
-from signoff.planfile.verify.statuses import FAILS
+from signoff.planfile.verify.endings import FAILS
 from signoff.planfile.verify.uses import FileUse
 from signoff.planfile.verify.view import Producer, Subject, SubjectKind, View
 from signoff.planfile.verify.weaknesses import WeaknessKind

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from signoff.planfile.verify.endings import ANY, ZERO, Shell, Statuses, is_filter
 from signoff.planfile.verify.facts import ShellFacts, shape_of, with_numbers
 from signoff.planfile.verify.grammar import SyntaxProblem, find_problem
 from signoff.planfile.verify.lower import lower
 from signoff.planfile.verify.naming import named
-from signoff.planfile.verify.outcome import Evaluator
 from signoff.planfile.verify.script import (
     Background,
     Block,
@@ -21,9 +21,13 @@ from signoff.planfile.verify.script import (
     Opaque,
     Pipeline,
 )
-from signoff.planfile.verify.statuses import ANY, ZERO, Statuses, is_filter, nonzero
 from signoff.planfile.verify.uses import Collector, Unseen, prints_nothing
-from signoff.planfile.verify.weaknesses import asks_for_status, keeps_count, printed_answers
+from signoff.planfile.verify.weaknesses import (
+    Weaknesses,
+    asks_for_status,
+    keeps_count,
+    printed_answers,
+)
 
 MAX_ANALYSED_CHARS = 20_000
 _MOST_UNSEEN = 5
@@ -60,8 +64,9 @@ def _analyse(text: str) -> ShellFacts:
     if not clear and not unseen:
         unseen = (*unseen, Unseen(0, "all of the shell syntax used here"))
     ignored = _ignored(block)
-    evaluator = Evaluator()
-    statuses = evaluator.final(block) if clear else ANY
+    weaknesses = Weaknesses()
+    shell = Shell(meet=weaknesses.meet)
+    statuses = shell.final(block) if clear else ANY
     return ShellFacts(
         problem=None,
         unseen=unseen,
@@ -78,9 +83,9 @@ def _analyse(text: str) -> ShellFacts:
         ignored_lines=tuple(item.line for item in ignored),
         negated_lines=tuple(item.line for item in ignored if _is_negated(item)),
         skips_line=_skips(block),
-        prints=_prints(block, evaluator.errexit) if _may_echo(collector) else (),
+        prints=_prints(block, shell.errexit) if _may_echo(collector) else (),
         empty=not block.items,
-        weaknesses=(*evaluator.weaknesses, *printed_answers(block)) if clear else (),
+        weaknesses=(*weaknesses.found, *printed_answers(block)) if clear else (),
         silent=not unseen and _is_silent(collector),
     )
 
@@ -146,14 +151,13 @@ def _reason(block: Block) -> str:
 
 def _ignored(block: Block) -> tuple[Node, ...]:
     """Commands whose failure nobody would notice."""
-    evaluator = Evaluator()
+    shell = Shell()
     found: list[Node] = []
     last: Statuses = ZERO
     for i, item in enumerate(block.items[:-1]):
-        outcome = evaluator.run(item, last)
-        last = outcome.falls
-        stops = evaluator.errexit and evaluator.stops(item) is not False
-        lost = nonzero(outcome.falls) and not stops and not _is_setup(item)
+        last = shell.run(Block((item,), 0), last).falls
+        stops = shell.errexit and shell.stops(item) is not False
+        lost = last - ZERO and not stops and not _is_setup(item)
         if lost and not asks_for_status(block.items[i + 1 :]):
             found.append(item)
         if not last:
@@ -180,7 +184,7 @@ def _skips(block: Block) -> int | None:
     if not isinstance(last, If) or last.otherwise is not None:
         return None
     # `if grep -q FORBIDDEN f; then exit 1; fi` means just that.
-    can_hold = any(0 in Evaluator().run(body).all for _, body in last.branches)
+    can_hold = any(0 in Shell().run(body).all for _, body in last.branches)
     return last.line if can_hold else None
 
 
@@ -189,13 +193,12 @@ def _prints(block: Block, errexit: bool) -> tuple[str, ...]:
     if errexit and len(block.items) > 2:
         return ()
     found: list[str] = []
-    evaluator = Evaluator()
+    shell = Shell()
     for item in block.items:
         if isinstance(item, Command) and not item.redirects and all(w.literal for w in item.words):
             words = [w.text for w in item.words]
             if words and words[0] in _PRINTERS:
                 found.append(" ".join(words[1:]))
-        outcome = evaluator.run(item)
-        if outcome.exits or outcome.returns:
+        if shell.run(item).exits:
             break
     return tuple(found)

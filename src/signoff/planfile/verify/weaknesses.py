@@ -9,12 +9,12 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
+from signoff.planfile.verify.endings import ZERO, Ending, is_safe
 from signoff.planfile.verify.script import (
     Arithmetic,
     Block,
     Chain,
     Command,
-    Condition,
     If,
     Link,
     Loop,
@@ -26,7 +26,6 @@ from signoff.planfile.verify.script import (
     Redirected,
     Word,
 )
-from signoff.planfile.verify.statuses import Outcome, is_safe, nonzero
 from signoff.planfile.verify.wrappers import see_through
 
 _PRINTERS = frozenset(("echo", "printf"))
@@ -51,6 +50,22 @@ class Weakness:
     kind: WeaknessKind
     line: int
     what: str
+
+
+class Weaknesses:
+    """Collects them while a script's endings are worked out."""
+
+    def __init__(self) -> None:
+        self.found: dict[Weakness, None] = {}
+
+    def meet(self, node: Chain | Loop, before: Ending, errexit: bool, base: int) -> None:
+        """Look at a loop and its body's ending, or at one link of a chain."""
+        if isinstance(node, Loop):
+            if forgets_rounds(node, before, errexit):
+                self.found[Weakness(WeaknessKind.ROUNDS, base + node.line, node.kind)] = None
+        elif only_prints_failure(*node.rest[0]):
+            kind = WeaknessKind.PRINTED_FAILURE
+            self.found[Weakness(kind, base + node.line, Link.OR)] = None
 
 
 def texts_of(part: Any) -> Iterator[str]:
@@ -86,9 +101,9 @@ def asks_for_status(after: tuple[Node, ...]) -> bool:
     return any(kept.search(text) for text in texts_of(after[1:]))
 
 
-def forgets_rounds(loop: Loop, body: Outcome, errexit: bool) -> bool:
+def forgets_rounds(loop: Loop, body: Ending, errexit: bool) -> bool:
     """Whether a round may fail without ending the loop, and the next one hides it."""
-    if not nonzero(body.falls) or 0 in body.exits | body.returns or _runs_once(loop):
+    if not body.falls - ZERO or 0 in body.exits or _runs_once(loop):
         return False
     last = loop.body.items[-1] if loop.body.items else None
     if last is None or keeps_count(last) or not _SEARCH_ENDS.isdisjoint(texts_of(loop.body)):
@@ -132,37 +147,6 @@ def only_prints_failure(link: Link, node: Node) -> bool:
 def _only_prints(node: Node) -> bool:
     plain = isinstance(node, Command) and bool(node.words) and is_safe(node.redirects)
     return plain and isinstance(node, Command) and node.words[0].text in _PRINTERS
-
-
-def contradicts(chain: Chain) -> bool:
-    """`[ -f a ] || [ ! -f a ]`: of two neighbours one holds, whatever there is."""
-    known: set[tuple[tuple[str, ...], bool]] = set()
-    for part in (chain.first, *(node for _, node in chain.rest)):
-        claim = _claim(part)
-        if claim is None:
-            return False
-        known.add(claim)
-    alike = len({link for link, _ in chain.rest}) == 1
-    return alike and any((said, not holds) in known for said, holds in known)
-
-
-def _claim(node: Node) -> tuple[tuple[str, ...], bool] | None:
-    """What a test of written words says, and whether it says so or denies it."""
-    if isinstance(node, Not):
-        inner = _claim(node.body)
-        return (inner[0], not inner[1]) if inner else None
-    words: tuple[Word, ...] = ()
-    if isinstance(node, Condition) and node.regular:
-        words = node.words
-    elif isinstance(node, Command) and node.words and is_safe(node.redirects):
-        words = node.words[1:] if node.words[0].text in ("test", "[") else ()
-    texts = [word.text for word in words if word.text != "]"]
-    if not texts or not all(w.literal and not set("*?[") & set(w.text) for w in words):
-        return None
-    denials = 0
-    while texts[denials : denials + 1] == ["!"]:
-        denials += 1
-    return tuple(texts[denials:]), denials % 2 == 0
 
 
 def printed_answers(node: Node) -> Iterator[Weakness]:

@@ -41,6 +41,8 @@ _WRAPPERS = {
         ("-n", "-P", "-I", "-d", "-L", "-s", "-a", "-E"),
     ),
 }
+SYSTEM = re.compile(r"/(?:usr/)?bin/(?=[^/]+$)")
+"""The folders of the system's own programs: `/usr/bin/env` is `env`."""
 _SHELLS = frozenset(("bash", "sh", "dash", "ksh", "zsh"))
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SELF_CONTAINED = re.compile(r"-\d+|--[a-z-]+=.*")
@@ -77,15 +79,16 @@ def see_through(command: Command, depth: int = 0) -> tuple[Seen, tuple[str, ...]
         name = command.words[0]
         if not name.literal:
             return Hidden(name.line, f"`{name.text}` names its command only when it runs"), ()
-        spec = _WRAPPERS.get(name.text)
-        if spec is None or (name.text == "command" and _asks(command)):
+        tool = SYSTEM.sub("", name.text)
+        spec = _WRAPPERS.get(tool)
+        if spec is None or (tool == "command" and _asks(command)):
             break
         inner = _peel(command, spec)
         if isinstance(inner, Hidden):
             return inner, tuple(wrappers)
         if not inner.words:
             break
-        wrappers.append(name.text)
+        wrappers.append(tool)
         command = inner
     return _inside(command, depth), tuple(wrappers)
 
@@ -126,7 +129,7 @@ def _peel(command: Command, spec: _Wrapper) -> Command | Hidden:
 def _inside(command: Command, depth: int) -> Seen:
     if not command.words:
         return command
-    name = command.words[0].text
+    name = SYSTEM.sub("", command.words[0].text)
     if name in _SHELLS:
         return _shell_script(command, depth)
     if name == "eval":
