@@ -60,7 +60,7 @@ _SCRIPTS = {"node": (".js", ".mjs", ".cjs", ".ts"), "python": (".py",), "python3
 def proof_of(text: str, follow: Follow) -> Proof:
     """What a text proves that a shell would run."""
     facts = analyse(text)
-    if facts.problem is not None or "\0" in text:
+    if "\0" in text:
         return Proof.CANNOT_TELL
     if facts.empty or facts.statuses == ZERO:
         return Proof.CANNOT_FAIL

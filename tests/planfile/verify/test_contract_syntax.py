@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from signoff.domain.findings import Severity
 from signoff.planfile.verify import analyse
-from signoff.planfile.verify.grammar import is_plain
+from signoff.planfile.verify.shell import is_plain
+from signoff.process.syntax import syntax_problems
 
 from .plans import codes, of_command
 
@@ -207,10 +208,9 @@ def test_what_bash_refuses_is_a_syntax_error_on_its_line(
     command: str, line: int, tmp_path: Path
 ) -> None:
     assert refuses(command, tmp_path)
-    problem = analyse(command).problem
-    assert problem is not None
-    assert problem.line == line
-    assert "contract-syntax" in codes(of_command(command), Severity.ERROR)
+    (finding,) = [f for f in of_command(command) if f.code == "contract-syntax"]
+    assert finding.severity is Severity.ERROR
+    assert finding.line == line
 
 
 PIECES = [
@@ -242,7 +242,7 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=10))
 def test_no_mixture_of_shell_words_that_bash_accepts_is_called_an_error(pieces: list[str]) -> None:
     command = " ".join(pieces)
-    if analyse(command).problem is not None:
+    if syntax_problems([command]):
         shell = ["bash", "--noprofile", "--norc", "-n"]
         said = subprocess.run(
             [*shell, "/dev/stdin"], input=command.encode(), capture_output=True, check=False

@@ -44,8 +44,11 @@ def demanded_files(contract: Contract) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def _demanded(text: str) -> tuple[str, ...]:
     facts = analyse(text)
-    unread = facts.problem is not None or len(text) > MAX_ANALYSED_CHARS
-    if unread or facts.functions or any(map(_may_end_elsewhere, facts.calls)):
+    if (
+        len(text) > MAX_ANALYSED_CHARS
+        or facts.functions
+        or any(map(_may_end_elsewhere, facts.calls))
+    ):
         return ()
     block, clear = lower(text)
     demands = _Demands()

@@ -59,6 +59,21 @@ def lower(text: str) -> tuple[Block, bool]:
         return Block((Opaque(text[:40], 0),), 0), False
 
 
+def error_line(text: str) -> int | None:
+    """The line (from 0) of the first error in a text, by the grammar: where the open part begins.
+
+    What is missing is told by the part that it is missing from.
+    """
+    waiting = [syntax_of(text.encode("utf-8", "surrogatepass"))]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "ERROR" or node.is_missing:
+            around = node.parent if node.is_missing else node
+            return _row(around or node)
+        waiting += reversed([child for child in node.children if child.has_error])
+    return None
+
+
 def syntax_of(source: bytes) -> tree_sitter.Node:
     """What the grammar makes of a script, byte for byte where the script has it."""
     return _PARSER.parse(source.translate(_AS_LETTERS)).root_node

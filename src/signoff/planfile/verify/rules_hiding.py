@@ -63,7 +63,7 @@ def failures_are_passed_on(view: View) -> Iterator[Finding]:
 def prints_what_is_expected(view: View) -> Iterator[Finding]:
     """A contract without any output, of which output is expected."""
     for subject in view.subjects:
-        if subject.contract is None or not subject.facts.silent or subject.facts.problem:
+        if subject.contract is None or not subject.facts.silent:
             continue
         for expectation in subject.contract.expectations:
             if expectation.kind in _ABOUT_OUTPUT and expectation.value != "":

@@ -23,12 +23,12 @@ _NEGATED = "`set -e` passes over `! …`: write `if …; then exit 1; fi`, or jo
 def contract_syntax(view: View) -> Iterator[Finding]:
     """bash would refuse the text."""
     for subject in view.subjects:
-        problem = subject.facts.problem
+        problem = subject.problem
         if problem is not None:
             yield view.finding(
                 "contract-syntax",
                 Severity.ERROR,
-                subject.line + problem.line,
+                subject.line + (problem.line or 0),
                 f"the {subject.kind} is not valid bash: {problem.message}",
                 "correct the command; `bash -n` shows what bash makes of it",
                 step=subject.owner,
@@ -133,7 +133,7 @@ def _is_made_before(view: View, place: int, subject: Subject) -> bool:
 def cannot_fail(view: View) -> Iterator[Finding]:
     """The contract holds, or breaks, whatever the workspace contains."""
     for subject in view.subjects:
-        if subject.contract is None or subject.facts.problem is not None:
+        if subject.contract is None or subject.problem is not None:
             continue
         wanted = _expected_code(subject.contract)
         statuses = subject.facts.statuses

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from signoff.planfile.verify.endings import ANY, ZERO, Shell, Statuses, is_filter
 from signoff.planfile.verify.facts import ShellFacts, shape_of, with_numbers
-from signoff.planfile.verify.grammar import SyntaxProblem, find_problem
 from signoff.planfile.verify.lower import lower
 from signoff.planfile.verify.naming import named
 from signoff.planfile.verify.script import (
@@ -38,6 +38,12 @@ _SETUP = frozenset(
     )
 )
 _PRINTERS = frozenset(("echo", "printf"))
+# Simple commands of plain and quoted words, with an operator between each two: what most contracts
+# are, and nothing of it can be wrong.
+_RESERVED = "if|then|elif|else|fi|for|while|until|do|done|case|esac|in|select|function|time|coproc"
+_WORD = r"""(?:[A-Za-z0-9_./:,@%^~=+-]|'[^']*+'|"[^"\\`$]*+")++"""
+_WORDS = rf"(?:\[(?=[ \t])|(?!(?:{_RESERVED})\b){_WORD})(?:[ \t]++(?:{_WORD}|\](?![^ \t;|&\n])))*+"
+_PLAIN_SCRIPT = re.compile(rf"{_WORDS}(?:[ \t]*+(?:&&|\|\|?+|;|\n)[ \t]*+{_WORDS})*+[ \t\n]*+")
 
 
 @lru_cache(maxsize=4096)
@@ -47,16 +53,13 @@ def analyse(text: str) -> ShellFacts:
     if not numbers:
         return _analyse(text)
     facts = _analyse(shape)
-    return _analyse(text) if facts.problem or facts.unseen else with_numbers(facts, numbers)
+    return _analyse(text) if facts.unseen else with_numbers(facts, numbers)
 
 
 @lru_cache(maxsize=4096)
 def _analyse(text: str) -> ShellFacts:
     if len(text) > MAX_ANALYSED_CHARS:
-        return _unread(None, f"a command of {len(text)} characters")
-    problem = find_problem(text)
-    if problem is not None:
-        return _unread(problem, "")
+        return unread((Unseen(0, f"a command of {len(text)} characters"),))
     block, clear = lower(text)
     collector = Collector()
     collector.visit(block)
@@ -68,7 +71,7 @@ def _analyse(text: str) -> ShellFacts:
     shell = Shell(meet=weaknesses.meet)
     statuses = shell.final(block) if clear else ANY
     return ShellFacts(
-        problem=None,
+        unchecked="" if is_plain(text) else text,
         unseen=unseen,
         calls=tuple(collector.calls),
         reads=tuple(collector.reads),
@@ -101,33 +104,21 @@ def _is_silent(collector: Collector) -> bool:
 
 
 def is_readable(text: str) -> bool:
-    """Whether all syntax of valid shell text was understood; what it runs may still be hidden."""
-    return len(text) <= MAX_ANALYSED_CHARS and (find_problem(text) is not None or lower(text)[1])
+    """Whether all syntax of shell text was understood; what it runs may still be hidden."""
+    return len(text) <= MAX_ANALYSED_CHARS and lower(text)[1]
 
 
-def _unread(problem: SyntaxProblem | None, what: str) -> ShellFacts:
-    unseen = (Unseen(0, what),) if what else ()
+def is_plain(text: str) -> bool:
+    """Whether the text is so simple that bash cannot refuse it."""
+    return _PLAIN_SCRIPT.fullmatch(text) is not None
+
+
+def unread(unseen: tuple[Unseen, ...] = ()) -> ShellFacts:
+    """The facts about a text that is not analysed."""
     return ShellFacts(
-        problem,
-        unseen,
-        (),
-        (),
-        (),
-        (),
-        (),
-        frozenset(),
-        ANY,
+        "", unseen, (), (), (), (), (), frozenset(), ANY, False, "", 0, (), (), None, (), False, (),
         False,
-        "",
-        0,
-        (),
-        (),
-        None,
-        (),
-        False,
-        (),
-        False,
-    )
+    )  # fmt: skip
 
 
 def _reason(block: Block) -> str:

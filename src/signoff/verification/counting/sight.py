@@ -89,7 +89,7 @@ def look_at(command: str) -> Sight:
             calls[runner.name] = calls.get(runner.name, 0) + 1
         elif not chain or not _is_plain(chain[-1]):
             hides = True
-    repeats = bool(facts.problem or unseen or facts.functions or _REPEATS.search(command))
+    repeats = bool(unseen or facts.functions or _REPEATS.search(command))
     return Sight(calls, hides, repeats)
 
 
@@ -101,7 +101,7 @@ def runs_only_tests(command: str) -> bool:
     """
     facts = analyse(command)
     unseen = any(not _NO_CALL.match(unseen.what) for unseen in facts.unseen)
-    if facts.problem or facts.functions or unseen or _SETS_PATH.search(command):
+    if facts.functions or unseen or _SETS_PATH.search(command):
         return False
     found = False
     for call in facts.calls:
