@@ -11,10 +11,11 @@ from collections.abc import Callable
 from enum import IntEnum
 from pathlib import PurePosixPath
 
-from signoff.planfile.verify import analyse
-from signoff.planfile.verify.endings import ZERO, Shell, is_filter
-from signoff.planfile.verify.lower import lower
-from signoff.planfile.verify.script import (
+from signoff.commands.analysis import analyse
+from signoff.commands.endings import ZERO, Shell, is_filter
+from signoff.commands.launchers import Nested, see_through
+from signoff.commands.reading import lower
+from signoff.commands.tree import (
     Block,
     Chain,
     Command,
@@ -26,7 +27,6 @@ from signoff.planfile.verify.script import (
     Redirected,
     Word,
 )
-from signoff.planfile.verify.wrappers import Nested, see_through
 from signoff.toolbatch.testers import is_tester, runs, unwrapped
 
 DEEPEST = 8  # recipes that run other recipes

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from signoff.planfile.verify import analyse
+from signoff.commands.analysis import analyse
 from signoff.toolbatch.calls import Call, Nature
 
 _LOOKERS = frozenset(

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from signoff.commands.analysis import analyse
+from signoff.commands.programs import BUILTINS
 from signoff.domain.plan import Contract
-from signoff.planfile.verify import analyse
-from signoff.planfile.verify.builtins import BUILTINS
 from signoff.process.shell import find_tool
 from signoff.verification.ignored import digest_on_disk
 from signoff.verification.steering.launchers import is_plain

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from signoff.commands.analysis import analyse, is_plain
 from signoff.domain.findings import Severity
-from signoff.planfile.verify import analyse
-from signoff.planfile.verify.shell import is_plain
 from signoff.process.syntax import syntax_problems
 
 from .plans import codes, of_command
@@ -325,7 +324,7 @@ def test_a_pattern_that_needs_an_option_of_the_shell_is_no_error() -> None:
     "char", ["é", "日", "\u2028", "\U0001f600", "\U000f0001", "\x00", "\ud800"]
 )
 def test_no_character_after_a_brace_ends_the_process(char: str) -> None:
-    program = "from signoff.planfile.verify import analyse\nanalyse(eval(input()))"
+    program = "from signoff.commands.analysis import analyse\nanalyse(eval(input()))"
     for text in (f"t{{{char}", f"echo {{{char}..{char}}}", f"[[ {char} =~ {{{char} ]]"):
         ran = subprocess.run(
             [sys.executable, "-c", program],

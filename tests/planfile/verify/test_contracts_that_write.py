@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from signoff.commands.analysis import analyse
 from signoff.domain.findings import Severity
-from signoff.planfile.verify import analyse
 
 from .plans import codes, of_command
 

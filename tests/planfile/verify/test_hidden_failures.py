@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from signoff.commands.analysis import analyse
 from signoff.domain.findings import Severity
 from signoff.domain.plan import ExpectationKind
-from signoff.planfile.verify import analyse
 
 from .plans import codes, of_command, says
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from signoff.commands.analysis import _analyse, analyse
+from signoff.commands.facts import shape_of, with_numbers
 from signoff.domain.findings import Finding, Severity, SyntaxProblem
 from signoff.planfile.parse import parse
-from signoff.planfile.verify import analyse, verify
-from signoff.planfile.verify.facts import shape_of, with_numbers
-from signoff.planfile.verify.shell import _analyse
+from signoff.planfile.verify import verify
 
 from .plans import World, codes
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from signoff.agents.sessions.urls import names_url_check, url_command, url_in, url_problem
+from signoff.commands.analysis import is_readable
 from signoff.domain.plan import Contract, Effects, Expectation, ExpectationKind
 from signoff.domain.text import escape
-from signoff.planfile.verify import is_readable
 from signoff.process.syntax import syntax_problems
 from signoff.verification.counting import runs_only_tests
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.planfile.verify.uses import Call
+from signoff.commands.uses import Call
 
 _BUILDERS = frozenset(
     (

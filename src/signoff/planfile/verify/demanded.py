@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from signoff.commands.analysis import MAX_ANALYSED_CHARS, analyse
+from signoff.commands.launchers import see_through
+from signoff.commands.reading import lower
+from signoff.commands.tree import Block, Chain, Command, Condition, Link, Node, Word
+from signoff.commands.uses import Call, Collector
 from signoff.domain.plan import Contract, ExpectationKind
-from signoff.planfile.verify.lower import lower
-from signoff.planfile.verify.script import Block, Chain, Command, Condition, Link, Node, Word
-from signoff.planfile.verify.shell import MAX_ANALYSED_CHARS, analyse
-from signoff.planfile.verify.uses import Call, Collector
-from signoff.planfile.verify.wrappers import see_through
 
 _FAIL_WITHOUT = frozenset(
     (

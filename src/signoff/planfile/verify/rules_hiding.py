@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from signoff.commands.weaknesses import WeaknessKind
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import ExpectationKind
 from signoff.planfile.verify.rules_shell import looks_at_output
 from signoff.planfile.verify.view import View
-from signoff.planfile.verify.weaknesses import WeaknessKind
 
 _ABOUT_OUTPUT = (ExpectationKind.STDOUT_CONTAINS, ExpectationKind.STDOUT_EQUALS)
 

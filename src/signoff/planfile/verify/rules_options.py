@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from signoff.commands.programs import NETWORKED, NETWORKED_SUBCOMMANDS
+from signoff.commands.uses import Call
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import Contract, Effects, ExpectationKind, RedFirst
-from signoff.planfile.verify.builtins import NETWORKED, NETWORKED_SUBCOMMANDS
-from signoff.planfile.verify.uses import Call
 from signoff.planfile.verify.view import Subject, View
 
 _LOCAL = re.compile(

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from signoff.commands.references import Reference
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.plan import Contract, Step
 from signoff.planfile.verify.mentions import paths_named, says_to_change
-from signoff.planfile.verify.references import Reference
 from signoff.planfile.verify.rules_plan import HUMAN
 from signoff.planfile.verify.runners import runs_tests
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View

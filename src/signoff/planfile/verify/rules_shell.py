@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from signoff.commands.endings import FAILS
+from signoff.commands.programs import BUILTINS
+from signoff.commands.uses import FileUse
+from signoff.commands.weaknesses import WeaknessKind
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.planfile.verify.builders import builds
-from signoff.planfile.verify.builtins import BUILTINS
-from signoff.planfile.verify.endings import FAILS
-from signoff.planfile.verify.uses import FileUse
 from signoff.planfile.verify.view import Producer, Subject, SubjectKind, View
-from signoff.planfile.verify.weaknesses import WeaknessKind
 
 _SHOWN_STEPS = 5
 _WRITTEN_BY_HAND = (".sh", ".bash", ".py", ".rb", ".pl", ".php")

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
+from signoff.commands.analysis import analyse, unread
+from signoff.commands.facts import ShellFacts
+from signoff.commands.reading import error_line
 from signoff.domain.findings import Finding, Severity, SyntaxProblem
 from signoff.domain.globs import has_wildcard, matches, matches_any
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.planfile.verify.demanded import demanded_files
-from signoff.planfile.verify.facts import ShellFacts
-from signoff.planfile.verify.lower import error_line
 from signoff.planfile.verify.order import StepOrder
-from signoff.planfile.verify.shell import analyse, unread
 from signoff.planfile.verify.surroundings import ParsedPlan, Surroundings
 
 ITEM = "{item}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from signoff.planfile.verify import analyse
+from signoff.commands.analysis import analyse
 from signoff.verification.counting.runners import RUNNERS, Runner
 from signoff.verification.steering.launchers import invocation_of, peeled
 from signoff.verification.steering.trail import Invocation

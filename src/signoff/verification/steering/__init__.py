@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from signoff.commands.analysis import analyse
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Manifest
-from signoff.planfile.verify import analyse
 from signoff.verification.ignored import Ignored
 from signoff.verification.steering.content import Content, inside
 from signoff.verification.steering.launchers import invocations_of

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from signoff.planfile.verify import ShellFacts
+from signoff.commands.facts import ShellFacts
 from signoff.verification.steering.content import inside
 from signoff.verification.steering.trail import Invocation
 

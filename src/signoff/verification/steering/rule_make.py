@@ -6,9 +6,9 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 
+from signoff.commands.makefile import Makefile, MakeRule, read_makefile
 from signoff.verification.steering.content import inside
 from signoff.verification.steering.launchers import is_plain
-from signoff.verification.steering.makefile import Makefile, MakeRule, read_makefile
 from signoff.verification.steering.trail import Invocation, ShellText, Trail
 
 _BY_PRECEDENCE = ("GNUmakefile", "makefile", "Makefile")

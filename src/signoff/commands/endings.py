@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from signoff.planfile.verify.script import (
+from signoff.commands.launchers import SYSTEM, Hidden, Nested, see_through
+from signoff.commands.tree import (
     Background,
     Block,
     Case,
@@ -31,7 +32,6 @@ from signoff.planfile.verify.script import (
     Redirected,
     Word,
 )
-from signoff.planfile.verify.wrappers import SYSTEM, Hidden, Nested, see_through
 
 FAILS = -1
 """Some status other than 0, we cannot say which."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from signoff.planfile.verify.script import (
+from signoff.commands.tree import (
     Arithmetic,
     Background,
     Block,

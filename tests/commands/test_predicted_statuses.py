@@ -11,8 +11,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from signoff.planfile.verify import analyse
-from signoff.planfile.verify.endings import FAILS
+from signoff.commands.analysis import analyse
+from signoff.commands.endings import FAILS
 
 LEAVES = st.sampled_from(
     [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from signoff.planfile.verify.script import Word
+from signoff.commands.tree import Word
 
 FILE_READERS = frozenset(
     [

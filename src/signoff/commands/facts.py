@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from signoff.planfile.verify.endings import Statuses
-from signoff.planfile.verify.references import Reference
-from signoff.planfile.verify.uses import Call, FileUse, FileWrite, Unseen
-from signoff.planfile.verify.weaknesses import Weakness
+from signoff.commands.endings import Statuses
+from signoff.commands.references import Reference
+from signoff.commands.uses import Call, FileUse, FileWrite, Unseen
+from signoff.commands.weaknesses import Weakness
 
 _NUMBERED = re.compile(r"(?<![\w./$@{-])[A-Za-z_./][A-Za-z_./-]*[0-9][\w./-]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from signoff.planfile.values import plain_path
-from signoff.planfile.verify.operands import (
+from signoff.commands.launchers import MAX_NESTING, Hidden, Nested, see_through
+from signoff.commands.operands import (
     FABRICATORS,
     INTERPRETERS,
     looks_like_path,
@@ -17,7 +17,7 @@ from signoff.planfile.verify.operands import (
     repairs,
     written_by,
 )
-from signoff.planfile.verify.references import (
+from signoff.commands.references import (
     Named,
     Reference,
     fed_by,
@@ -26,7 +26,7 @@ from signoff.planfile.verify.references import (
     of_loop,
     piped,
 )
-from signoff.planfile.verify.script import (
+from signoff.commands.tree import (
     Background,
     Block,
     Case,
@@ -45,7 +45,7 @@ from signoff.planfile.verify.script import (
     Redirected,
     Word,
 )
-from signoff.planfile.verify.wrappers import MAX_NESTING, Hidden, Nested, see_through
+from signoff.domain.globs import plain_path
 
 FILE_TESTS = frozenset(f"-{c}" for c in "aefsdrwxLhbcpSgukOGN")
 FILE_COMPARISONS = frozenset(("-nt", "-ot", "-ef"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from signoff.planfile.verify.lower import lower
-from signoff.planfile.verify.script import Block, Command, Word
+from signoff.commands.reading import lower
+from signoff.commands.tree import Block, Command, Word
 
 MAX_NESTING = 4
 

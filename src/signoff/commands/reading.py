@@ -8,7 +8,7 @@ from dataclasses import replace
 import tree_sitter
 import tree_sitter_bash
 
-from signoff.planfile.verify.script import (
+from signoff.commands.tree import (
     Arithmetic,
     Background,
     Block,

@@ -9,8 +9,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from signoff.planfile.verify.endings import ZERO, Ending, is_safe
-from signoff.planfile.verify.script import (
+from signoff.commands.endings import ZERO, Ending, is_safe
+from signoff.commands.launchers import see_through
+from signoff.commands.tree import (
     Arithmetic,
     Block,
     Chain,
@@ -26,7 +27,6 @@ from signoff.planfile.verify.script import (
     Redirected,
     Word,
 )
-from signoff.planfile.verify.wrappers import see_through
 
 _PRINTERS = frozenset(("echo", "printf"))
 _SEARCH_ENDS = frozenset(("break", "continue"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from signoff.planfile.verify.endings import ANY, ZERO, Shell, Statuses, is_filter
-from signoff.planfile.verify.facts import ShellFacts, shape_of, with_numbers
-from signoff.planfile.verify.lower import lower
-from signoff.planfile.verify.naming import named
-from signoff.planfile.verify.script import (
+from signoff.commands.endings import ANY, ZERO, Shell, Statuses, is_filter
+from signoff.commands.facts import ShellFacts, shape_of, with_numbers
+from signoff.commands.naming import named
+from signoff.commands.reading import lower
+from signoff.commands.tree import (
     Background,
     Block,
     Chain,
@@ -21,8 +21,8 @@ from signoff.planfile.verify.script import (
     Opaque,
     Pipeline,
 )
-from signoff.planfile.verify.uses import Collector, Unseen, prints_nothing
-from signoff.planfile.verify.weaknesses import (
+from signoff.commands.uses import Collector, Unseen, prints_nothing
+from signoff.commands.weaknesses import (
     Weaknesses,
     asks_for_status,
     keeps_count,
