@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from signoff.commands.endings import ANY, ZERO, Shell, Statuses, is_filter
 from signoff.commands.facts import ShellFacts, shape_of, with_numbers
+from signoff.commands.launchers import Invocation, inside, started_by
+from signoff.commands.launchers import is_plain as is_plain_word
 from signoff.commands.naming import named
 from signoff.commands.reading import lower
 from signoff.commands.tree import (
@@ -31,6 +34,7 @@ from signoff.commands.weaknesses import (
 
 MAX_ANALYSED_CHARS = 20_000
 _MOST_UNSEEN = 5
+_MOST_FOLDERS = 8
 _SETUP = frozenset(
     (
         *("rm", "mkdir", "export", "set", "sleep", "echo", "printf", "trap", "umask"),
@@ -193,3 +197,20 @@ def _prints(block: Block, errexit: bool) -> tuple[str, ...]:
         if shell.run(item).exits:
             break
     return tuple(found)
+
+
+def invocations_of(facts: ShellFacts, folder: str) -> Iterator[Invocation]:
+    """Every tool that a shell text runs, launchers included, outermost first.
+
+    After a `cd` a call may run in the folder before or behind it (a subshell ends one), so it
+    counts for both.
+    """
+    folders = [folder]
+    for call in facts.calls:
+        if call.name in ("cd", "pushd"):
+            target = next((a for a in call.args if not a.startswith("-")), "")
+            entered = [inside(f, target) for f in folders if target and is_plain_word(target)]
+            folders += [f for f in entered if f is not None and f not in folders]
+            del folders[_MOST_FOLDERS:]
+        for here in folders:
+            yield from started_by(call.name, call.args, here)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from signoff.commands.launchers import MAX_NESTING, Hidden, Nested, see_through
+from signoff.commands.launchers import MAX_NESTING, Hidden, Nested, see_through, starter_of
 from signoff.commands.operands import (
     FABRICATORS,
     INTERPRETERS,
@@ -248,17 +248,30 @@ class Collector:
     def _call(self, command: Command) -> None:
         name, args = command.words[0].text, command.words[1:]
         self.calls.append(Call(name, tuple(a.text for a in args), self._base + command.line))
+        self._program(command.words, command.line)
+
+    def _program(self, words: tuple[Word, ...], line: int) -> None:
+        """Note the files that a program is given; behind `uv run` that is the one it starts."""
+        name, args = words[0].text, words[1:]
+        start = starter_of(name, [a.text for a in args])
+        if start is not None:
+            before = self._folder
+            if start.folder:
+                self._change_folder((Word(start.folder, line),))
+            self._program(args[start.at :], line)
+            self._folder = before
+            return
         if "/" in name:
-            self._script(command.words[0])
+            self._script(words[0])
         elif name in INTERPRETERS and args and looks_like_path(args[0].text):
             self._script(args[0])
-        self._refer(of_call(name, args), command.line)
+        self._refer(of_call(name, args), line)
         if name == "cd":
             self._change_folder(args)
         elif name in ("test", "["):
             self._tested(args)
         else:
-            self._operands(name, args, command.line)
+            self._operands(name, args, line)
 
     def _operands(self, name: str, args: tuple[Word, ...], line: int) -> None:
         made_up = name in FABRICATORS or (name == "tee" and self._fed_constant)

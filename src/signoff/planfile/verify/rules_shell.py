@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from signoff.commands.endings import FAILS
-from signoff.commands.programs import BUILTINS
-from signoff.commands.uses import FileUse
+from signoff.commands.launchers import BY_ENVIRONMENT, is_plain, started_by
+from signoff.commands.programs import BUILTINS, builds, is_known
+from signoff.commands.uses import Call, FileUse
 from signoff.commands.weaknesses import WeaknessKind
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
-from signoff.planfile.verify.builders import builds
 from signoff.planfile.verify.view import Producer, Subject, SubjectKind, View
 
 _SHOWN_STEPS = 5
@@ -55,8 +55,11 @@ def tools_exist(view: View) -> Iterator[Finding]:
     for subject in view.subjects:
         for call in subject.facts.calls:
             known = call.name in BUILTINS or call.name in subject.facts.functions
-            if not known and ("/" not in call.name or call.name.startswith("/")):
-                users.setdefault(call.name, []).append((subject.line + call.line, subject.owner))
+            names = [call.name] if not known else []
+            names += _behind_launchers(view, call) if call.name in BY_ENVIRONMENT else ()
+            for name in names:
+                if "/" not in name or name.startswith("/"):
+                    users.setdefault(name, []).append((subject.line + call.line, subject.owner))
     for name, uses in users.items():
         if not name or view.surroundings.tool_exists(name):
             continue
@@ -72,6 +75,14 @@ def tools_exist(view: View) -> Iterator[Finding]:
             f"install `{name}`, or make sure that an earlier step does",
             step=owner,
         )
+
+
+def _behind_launchers(view: View, call: Call) -> Iterator[str]:
+    """Tools behind `uv run` and its kind, unless the project's environment has them."""
+    for started in started_by(call.name, call.args):
+        plain = started.behind in BY_ENVIRONMENT and not started.path and is_plain(started.tool)
+        if plain and not is_known(started.tool) and not view.exists(f".venv/bin/{started.tool}"):
+            yield started.tool
 
 
 def scripts_exist(view: View) -> Iterator[Finding]:
@@ -117,7 +128,7 @@ def _is_built_before(subject: Subject, script: FileUse) -> bool:
         return False
     for call in subject.facts.calls:
         words = [word.rpartition("/")[2] for word in (call.name, *call.args)]
-        if builds(call) and words[0] != name:
+        if builds(call.name, call.args) and words[0] != name:
             return True
         if call.line == script.line and name in words:
             return False

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from signoff.commands.analysis import analyse
+from signoff.commands.launchers import Invocation
+from signoff.commands.programs import is_installed, runner_of, tools_started
 from signoff.verification.counting.runners import RUNNERS, Runner
-from signoff.verification.steering.launchers import invocation_of, peeled
-from signoff.verification.steering.trail import Invocation
 
 _REPEATS = re.compile(r"(?<![\w./-])(?:for|while|until|xargs|parallel|-exec|-execdir)(?![\w./=-])")
 # Unseen, but no commands: where something is written, and a virtual environment's variables.
 _NO_CALL = re.compile(r"where `|`(?:source|\.) \S*bin/activate`")
-_PACKAGE_TOOLS = frozenset(("yarn", "pnpm", "bun"))
+_NAMES = frozenset(runner.name for runner in RUNNERS)
 # Tools that start no tests: a contract of these alone shows nothing but old results.
 _PLAIN = frozenset(
     (
@@ -36,10 +36,6 @@ _SILENT = frozenset(
     )
 )
 _SETS_PATH = re.compile(r"(?<!\w)PATH\+?=")
-_INSTALLED = re.compile(
-    r"(?:\S+/)?(?:\.?v?env|\.tox/\w+|node_modules)/\.?bin/[^/]+"
-    r"|/(?:usr/|opt/\S+/)?(?:local/)?bin/[^/]+"
-)
 _PREPARING = {
     "uv": ("sync", "pip", "lock", "venv"),
     "poetry": ("install", "sync", "lock"),
@@ -83,10 +79,12 @@ def look_at(command: str) -> Sight:
     unseen = any(not _NO_CALL.match(unseen.what) for unseen in facts.unseen)
     hides = False
     for call in facts.calls:
-        chain = list(_unwrapped(call.name, call.args)) if call.name not in facts.functions else []
-        runner = next((r for inner in chain for r in RUNNERS if r.is_called(inner)), None)
+        chain = (
+            list(tools_started(call.name, call.args)) if call.name not in facts.functions else []
+        )
+        runner = next(filter(_NAMES.__contains__, map(runner_of, chain)), None)
         if runner is not None:
-            calls[runner.name] = calls.get(runner.name, 0) + 1
+            calls[runner] = calls.get(runner, 0) + 1
         elif not chain or not _is_plain(chain[-1]):
             hides = True
     repeats = bool(unseen or facts.functions or _REPEATS.search(command))
@@ -105,8 +103,8 @@ def runs_only_tests(command: str) -> bool:
         return False
     found = False
     for call in facts.calls:
-        chain = list(_unwrapped(call.name, call.args))
-        runner = next((i for i in chain if any(r.is_called(i) for r in RUNNERS)), None)
+        chain = list(tools_started(call.name, call.args))
+        runner = next((tool for tool in chain if runner_of(tool) in _NAMES), None)
         # A runner that is a script of the workspace (`python manage.py test`) can print anything.
         if runner is not None and runner.tool != "python" and all(map(_is_installed, chain)):
             found = True
@@ -122,18 +120,7 @@ def _prints_nothing(call: Invocation) -> bool:
 
 
 def _is_installed(call: Invocation) -> bool:
-    return not call.path or _INSTALLED.match(call.path) is not None
-
-
-def _unwrapped(name: str, args: tuple[str, ...]) -> Iterator[Invocation]:
-    """The call and what it launches; `pnpm vitest` launches a package's command by its name."""
-    outer = invocation_of(name, args, "")
-    yield from peeled(outer)
-    words = [arg for arg in outer.args if arg not in ("run", "--")]
-    if outer.tool in _PACKAGE_TOOLS and words and not words[0].startswith("-"):
-        inner = invocation_of(words[0], tuple(words[1:]), "")
-        if any(runner.is_called(inner) for runner in RUNNERS):
-            yield inner
+    return not call.path or is_installed(call.path)
 
 
 def _is_plain(call: Invocation) -> bool:

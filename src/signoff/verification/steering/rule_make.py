@@ -6,10 +6,9 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 
+from signoff.commands.launchers import Invocation, inside, is_plain
 from signoff.commands.makefile import Makefile, MakeRule, read_makefile
-from signoff.verification.steering.content import inside
-from signoff.verification.steering.launchers import is_plain
-from signoff.verification.steering.trail import Invocation, ShellText, Trail
+from signoff.verification.steering.trail import ShellText, Trail
 
 _BY_PRECEDENCE = ("GNUmakefile", "makefile", "Makefile")
 _FOLDER_OPTIONS = ("-C", "--directory")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import posixpath
 
+from signoff.commands.launchers import Invocation, inside
 from signoff.process.shell import find_tool
-from signoff.verification.steering.content import inside, upwards
+from signoff.verification.steering.content import upwards
 from signoff.verification.steering.sections import Section, lookup
-from signoff.verification.steering.trail import Invocation, ShellText, Trail
+from signoff.verification.steering.trail import ShellText, Trail
 
 _PACKAGE = "package.json"
 _PROGRAMS = "node_modules/.bin"

@@ -6,11 +6,9 @@ import posixpath
 import re
 from dataclasses import dataclass, replace
 
-from signoff.verification.steering.content import inside
-from signoff.verification.steering.launchers import invocation_of, is_plain, peeled
-from signoff.verification.steering.trail import Invocation, ShellText, Trail
+from signoff.commands.launchers import SHELLS, Invocation, inside, is_plain, started_by
+from signoff.verification.steering.trail import ShellText, Trail
 
-SHELLS = frozenset(("bash", "sh", "dash", "ksh", "zsh"))
 _SHEBANG = re.compile(rb"#!\s*(\S+)(?:[ \t]+(.*))?")
 _NOT_SHELL = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".awk", ".sed", ".jq")
 
@@ -113,7 +111,7 @@ def execute(path: str, folder: str, trail: Trail) -> None:
     if named:
         # The path is given from the workspace, so that is where the interpreter is said to run.
         back = posixpath.relpath(end, folder or ".")
-        for call in peeled(invocation_of(posixpath.basename(named[0]), (*named[1:], back), folder)):
+        for call in started_by(posixpath.basename(named[0]), (*named[1:], back), folder):
             trail.follow(call)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from signoff.commands.launchers import Invocation
 from signoff.verification.steering.rule_make import steer_make
 from signoff.verification.steering.rule_node import steer_package_script, steer_several_scripts
 from signoff.verification.steering.rule_python import (
@@ -15,7 +16,7 @@ from signoff.verification.steering.rule_python import (
 from signoff.verification.steering.rule_scripts import INTERPRETERS, steer_interpreter
 from signoff.verification.steering.sections import Section
 from signoff.verification.steering.settings_files import SETTINGS, pin_settings
-from signoff.verification.steering.trail import Invocation, Trail
+from signoff.verification.steering.trail import Trail
 
 Pin = Callable[[Invocation, Trail], None]
 
