@@ -1,10 +1,16 @@
-"""Reading a makefile as far as steering needs it: rules by target, and what is no rule."""
+"""A makefile as far as it can be read without make: its rules by target, and what is no rule.
+
+Two questions are asked of it. What can happen (`reached_from`, `expand`): both branches of a
+condition count, and what is not known stays as written. What surely happens (`recipe`): whatever
+could make it mean something else (includes, conditions, functions, a shell of its own) leaves it
+unread, with the reason; nothing is guessed.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _ASSIGNMENT = re.compile(
@@ -19,8 +25,29 @@ _CONDITION = re.compile(r" *(ifn?eq|ifn?def|else|endif)\b")
 _REFERENCE = re.compile(r"\$(?:\(([\w.-]+)\)|\{([\w.-]+)\})")
 _SPECIAL = re.compile(r"\.[A-Z_]+")
 _PHONY = ".PHONY"
-_MOST_EXPANSIONS = 8
+_MOST_EXPANSIONS = 200
 _LONGEST_EXPANSION = 20_000
+
+_CONTINUED = re.compile(r"\\\n[ \t]*")
+_USE = re.compile(r"\$(?:\(([^()${}]*)\)|\{([^()${}]*)\}|(.))", re.DOTALL)
+_NAME = re.compile(r"[\w.-]+")
+_DEFINED_BY_MAKE = {"CC": "cc", "CXX": "g++", "MAKE": "make", "CFLAGS": "", "LDFLAGS": ""}
+_OF_THE_RULE = ("@", "<", "^", "?", "*", "@D", "@F")
+_SHELLS = re.compile(r"(?:/bin/|/usr/bin/|/usr/bin/env )?(?:ba)?sh")
+_SHELL_FLAGS = re.compile(r"(?:-[eux]+\s+|-[eux]*o\s+pipefail\s+)*-[eux]*c")
+_HARMLESS_FLAGS = re.compile(
+    r"(?:--no-print-directory|--warn-undefined-variables|--no-builtin-\w+|--silent|-s|-r|-R|-j\d*"
+    r"|-rR|--output-sync(?:=\w+)?|--jobs(?:=\d+)?|\s)*"
+)
+_STEERING = frozenset({"PATH", "ENV", "BASH_ENV", "NODE_OPTIONS", "PYTHONPATH", "PYTEST_ADDOPTS"})
+_WRITES_RULES = re.compile(r"\$[({]\s*(?:eval|file|guile)\b|^\s*load\b", re.MULTILINE)
+_UNREAD = re.compile(r"[-s]?include\b|\.RECIPEPREFIX|\.SECONDEXPANSION|\.DEFAULT\b|\.POSIX|vpath\b")
+_HARMLESS = re.compile(r"(?:export|unexport|undefine)\b|#")
+_UNKNOWN = "\0"
+
+
+class Unread(Exception):
+    """A part of it means what only make can tell."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +61,9 @@ class MakeRule:
     prerequisites: tuple[str, ...]
     lines: tuple[str, ...]
     recipe: tuple[str, ...]
+    several: bool = False  # made by `::`, so that every recipe is run
+    needs: tuple[str, ...] = ()  # the prerequisites, as far as they are certain
+    unread: str = ""
 
 
 @dataclass
@@ -45,6 +75,45 @@ class Makefile:
     variables: dict[str, str] = field(default_factory=dict)
     includes: list[str] = field(default_factory=list)
     phony: set[str] = field(default_factory=set)
+    special: dict[str, list[str]] = field(default_factory=dict)  # `.ONESHELL` and its kind
+    values: dict[str, str] = field(default_factory=dict)  # variables, as far as they are certain
+    unread: str = ""
+
+    def has(self, target: str) -> bool:
+        """Whether a rule is about this very target."""
+        return any(target in rule.targets for rule in self.rules)
+
+    def recipe(self, target: str) -> tuple[str, ...]:
+        """Texts that a shell is given, each of which has to hold; Unread where nobody can say."""
+        rules = [rule for rule in self.rules if target in rule.targets]
+        ignored = self.special.get(".IGNORE")
+        if ignored is not None and (not ignored or target in ignored or "$" in str(ignored)):
+            raise Unread("`.IGNORE` forgives its failures")
+        why = self.unread or next((rule.unread for rule in rules if rule.unread), "")
+        recipes = [rule.recipe for rule in rules if rule.recipe]
+        if why or (len(recipes) > 1 and not rules[-1].several):
+            raise Unread(why or "it has two recipes")
+        return tuple(text for recipe in recipes for text in self._texts(recipe))
+
+    def needs(self, target: str) -> tuple[str, ...]:
+        """The targets that have to be made first."""
+        return tuple(n for rule in self.rules if target in rule.targets for n in rule.needs)
+
+    def _texts(self, recipe: tuple[str, ...]) -> Iterator[str]:
+        commands: list[str] = []
+        one_shell = ".ONESHELL" in self.special
+        for line in recipe:
+            expanded = _certain(_CONTINUED.sub(" ", line), self.values).strip()
+            bare = expanded.lstrip("@+- \t")
+            if "-" not in expanded[: len(expanded) - len(bare)]:
+                commands.append(bare)
+            elif one_shell and not commands:
+                return
+        flags = self.values.get(".SHELLFLAGS", "-c").split()
+        stops = any("e" in word for word in flags if word.startswith("-"))
+        before = "set -e\n" * stops + "set -o pipefail\n" * ("pipefail" in flags)
+        for command in ["\n".join(commands)] if one_shell else commands:
+            yield f"{before}{command}"
 
     @property
     def goal(self) -> str | None:
@@ -90,7 +159,46 @@ class Makefile:
 
 def read_makefile(text: str) -> Makefile:
     """Take a makefile apart."""
-    return _Reading().read(text)
+    found = _Reading().read(text)
+    found.unread = found.unread or _why_unread(text, found)
+    return found
+
+
+def _why_unread(text: str, found: Makefile) -> str:
+    """Why nothing of it can be relied on, if so."""
+    values = found.values
+    flags = [name for name in values if name in ("MAKEFLAGS", "GNUMAKEFLAGS")]
+    odd = [name for name in flags if not _HARMLESS_FLAGS.fullmatch(values[name])]
+    odd += sorted(name for name in values if name in _STEERING)
+    if odd:
+        return f"it sets `{odd[0]}`"
+    if _WRITES_RULES.search(text):
+        return "its rules are written while it runs"
+    shell = values.get("SHELL", "sh").strip()
+    if not (_SHELLS.fullmatch(shell) and _SHELL_FLAGS.fullmatch(values.get(".SHELLFLAGS", "-c"))):
+        return "it has a shell of its own"
+    for line in found.preamble:
+        if _UNREAD.match(line):
+            return f"`{line.split(maxsplit=1)[0]}` brings in what is not in this file"
+        is_known = _CONDITION.match(line) or _DEFINE.match(line) or _HARMLESS.match(line)
+        if not is_known and not _ASSIGNMENT.fullmatch(line) and not line.startswith((".", "\t")):
+            return "it has lines that are no rules and no variables"
+    return ""
+
+
+def _certain(text: str, values: Mapping[str, str]) -> str:
+    """As make would hand it over; NUL stands for what only make knows."""
+    kept = text.replace("$$", "\1")
+    for _ in range(_MOST_EXPANSIONS):
+        found = _USE.search(kept)
+        if found is None or len(kept) > _LONGEST_EXPANSION:
+            break
+        name = next(part for part in found.groups() if part is not None)
+        value = "made" if name in _OF_THE_RULE else _UNKNOWN
+        if _NAME.fullmatch(name):
+            value = values.get(name, _DEFINED_BY_MAKE.get(name, ""))
+        kept = kept[: found.start()] + value + kept[found.end() :]
+    return _UNKNOWN if "$" in kept or len(kept) > _LONGEST_EXPANSION else kept.replace("\1", "$")
 
 
 class _Reading:
@@ -102,6 +210,8 @@ class _Reading:
         self._head = ""
         self._lines: list[str] = []
         self._recipe: list[str] = []
+        self._plain_lines = 1  # that a rule without conditions has besides its recipe
+        self._simple = set[str]()  # variables that were expanded where they stand
 
     def read(self, text: str) -> Makefile:
         for line in _logical_lines(text):
@@ -140,8 +250,9 @@ class _Reading:
     def _begin_rule(self, line: str, colon: int) -> None:
         self._head = line
         self._lines = [*self._conditions, line]
-        _, semicolon, inline = line[colon:].partition(";")
-        self._recipe = [inline] if semicolon else []
+        needs, semicolon, inline = line[colon:].partition(";")
+        self._recipe = [inline.strip()] if semicolon and "#" not in needs else []
+        self._plain_lines = 1 - len(self._recipe)
 
     def _end_rule(self) -> None:
         head, self._head = self._head, ""
@@ -149,16 +260,29 @@ class _Reading:
             return
         found = self._found
         colon = _rule_colon(head)
-        targets = tuple(found.expand(_one_line(head[:colon])).split())
+        names = _one_line(head[:colon])
         needs = _one_line(head[colon:].lstrip(":").partition(";")[0].partition("#")[0])
+        targets = tuple(found.expand(names).split())
+        wanted = tuple(found.expand(needs).replace("|", " ").split())
         if targets == (_PHONY,):
-            found.phony.update(found.expand(needs).split())
+            found.phony.update(wanted)
             return
+        own, certain = "=" in needs, _certain(names, found.values)
+        if _UNKNOWN in certain or (own and "%" in certain):
+            found.unread = "nobody can tell which targets its rules are about"
         if not targets or any(_SPECIAL.fullmatch(t) or "$" in t for t in targets):
             found.preamble += self._lines
+            for target in targets:
+                found.special.setdefault(target, []).extend(wanted)
             return
-        names = () if "=" in needs else tuple(found.expand(needs).replace("|", " ").split())
-        found.rules.append(MakeRule(targets, names, tuple(self._lines), tuple(self._recipe)))
+        several = head[colon:].startswith("::")
+        why = "it has variables of its own" if own or "%" in names else ""
+        if len(self._lines) > self._plain_lines + len(self._recipe):
+            why = "it stands in a condition"
+        known = tuple(_certain(needs, found.values).replace("|", " ").split())
+        lines, recipe = tuple(self._lines), tuple(self._recipe)
+        needed = () if own else wanted
+        found.rules.append(MakeRule(targets, needed, lines, recipe, several, known, why))
 
     def _other(self, line: str) -> None:
         found = self._found
@@ -166,14 +290,31 @@ class _Reading:
         include = _INCLUDE.fullmatch(line)
         if include:
             found.includes += found.expand(_one_line(include[1]).partition("#")[0]).split()
+        defined = re.match(r"\s*(?:(?:export|override)\s+)*define\s+([^\s=:+?]+)", line)
         assigned = _ASSIGNMENT.fullmatch(line.strip())
-        if assigned:
-            name, operator = assigned[1], assigned[2]
+        if defined:
+            found.values[defined[1]] = _UNKNOWN
+        elif assigned:
+            name, operator = assigned[1], assigned[2] or ""
             value = _one_line(assigned[3]).partition(" #")[0].strip()
-            if operator == "+":
-                value = f"{found.variables.get(name, '')} {value}".strip()
-            if operator != "?" or name not in found.variables:
-                found.variables[name] = value
+            self._assign(found.variables, name, operator, value)
+            self._assign(found.values, name, operator, self._certain_value(name, operator, value))
+
+    def _certain_value(self, name: str, operator: str, value: str) -> str:
+        if self._conditions or operator == "!":
+            return _UNKNOWN
+        if ":" in operator or (operator == "+" and name in self._simple):
+            # Expanded where it stands, so that what comes later does not change it.
+            self._simple.add(name)
+            return _certain(value, self._found.values).replace("$", "$$")
+        return value
+
+    @staticmethod
+    def _assign(variables: dict[str, str], name: str, operator: str, value: str) -> None:
+        if operator == "+":
+            value = f"{variables.get(name, '')} {value}".strip()
+        if operator != "?" or name not in variables:
+            variables[name] = value
 
 
 def _logical_lines(text: str) -> Iterator[str]:

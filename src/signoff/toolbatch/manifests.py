@@ -7,19 +7,15 @@ to hold but proves nothing by itself.
 
 from __future__ import annotations
 
-import json
-import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 
-from signoff.toolbatch.makefile import Makefile, Unread, read_makefile
+from signoff.commands.proofs import ProjectRecipes, Proof
 from signoff.toolbatch.offers import Offered
-from signoff.toolbatch.project_files import files_named, text_of, toml_of
+from signoff.toolbatch.project_files import content_of, files_named, text_of, toml_of
 from signoff.toolbatch.pytest_project import by_pytest
-from signoff.toolbatch.recipes import DEEPEST, Proof, proof_of
 
 _PYTHON = frozenset({".py", ".pyi"})
 _NODE = frozenset(
@@ -29,27 +25,7 @@ _RUST = frozenset({".rs"})
 _GO = frozenset({".go"})
 _NODE_SCRIPTS = ("test", "check", "lint")
 _MAKE_TARGETS = ("test", "check")
-_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _NO_TEST = "no test specified"  # what npm writes where nobody wrote a test
-_NODE_SETTINGS = tuple(
-    f"{name}.{suffix}"
-    for name in ("jest.config", "vitest.config", "vite.config", ".mocharc")
-    for suffix in ("js", "cjs", "mjs", "ts", "json", "yml", "yaml")
-)
-_FORGIVES = re.compile(r"pass-?with-?no-?tests\W{1,9}true|\bdry-?run\W{1,9}true", re.IGNORECASE)
-_SHELL_FILES = frozenset({"", ".sh", ".bash"})
-# By what a program of the project can fail at all.
-_CAN_FAIL = {
-    **dict.fromkeys(
-        (".js", ".mjs", ".cjs", ".ts"),
-        re.compile(
-            r"\bassert\b|\bexpect\s*\(|\bthrow\b|\bexit\s*\((?!\s*0?\s*\))|exitCode|node:test"
-        ),
-    ),
-    ".py": re.compile(
-        r"\bassert\b|\braise\b|\bunittest\b|\bdoctest\b|\bexit\s*\((?!\s*0?\s*\))|\bcheck_call\b"
-    ),
-}
 
 
 def offers(root: Path) -> tuple[Offered, ...]:
@@ -71,7 +47,7 @@ def documented(offered: Collection[Offered], kinds: Collection[str]) -> Offered:
 
 
 def _npm(root: Path) -> Offered:
-    project = _Project(root)
+    project = ProjectRecipes(lambda path: content_of(root / path))
     scripts = ((name, project.scripts.get(name, "")) for name in _NODE_SCRIPTS)
     meant = [name for name, script in scripts if script.strip() and _NO_TEST not in script]
     return _first(project, "npm", meant, "npm run --silent {}", "the npm script `{}`")
@@ -79,13 +55,13 @@ def _npm(root: Path) -> Offered:
 
 def _make(root: Path) -> Offered:
     """A target with the name of a file that is there would be up to date: it is always made."""
-    project = _Project(root)
-    there = [name for name in _MAKE_TARGETS if name in project.makefile.targets]
+    project = ProjectRecipes(lambda path: content_of(root / path))
+    there = [name for name in _MAKE_TARGETS if project.makefile.has(name)]
     return _first(project, "make", there, "make --always-make {}", "the make target `{}`")
 
 
 def _first(
-    project: _Project, kind: str, names: Iterable[str], command: str, called: str
+    project: ProjectRecipes, kind: str, names: Iterable[str], command: str, called: str
 ) -> Offered:
     """The first recipe that proves something, and what stands before it."""
     additional, refused = list[str](), list[str]()
@@ -100,91 +76,6 @@ def _first(
             additional.append(command.format(name))
             refused.append(f"nobody can tell what {what} proves; a contract could say that it does")
     return Offered((), tuple(additional), tuple(refused), project.rests_on if refused else ())
-
-
-class _Project:
-    """Recipes that run each other, read as far as they can be; what was read is kept in mind."""
-
-    def __init__(self, root: Path):
-        self._root = root
-        self._under_way: list[tuple[str, str]] = []
-        self._read: dict[str, None] = {}
-
-    @cached_property
-    def scripts(self) -> Mapping[str, str]:
-        """Those of npm."""
-        return _npm_scripts(self._root)
-
-    @cached_property
-    def makefile(self) -> Makefile:
-        """The one that make would take."""
-        texts = (text_of(self._root / name) for name in _MAKEFILES)
-        return read_makefile(next(filter(None, texts), ""))
-
-    @property
-    def rests_on(self) -> tuple[str, ...]:
-        """What decides about the recipes that were asked for."""
-        return tuple(self._read)
-
-    def proof(self, kind: str, name: str) -> Proof:
-        """What a script, a target or a file proves; one that runs itself is not understood."""
-        if (kind, name) in self._under_way or len(self._under_way) >= DEEPEST:
-            return Proof.CANNOT_TELL
-        self._under_way.append((kind, name))
-        try:
-            return {"npm": self._script, "make": self._target}.get(kind, self._file)(name)
-        finally:
-            self._under_way.pop()
-
-    def _script(self, name: str) -> Proof:
-        self._read |= dict.fromkeys(("package.json", ".npmrc", *_NODE_SETTINGS))
-        settings = text_of(self._root / ".npmrc").lower()
-        if "script-shell" in settings or "if-present" in settings:
-            return Proof.CANNOT_TELL
-        if any(_FORGIVES.search(text_of(self._root / path)) for path in self._read):
-            return Proof.CANNOT_TELL
-        script = self.scripts.get(name)
-        return proof_of(script, self.proof) if script is not None else Proof.CANNOT_TELL
-
-    def _target(self, name: str) -> Proof:
-        self._read |= dict.fromkeys(_MAKEFILES)
-        if name not in self.makefile.targets:
-            return Proof.CANNOT_TELL
-        try:
-            texts, needs = self.makefile.recipe(name), self.makefile.needs(name)
-        except Unread:
-            return Proof.CANNOT_TELL
-        found = [proof_of(text, self.proof) for text in texts]
-        found += [self.proof("make", need) for need in needs]
-        return max(found, default=Proof.CANNOT_FAIL)
-
-    def _file(self, name: str) -> Proof:
-        path = os.path.normpath(name)
-        if path.startswith(("/", "..")):
-            return Proof.CANNOT_TELL
-        self._read[path] = None
-        text, suffix = text_of(self._root / path), Path(path).suffix
-        if not text:
-            return Proof.CANNOT_TELL
-        if suffix in _CAN_FAIL:
-            return Proof.PROVES if _CAN_FAIL[suffix].search(text) else Proof.CANNOT_TELL
-        first = text.partition("\n")[0]
-        is_shell = suffix in _SHELL_FILES and re.search(r"\b(?:ba|da)?sh\b|^(?!#!)", first)
-        if not is_shell:
-            return Proof.CANNOT_TELL
-        stops = re.search(r"^#!.*\s-[a-z]*e", first) is not None
-        return proof_of(f"set -e\n{text}" if stops else text, self.proof)
-
-
-def _npm_scripts(root: Path) -> dict[str, str]:
-    try:
-        manifest = json.loads(text_of(root / "package.json") or "null")
-    except (ValueError, RecursionError):
-        return {}
-    scripts = manifest.get("scripts") if isinstance(manifest, dict) else None
-    if not isinstance(scripts, dict):
-        return {}
-    return {name: text for name, text in scripts.items() if isinstance(text, str)}
 
 
 def _cargo(root: Path) -> Offered:

@@ -47,15 +47,20 @@ def files_named(
                 yield path.as_posix()
 
 
-def text_of(path: Path) -> str:
+def content_of(path: Path) -> bytes | None:
     """A manifest that lies in the project itself and has a reasonable size; else nothing."""
     try:
         state = os.lstat(path)
         if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_MANIFEST:
-            return ""
-        return path.read_text("utf-8", "replace")
+            return None
+        return path.read_bytes()
     except (OSError, ValueError):
-        return ""
+        return None
+
+
+def text_of(path: Path) -> str:
+    """The same as text; empty where there is none."""
+    return (content_of(path) or b"").decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def toml_of(path: Path) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
+from signoff.commands.programs import idle_word
 from signoff.toolbatch.offers import Offered
 from signoff.toolbatch.project_files import files_named, ini_of, text_of, toml_of
-from signoff.toolbatch.testers import keeps_from_judging
 
 _PYTEST_FILES = (
     "pytest.ini",
@@ -60,7 +60,7 @@ def _pytest_is_idle(root: Path, conftests: Collection[str], tests: Collection[st
             return f"`{name}` stands in its place"
     for path, settings in _pytest_settings(root):
         options = settings.get("addopts", "")
-        word = keeps_from_judging(options)
+        word = idle_word(tuple(options.split()))
         if word:
             return f"`{path}` gives it `{word}`"
         plugins = re.findall(r"(?<!\S)-p\s*=?\s*([\w.]+)", options)

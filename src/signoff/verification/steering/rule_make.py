@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from signoff.commands.launchers import Invocation, inside, is_plain
 from signoff.commands.makefile import Makefile, MakeRule, read_makefile
+from signoff.commands.proofs import MAKEFILES
 from signoff.verification.steering.trail import ShellText, Trail
 
-_BY_PRECEDENCE = ("GNUmakefile", "makefile", "Makefile")
 _FOLDER_OPTIONS = ("-C", "--directory")
 _FILE_OPTIONS = ("-f", "--file", "--makefile")
 _VALUED = ("-I", "--include-dir", "-o", "--old-file", "-W", "--what-if", "-E", "--eval", "-O")
@@ -37,7 +37,7 @@ def steer_make(call: Invocation, trail: Trail) -> None:
     request = _read_request(call)
     if request is None:
         return
-    names = [posixpath.join(request.folder, name) for name in _BY_PRECEDENCE]
+    names = [posixpath.join(request.folder, name) for name in MAKEFILES]
     files = request.files or [name for name in names if trail.content.has(name)][:1]
     for path in files:
         _steer_file(path, request, trail)
