@@ -11,27 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from signoff.commands import tree
 from signoff.commands.launchers import SYSTEM, Hidden, Nested, see_through
-from signoff.commands.tree import (
-    Background,
-    Block,
-    Case,
-    Chain,
-    Command,
-    Condition,
-    Declare,
-    Define,
-    If,
-    Link,
-    Loop,
-    LoopKind,
-    Node,
-    Not,
-    Pipeline,
-    Redirect,
-    Redirected,
-    Word,
-)
 
 FAILS = -1
 """Some status other than 0, we cannot say which."""
@@ -74,7 +55,7 @@ class Ending(NamedTuple):
         return self.falls | self.exits
 
 
-Meet = Callable[[Chain | Loop, Ending, bool, int], None]
+Meet = Callable[[tree.Chain | tree.Loop, Ending, bool, int], None]
 
 
 def _pass_over(*_met: object) -> None:
@@ -91,25 +72,25 @@ class Shell:
         self._base, self._depth = base, depth
         self._unplain = False
 
-    def final(self, script: Block, last: Statuses = ZERO, guarded: bool = False) -> Statuses:
+    def final(self, script: tree.Block, last: Statuses = ZERO, guarded: bool = False) -> Statuses:
         """Statuses of the whole shell."""
         outcome = self.run(replace(script, subshell=False), last, guarded)
         return ANY if self._unplain else outcome.all
 
-    def run(self, node: Node, last: Statuses = ZERO, guarded: bool = False) -> Ending:
+    def run(self, node: tree.Node, last: Statuses = ZERO, guarded: bool = False) -> Ending:
         """`last` is the status before; `guarded` where `set -e` does not apply."""
         rule = _RULES.get(type(node))
         return rule(self, node, last, guarded) if rule is not None else Ending(ANY)
 
-    def stops(self, node: Node) -> bool | None:
+    def stops(self, node: tree.Node) -> bool | None:
         """Whether `set -e` ends the shell when this fails; None where that depends on the rest."""
-        if isinstance(node, Not | Background | Define | Declare):
+        if isinstance(node, tree.Not | tree.Background | tree.Define | tree.Declare):
             return False
-        if isinstance(node, Chain):
+        if isinstance(node, tree.Chain):
             return None if self.stops(node.rest[-1][1]) is not False else False
-        if isinstance(node, Command) and node.words:
+        if isinstance(node, tree.Command) and node.words:
             return None if node.words[0].text in ("eval", *self.functions) else True
-        return True if isinstance(node, Command | Condition) else None
+        return True if isinstance(node, tree.Command | tree.Condition) else None
 
     def _own(self, counts: bool = True) -> Shell:
         """A subshell; what it does not notice matters only where its status counts."""
@@ -118,7 +99,7 @@ class Shell:
         inner.functions = set(self.functions)
         return inner
 
-    def _block(self, block: Block, last: Statuses, guarded: bool) -> Ending:
+    def _block(self, block: tree.Block, last: Statuses, guarded: bool) -> Ending:
         if block.subshell:
             return Ending(self._own().final(block, last, guarded))
         exits = NONE
@@ -137,8 +118,8 @@ class Shell:
                 break
         return Ending(last, exits)
 
-    def _sets_option(self, item: Node) -> bool:
-        words = [w.text for w in item.words] if isinstance(item, Command) else []
+    def _sets_option(self, item: tree.Node) -> bool:
+        words = [w.text for w in item.words] if isinstance(item, tree.Command) else []
         if words[:1] != ["set"]:
             return False
         for i, word in enumerate(words):
@@ -149,10 +130,10 @@ class Shell:
                 self.pipefail = word[0] == "-"
         return True
 
-    def _chain(self, chain: Chain, last: Statuses, guarded: bool) -> Ending:
+    def _chain(self, chain: tree.Chain, last: Statuses, guarded: bool) -> Ending:
         falls, exits = self.run(chain.first, last, guarded=True)
         for i, (link, node) in enumerate(chain.rest):
-            goes_on = falls & ZERO if link is Link.AND else falls - ZERO
+            goes_on = falls & ZERO if link is tree.Link.AND else falls - ZERO
             if goes_on:
                 met = replace(chain, rest=((link, node),))
                 self._meet(met, Ending(falls, exits), guarded, self._base)
@@ -160,10 +141,10 @@ class Shell:
                 falls, exits = (falls - goes_on) | right.falls, exits | right.exits
         return Ending(falls, exits)
 
-    def _pipeline(self, pipeline: Pipeline, last: Statuses, guarded: bool) -> Ending:
+    def _pipeline(self, pipeline: tree.Pipeline, last: Statuses, guarded: bool) -> Ending:
         stages = pipeline.stages
         results = [
-            self._own(counts=i == len(stages) - 1).final(Block((stage,), 0), last, guarded)
+            self._own(counts=i == len(stages) - 1).final(tree.Block((stage,), 0), last, guarded)
             for i, stage in enumerate(stages)
         ]
         if is_filter(stages[-1]):
@@ -173,11 +154,11 @@ class Shell:
         failing = NONE.union(*(r - ZERO for r in results))
         return Ending((ZERO if all(0 in r for r in results) else NONE) | failing)
 
-    def _not(self, node: Not, last: Statuses, _guarded: bool) -> Ending:
+    def _not(self, node: tree.Not, last: Statuses, _guarded: bool) -> Ending:
         falls, exits = self.run(node.body, last, guarded=True)
         return Ending(frozenset(int(status == 0) for status in falls), exits)
 
-    def _if(self, node: If, last: Statuses, guarded: bool) -> Ending:
+    def _if(self, node: tree.If, last: Statuses, guarded: bool) -> Ending:
         falls = exits = NONE
         for condition, body in node.branches:
             asked = self.run(condition, last, guarded=True)
@@ -188,36 +169,36 @@ class Shell:
         other = Ending(ZERO) if node.otherwise is None else self.run(node.otherwise, ANY, guarded)
         return Ending(falls | other.falls, exits | other.exits)
 
-    def _loop(self, loop: Loop, _last: Statuses, guarded: bool) -> Ending:
+    def _loop(self, loop: tree.Loop, _last: Statuses, guarded: bool) -> Ending:
         body = self.run(loop.body, ANY, guarded)
         self._meet(loop, body, self.errexit and not guarded, self._base)
-        if loop.kind is LoopKind.FOR:
+        if loop.kind is tree.LoopKind.FOR:
             runs = loop.words and all(w.literal for w in loop.words)
             return Ending(body.falls | (NONE if runs else ZERO), body.exits)
         # Any other loop may wait for ever, and a contract that times out does not hold.
         return Ending(body.falls | (ZERO if reads_lines(loop) else ANY), body.exits)
 
-    def _case(self, case: Case, last: Statuses, guarded: bool) -> Ending:
+    def _case(self, case: tree.Case, last: Statuses, guarded: bool) -> Ending:
         endings = [self.run(branch, last, guarded) for branch in case.branches]
         falls = NONE.union(*(e.falls for e in endings), NONE if case.exhaustive else ZERO)
         return Ending(falls, NONE.union(*(e.exits for e in endings)))
 
-    def _redirected(self, node: Redirected, last: Statuses, guarded: bool) -> Ending:
+    def _redirected(self, node: tree.Redirected, last: Statuses, guarded: bool) -> Ending:
         falls, exits = self.run(node.body, last, guarded)
         return Ending(falls if is_safe(node.redirects) else falls | {FAILS}, exits)
 
-    def _define(self, node: Define, _last: Statuses, _guarded: bool) -> Ending:
+    def _define(self, node: tree.Define, _last: Statuses, _guarded: bool) -> Ending:
         self.functions.add(node.name)
         self._own().run(node.body)
         return Ending(ZERO)
 
-    def _zero(self, _node: Node, _last: Statuses, _guarded: bool) -> Ending:
+    def _zero(self, _node: tree.Node, _last: Statuses, _guarded: bool) -> Ending:
         return Ending(ZERO)
 
-    def _test(self, test: Condition, _last: Statuses, _guarded: bool) -> Ending:
+    def _test(self, test: tree.Condition, _last: Statuses, _guarded: bool) -> Ending:
         return Ending(constant_test(test.words) if test.regular else ANY)
 
-    def _command(self, command: Command, last: Statuses, guarded: bool) -> Ending:
+    def _command(self, command: tree.Command, last: Statuses, guarded: bool) -> Ending:
         if not command.words:
             falls = ANY if any(word.inner for word in command.assigned) else ZERO
             return Ending(falls if is_safe(command.redirects) else falls | {FAILS})
@@ -244,7 +225,7 @@ class Shell:
         inner.errexit, inner.pipefail = nested.errexit, nested.pipefail
         return Ending(inner.final(nested.block))
 
-    def _simple(self, words: tuple[Word, ...], last: Statuses) -> Ending:
+    def _simple(self, words: tuple[tree.Word, ...], last: Statuses) -> Ending:
         name, args = SYSTEM.sub("", words[0].text), words[1:]
         if name in self.functions:
             return Ending(ANY, ANY)
@@ -260,28 +241,28 @@ class Shell:
 
 
 _RULES: dict[type, Callable[[Shell, Any, Statuses, bool], Ending]] = {
-    Block: Shell._block,
-    Chain: Shell._chain,
-    Pipeline: Shell._pipeline,
-    Not: Shell._not,
-    Command: Shell._command,
-    Condition: Shell._test,
-    If: Shell._if,
-    Loop: Shell._loop,
-    Case: Shell._case,
-    Redirected: Shell._redirected,
-    Define: Shell._define,
-    Background: Shell._zero,
-    Declare: Shell._zero,
+    tree.Block: Shell._block,
+    tree.Chain: Shell._chain,
+    tree.Pipeline: Shell._pipeline,
+    tree.Not: Shell._not,
+    tree.Command: Shell._command,
+    tree.Condition: Shell._test,
+    tree.If: Shell._if,
+    tree.Loop: Shell._loop,
+    tree.Case: Shell._case,
+    tree.Redirected: Shell._redirected,
+    tree.Define: Shell._define,
+    tree.Background: Shell._zero,
+    tree.Declare: Shell._zero,
 }
 
 
-def is_filter(stage: Node) -> bool:
+def is_filter(stage: tree.Node) -> bool:
     """Whether a pipeline's last command passes its input on and answers 0 whatever came."""
-    if not isinstance(stage, Command) or not is_safe(stage.redirects):
+    if not isinstance(stage, tree.Command) or not is_safe(stage.redirects):
         return False
     seen, _ = see_through(stage)
-    if not isinstance(seen, Command) or not seen.words:
+    if not isinstance(seen, tree.Command) or not seen.words:
         return False
     name, *args = (w.text for w in seen.words)
     if name not in _FILTERS or any(a.startswith(("-C", "--check")) for a in args):
@@ -293,26 +274,26 @@ def is_filter(stage: Node) -> bool:
     return name in ("tee", "tr") or not any(opens)
 
 
-def is_safe(redirects: Iterable[Redirect]) -> bool:
+def is_safe(redirects: Iterable[tree.Redirect]) -> bool:
     """Whether redirections cannot fail, whatever the workspace holds."""
     targets = (r.target for r in redirects if r.operator != "<<" and r.target is not None)
     return all(_SAFE_TARGET.fullmatch(target.text) for target in targets)
 
 
-def reads_lines(loop: Loop) -> bool:
+def reads_lines(loop: tree.Loop) -> bool:
     """`while read …` ends with its input."""
     items = loop.condition.items if loop.condition is not None else ()
     first = items[0] if len(items) == 1 else None
-    return isinstance(first, Command) and any(w.text == "read" for w in first.words[:2])
+    return isinstance(first, tree.Command) and any(w.text == "read" for w in first.words[:2])
 
 
-def _stated(args: tuple[Word, ...], last: Statuses) -> Statuses:
+def _stated(args: tuple[tree.Word, ...], last: Statuses) -> Statuses:
     if not args or args[0].text == "$?":
         return last
     return frozenset((int(args[0].text) % 256,)) if args[0].text.isdecimal() else ANY
 
 
-def constant_test(words: tuple[Word, ...]) -> Statuses:
+def constant_test(words: tuple[tree.Word, ...]) -> Statuses:
     """The status of a test that asks nothing of the workspace, such as `[ 1 -eq 1 ]`."""
     texts = [w.text for w in words]
     texts = texts[:-1] if texts[-1:] == ["]"] else texts

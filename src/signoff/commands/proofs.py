@@ -13,24 +13,13 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import cached_property
 
+from signoff.commands import tree
 from signoff.commands.analysis import analyse
 from signoff.commands.endings import ZERO, Shell, is_filter
 from signoff.commands.launchers import SHELLS, Invocation, Nested, see_through, started_by
 from signoff.commands.makefile import Makefile, Unread, read_makefile
 from signoff.commands.programs import idle_word, is_installed, judges
 from signoff.commands.reading import lower
-from signoff.commands.tree import (
-    Block,
-    Chain,
-    Command,
-    Declare,
-    Define,
-    Link,
-    Node,
-    Pipeline,
-    Redirected,
-    Word,
-)
 
 DEEPEST = 8  # recipes that run other recipes
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -216,48 +205,48 @@ class _Reader:
     def __init__(self, follow: Follow):
         self._follow = follow
 
-    def block(self, block: Block, errexit: bool = False, pipefail: bool = False) -> Proof:
+    def block(self, block: tree.Block, errexit: bool = False, pipefail: bool = False) -> Proof:
         """Without `set -e` only the last command counts."""
         best = Proof.CANNOT_FAIL
         if not block.items or any(map(_interferes, block.items)):
             return Proof.CANNOT_TELL if block.items else best
         for item in block.items[:-1]:
-            if isinstance(item, Command) and item.words and item.words[0].text == "exec":
+            if isinstance(item, tree.Command) and item.words and item.words[0].text == "exec":
                 return Proof.CANNOT_TELL
             options = _set_options(item)
             errexit, pipefail = errexit or "e" in options, pipefail or "pipefail" in options
             # Within `a && b` only a failing `b` would end the shell.
-            if errexit and isinstance(item, Command | Pipeline | Block):
+            if errexit and isinstance(item, tree.Command | tree.Pipeline | tree.Block):
                 best = max(best, self.node(item, pipefail))
         return max(best, self.node(block.items[-1], pipefail))
 
-    def node(self, node: Node, pipefail: bool) -> Proof:
+    def node(self, node: tree.Node, pipefail: bool) -> Proof:
         """What is proved when this ends with 0."""
-        if isinstance(node, Command):
+        if isinstance(node, tree.Command):
             return self._command(node)
-        if isinstance(node, Chain):
+        if isinstance(node, tree.Chain):
             return self._chain(node, pipefail)
-        if isinstance(node, Block):
+        if isinstance(node, tree.Block):
             return self.block(node, pipefail=pipefail)
-        if isinstance(node, Redirected):
+        if isinstance(node, tree.Redirected):
             return self.node(node.body, pipefail)
-        if isinstance(node, Pipeline):
+        if isinstance(node, tree.Pipeline):
             if pipefail:
                 return max(self.node(stage, pipefail) for stage in node.stages)
             ignores = is_filter(node.stages[-1])
             return Proof.CANNOT_FAIL if ignores else self.node(node.stages[-1], pipefail)
         return Proof.CANNOT_TELL
 
-    def _chain(self, chain: Chain, pipefail: bool) -> Proof:
+    def _chain(self, chain: tree.Chain, pipefail: bool) -> Proof:
         proof = self.node(chain.first, pipefail)
         for link, node in chain.rest:
-            if link is Link.AND:
+            if link is tree.Link.AND:
                 proof = max(proof, self.node(node, pipefail))
             elif 0 in Shell().run(node).all:
                 proof = min(Proof.CANNOT_TELL, proof, self.node(node, pipefail))
         return proof
 
-    def _command(self, command: Command) -> Proof:
+    def _command(self, command: tree.Command) -> Proof:
         if any(_STEERS.match(word.text) for word in (*command.assigned, *command.words)):
             return Proof.CANNOT_TELL
         seen, wrappers = see_through(command)
@@ -265,13 +254,13 @@ class _Reader:
             if not seen.clear:
                 return Proof.CANNOT_TELL
             return self.block(seen.block, seen.errexit, seen.pipefail)
-        if not isinstance(seen, Command) or not _TRANSPARENT.issuperset(wrappers):
+        if not isinstance(seen, tree.Command) or not _TRANSPARENT.issuperset(wrappers):
             return Proof.CANNOT_TELL
         if not seen.words or Shell().run(seen).all == ZERO:
             return Proof.CANNOT_FAIL
         return self._call(seen.words)
 
-    def _call(self, words: tuple[Word, ...]) -> Proof:
+    def _call(self, words: tuple[tree.Word, ...]) -> Proof:
         if not all(word.literal or word.text in ('"$@"', "$@") for word in words):
             return Proof.CANNOT_TELL
         name, *args = (word.text for word in words if word.literal)
@@ -299,16 +288,16 @@ def _recipes_run(call: Invocation) -> tuple[tuple[str, str], ...]:
     return tuple(("npm", name) for name in package_scripts(call)) if runs else ()
 
 
-def _interferes(node: Node) -> bool:
+def _interferes(node: tree.Node) -> bool:
     """Whether it changes what the commands around it mean."""
-    if isinstance(node, Define):
+    if isinstance(node, tree.Define):
         return True
-    if isinstance(node, Declare):
+    if isinstance(node, tree.Declare):
         return any(_STEERED.match(word.text) for word in node.words)
-    if isinstance(node, Chain):
-        parts = [node.first, *(part for link, part in node.rest if link is Link.AND)]
+    if isinstance(node, tree.Chain):
+        parts = [node.first, *(part for link, part in node.rest if link is tree.Link.AND)]
         return any(map(_interferes, parts))
-    if not isinstance(node, Command):
+    if not isinstance(node, tree.Command):
         return False
     words = [word.text for word in node.words]
     if any(_STEERS.match(text) for text in (*words, *(word.text for word in node.assigned))):
@@ -319,9 +308,9 @@ def _interferes(node: Node) -> bool:
     return name in _LEAVES or (name == "set" and any("+" in word for word in words))
 
 
-def _set_options(node: Node) -> set[str]:
+def _set_options(node: tree.Node) -> set[str]:
     """`set -euo pipefail`: its letters, and the long names behind `-o`."""
-    if not isinstance(node, Command) or not node.words or node.words[0].text != "set":
+    if not isinstance(node, tree.Command) or not node.words or node.words[0].text != "set":
         return set()
     words = [word.text for word in node.words[1:]]
     letters = {letter for word in words if word.startswith("-") for letter in word[1:]}
