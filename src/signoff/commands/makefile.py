@@ -44,6 +44,8 @@ _WRITES_RULES = re.compile(r"\$[({]\s*(?:eval|file|guile)\b|^\s*load\b", re.MULT
 _UNREAD = re.compile(r"[-s]?include\b|\.RECIPEPREFIX|\.SECONDEXPANSION|\.DEFAULT\b|\.POSIX|vpath\b")
 _HARMLESS = re.compile(r"(?:export|unexport|undefine)\b|#")
 _UNKNOWN = "\0"
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+"""In the order in which make looks for them."""
 
 
 class Unread(Exception):

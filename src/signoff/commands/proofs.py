@@ -17,13 +17,11 @@ from signoff.commands import tree
 from signoff.commands.analysis import analyse
 from signoff.commands.endings import ZERO, Shell, is_filter
 from signoff.commands.launchers import SHELLS, Invocation, Nested, see_through, started_by
-from signoff.commands.makefile import Makefile, Unread, read_makefile
+from signoff.commands.makefile import MAKEFILES, Makefile, Unread, read_makefile
 from signoff.commands.programs import idle_word, is_installed, judges
 from signoff.commands.reading import lower
 
 DEEPEST = 8  # recipes that run other recipes
-MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-"""In the order in which make looks for them."""
 
 # They turn a program that judges into one that does not, from outside of its arguments.
 _STEERS = re.compile(
