@@ -94,3 +94,21 @@ def test_what_runs_no_tests_by_itself(command: str) -> None:
 def test_what_is_hidden_is_said_and_not_guessed(command: str) -> None:
     facts = analyse(command)
     assert facts.unseen and not facts.certain
+
+
+@pytest.mark.parametrize(
+    ("command", "scripts"),
+    [
+        ("bash -e scripts/check.sh a.txt", ["scripts/check.sh"]),
+        ("./check.sh", ["check.sh"]),
+        ("node -r ./setup.js test/run.js", ["setup.js", "test/run.js"]),
+        ("uv run python -W error scripts/check.py", ["scripts/check.py"]),
+        ("cd sub && awk -f prog.awk data.txt", ["sub/prog.awk"]),
+        ("source lib/env.sh; pytest", ["lib/env.sh"]),
+        ("bash -n scripts/check.sh", []),
+        ("python3 -m tool x.py", []),
+        ("python3 -c 'print(1)' x.py", []),
+    ],
+)
+def test_which_files_are_executed(command: str, scripts: list[str]) -> None:
+    assert [script.path for script in analyse(command).scripts] == scripts

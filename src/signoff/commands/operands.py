@@ -19,12 +19,6 @@ PATTERN_FIRST = frozenset(
     ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "sed", "awk", "gawk", "jq", "yq", "perl"]
 )
 FABRICATORS = frozenset(["touch", "mkdir", "truncate", "cp", "mv", "install", "ln", "dd"])
-INTERPRETERS = frozenset(
-    (
-        *("bash", "sh", "dash", "ksh", "zsh", "python", "python3", "node", "ruby", "perl", "php"),
-        *("Rscript",),
-    )
-)
 _NO_FILES = frozenset(
     (
         *("echo", "printf", "exit", "return", "kill", "sleep", "export", "set", "command", "which"),

@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 from signoff.commands import tree
+from signoff.commands.interpreters import scripts_run
 from signoff.commands.launchers import MAX_NESTING, Hidden, Nested, see_through, starter_of
 from signoff.commands.operands import (
     FABRICATORS,
-    INTERPRETERS,
     looks_like_path,
     operands_of,
     repairs,
@@ -245,8 +245,8 @@ class Collector:
             return
         if "/" in name:
             self._script(words[0])
-        elif name in INTERPRETERS and args and looks_like_path(args[0].text):
-            self._script(args[0])
+        else:
+            self._interpreted(name, args)
         self._refer(of_call(name, args), line)
         if name == "cd":
             self._change_folder(args)
@@ -254,6 +254,13 @@ class Collector:
             self._tested(args)
         else:
             self._operands(name, args, line)
+
+    def _interpreted(self, name: str, args: tuple[tree.Word, ...]) -> None:
+        tool = "python" if name == "python3" else name
+        run = scripts_run(tool, [a.text for a in args])
+        for word in args if run else ():
+            if word.text in run and looks_like_path(word.text):
+                self._script(word)
 
     def _operands(self, name: str, args: tuple[tree.Word, ...], line: int) -> None:
         made_up = name in FABRICATORS or (name == "tee" and self._fed_constant)
