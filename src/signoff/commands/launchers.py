@@ -144,8 +144,6 @@ _STARTERS = {
     **dict.fromkeys(("poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda", "dotenv"), _RUN),
     **dict.fromkeys(("cross-env", "cross-env-shell", "c8", "nyc"), _VARIABLES),
 }
-BY_ENVIRONMENT = frozenset(("uv", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda"))
-"""Launchers that look for the tool in the project's environment, then on the search path."""
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ def judges(call: Invocation) -> bool:
 
 def is_known(tool: str) -> bool:
     """Whether it is a tool that a project's environment brings along as a rule."""
-    return tool in _JUDGES or tool in ("python", "coverage", "ruff", "black", "isort")
+    return tool in _JUDGES or tool in ("python", "coverage")
 
 
 def idle_word(words: tuple[str, ...]) -> str:

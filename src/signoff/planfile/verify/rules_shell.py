@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from signoff.commands.endings import FAILS
-from signoff.commands.launchers import BY_ENVIRONMENT, is_plain, started_by
+from signoff.commands.launchers import is_plain, started_by
 from signoff.commands.programs import BUILTINS, builds, is_known
 from signoff.commands.uses import Call, FileUse
 from signoff.commands.weaknesses import WeaknessKind
@@ -56,7 +56,7 @@ def tools_exist(view: View) -> Iterator[Finding]:
         for call in subject.facts.calls:
             known = call.name in BUILTINS or call.name in subject.facts.functions
             names = [call.name] if not known else []
-            names += _behind_launchers(view, call) if call.name in BY_ENVIRONMENT else ()
+            names += _behind_uv(view, call) if call.name == "uv" else ()
             for name in names:
                 if "/" not in name or name.startswith("/"):
                     users.setdefault(name, []).append((subject.line + call.line, subject.owner))
@@ -77,10 +77,15 @@ def tools_exist(view: View) -> Iterator[Finding]:
         )
 
 
-def _behind_launchers(view: View, call: Call) -> Iterator[str]:
-    """Tools behind `uv run` and its kind, unless the project's environment has them."""
+def _behind_uv(view: View, call: Call) -> Iterator[str]:
+    """What `uv run` looks for: in the project's environment, then on the search path.
+
+    Tools that environments have as a rule are taken to be there: uv makes one when it runs.
+    """
+    if any(arg.startswith("--with") for arg in call.args):
+        return
     for started in started_by(call.name, call.args):
-        plain = started.behind in BY_ENVIRONMENT and not started.path and is_plain(started.tool)
+        plain = started.behind == "uv" and not started.path and is_plain(started.tool)
         if plain and not is_known(started.tool) and not view.exists(f".venv/bin/{started.tool}"):
             yield started.tool
 
