@@ -56,20 +56,23 @@ class Ending(NamedTuple):
 
 
 Meet = Callable[[tree.Chain | tree.Loop, Ending, bool, int], None]
+Answer = Callable[[tree.Command, tree.Command, tuple[str, ...]], Statuses | None]
+"""The statuses of a command, of what it really runs and its wrappers, where somebody knows."""
 
 
 def _pass_over(*_met: object) -> None:
-    """Nobody wants to hear of it."""
+    """Nobody wants to hear of it, and nobody knows."""
 
 
 class Shell:
     """One shell and its options; `meet` hears of the chains and loops whose status counts."""
 
-    def __init__(self, meet: Meet | None = None, base: int = 0, depth: int = 0) -> None:
+    def __init__(self, meet: Meet | None = None, answer: Answer | None = None) -> None:
         self.errexit = self.pipefail = False
         self.functions: set[str] = set()
         self._meet = meet or _pass_over
-        self._base, self._depth = base, depth
+        self._answer = answer or _pass_over
+        self._base = self._depth = 0
         self._unplain = False
 
     def final(self, script: tree.Block, last: Statuses = ZERO, guarded: bool = False) -> Statuses:
@@ -94,9 +97,10 @@ class Shell:
 
     def _own(self, counts: bool = True) -> Shell:
         """A subshell; what it does not notice matters only where its status counts."""
-        inner = Shell(self._meet if counts else None, self._base, self._depth)
+        inner = Shell(self._meet if counts else None, self._answer)
         inner.errexit, inner.pipefail = self.errexit, self.pipefail
         inner.functions = set(self.functions)
+        inner._base, inner._depth = self._base, self._depth
         return inner
 
     def _block(self, block: tree.Block, last: Statuses, guarded: bool) -> Ending:
@@ -208,7 +212,9 @@ class Shell:
         elif isinstance(seen, Hidden | Nested) or not seen.words:
             ending = Ending(ANY)
         else:
-            ending = self._simple(seen.words, last)
+            known = seen.words[0].text not in self.functions
+            told = self._answer(command, seen, wrappers) if known else None
+            ending = self._simple(seen.words, last) if told is None else Ending(told)
         if "exec" in wrappers:
             ending = Ending(NONE, ending.all)
         if not is_safe(command.redirects):
@@ -221,7 +227,8 @@ class Shell:
             ending = self.run(nested.block, last, guarded)
             self._depth -= 1
             return ending
-        inner = Shell(self._meet, self._base + nested.line, self._depth + 1)
+        inner = Shell(self._meet, self._answer)
+        inner._base, inner._depth = self._base + nested.line, self._depth + 1
         inner.errexit, inner.pipefail = nested.errexit, nested.pipefail
         return Ending(inner.final(nested.block))
 

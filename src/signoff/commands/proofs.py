@@ -15,11 +15,12 @@ from functools import cached_property
 
 from signoff.commands import tree
 from signoff.commands.analysis import analyse
-from signoff.commands.endings import ZERO, Shell, is_filter
-from signoff.commands.launchers import SHELLS, Invocation, Nested, see_through, started_by
+from signoff.commands.endings import FAILS, ZERO, Shell, Statuses
+from signoff.commands.launchers import SHELLS, Invocation, started_by
 from signoff.commands.makefile import MAKEFILES, Makefile, Unread, read_makefile
-from signoff.commands.programs import idle_word, is_installed, judges
+from signoff.commands.programs import BUILTINS, idle_word, is_installed, judges
 from signoff.commands.reading import lower
+from signoff.commands.weaknesses import texts_of
 
 DEEPEST = 8  # recipes that run other recipes
 
@@ -28,8 +29,8 @@ _STEERS = re.compile(
     r"(?:PATH|ENV|BASH_ENV|SHELLOPTS|LD_PRELOAD|NODE_OPTIONS|PYTHONPATH|PYTHONHOME|PYTEST_ADDOPTS"
     r"|PYTEST_PLUGINS|(?:GNU)?MAKEFLAGS|GOFLAGS|MAVEN_\w+|CARGO_\w+|npm_config_\w+)\+?="
 )
-_STEERED = re.compile(_STEERS.pattern.removesuffix("="))
-_LEAVES = frozenset({"exit", "return", "trap", "alias", "unset", "shopt", "enable"})
+_CHANGES = frozenset({"unset", "shopt", "alias", "enable"})
+_SOURCED = re.compile(r"`(?:source|\.) (?!\S*bin/activate`)")
 _TRANSPARENT = frozenset(
     ("env", "time", "command", "nice", "timeout", "stdbuf", "nohup", "ionice", "exec")
 )
@@ -194,69 +195,47 @@ def proof_of(text: str, follow: Follow) -> Proof:
     if facts.empty or facts.statuses == ZERO:
         return Proof.CANNOT_FAIL
     block, clear = lower(text)
-    return _Reader(follow).block(block) if clear else Proof.CANNOT_TELL
+    sourced = any(_SOURCED.match(unseen.what) for unseen in facts.unseen)
+    if not clear or sourced or facts.functions or any(map(_steers, texts_of(block))):
+        return Proof.CANNOT_TELL
+    trial = _Trial(follow)
+    statuses = trial.statuses(block)
+    if statuses == ZERO:
+        return Proof.CANNOT_FAIL
+    # When one of the judges fails, whatever else happens, so does the text.
+    proves = any(0 not in trial.statuses(block, judge) for judge in trial.judges)
+    return Proof.PROVES if proves else Proof.CANNOT_TELL
 
 
-class _Reader:
-    """Reads one text; whatever it does not know is `CANNOT_TELL`."""
+class _Trial:
+    """Tries what becomes of a text when one of the programs in it that judge finds fault."""
 
     def __init__(self, follow: Follow):
         self._follow = follow
+        self._worth: dict[tree.Command, Proof] = {}
+        self._failing: tree.Command | None = None
 
-    def block(self, block: tree.Block, errexit: bool = False, pipefail: bool = False) -> Proof:
-        """Without `set -e` only the last command counts."""
-        best = Proof.CANNOT_FAIL
-        if not block.items or any(map(_interferes, block.items)):
-            return Proof.CANNOT_TELL if block.items else best
-        for item in block.items[:-1]:
-            if isinstance(item, tree.Command) and item.words and item.words[0].text == "exec":
-                return Proof.CANNOT_TELL
-            options = _set_options(item)
-            errexit, pipefail = errexit or "e" in options, pipefail or "pipefail" in options
-            # Within `a && b` only a failing `b` would end the shell.
-            if errexit and isinstance(item, tree.Command | tree.Pipeline | tree.Block):
-                best = max(best, self.node(item, pipefail))
-        return max(best, self.node(block.items[-1], pipefail))
+    @property
+    def judges(self) -> list[tree.Command]:
+        """The commands that prove something by themselves."""
+        return [command for command, worth in self._worth.items() if worth is Proof.PROVES]
 
-    def node(self, node: tree.Node, pipefail: bool) -> Proof:
-        """What is proved when this ends with 0."""
-        if isinstance(node, tree.Command):
-            return self._command(node)
-        if isinstance(node, tree.Chain):
-            return self._chain(node, pipefail)
-        if isinstance(node, tree.Block):
-            return self.block(node, pipefail=pipefail)
-        if isinstance(node, tree.Redirected):
-            return self.node(node.body, pipefail)
-        if isinstance(node, tree.Pipeline):
-            if pipefail:
-                return max(self.node(stage, pipefail) for stage in node.stages)
-            ignores = is_filter(node.stages[-1])
-            return Proof.CANNOT_FAIL if ignores else self.node(node.stages[-1], pipefail)
-        return Proof.CANNOT_TELL
+    def statuses(self, block: tree.Block, failing: tree.Command | None = None) -> Statuses:
+        """With which the text can end when this command fails."""
+        self._failing = failing
+        return Shell(answer=self._answer).final(block)
 
-    def _chain(self, chain: tree.Chain, pipefail: bool) -> Proof:
-        proof = self.node(chain.first, pipefail)
-        for link, node in chain.rest:
-            if link is tree.Link.AND:
-                proof = max(proof, self.node(node, pipefail))
-            elif 0 in Shell().run(node).all:
-                proof = min(Proof.CANNOT_TELL, proof, self.node(node, pipefail))
-        return proof
-
-    def _command(self, command: tree.Command) -> Proof:
-        if any(_STEERS.match(word.text) for word in (*command.assigned, *command.words)):
-            return Proof.CANNOT_TELL
-        seen, wrappers = see_through(command)
-        if isinstance(seen, Nested):
-            if not seen.clear:
-                return Proof.CANNOT_TELL
-            return self.block(seen.block, seen.errexit, seen.pipefail)
-        if not isinstance(seen, tree.Command) or not _TRANSPARENT.issuperset(wrappers):
-            return Proof.CANNOT_TELL
-        if not seen.words or Shell().run(seen).all == ZERO:
-            return Proof.CANNOT_FAIL
-        return self._call(seen.words)
+    def _answer(
+        self, command: tree.Command, seen: tree.Command, wrappers: tuple[str, ...]
+    ) -> Statuses | None:
+        if command not in self._worth:
+            steered = any(_STEERS.match(word.text) for word in (*command.assigned, *command.words))
+            plain = _TRANSPARENT.issuperset(wrappers) and seen.words[0].text not in BUILTINS
+            plain = plain and not steered
+            self._worth[command] = self._call(seen.words) if plain else Proof.CANNOT_TELL
+        if command == self._failing:
+            return frozenset((FAILS,))
+        return ZERO if self._worth[command] is Proof.CANNOT_FAIL else None
 
     def _call(self, words: tuple[tree.Word, ...]) -> Proof:
         if not all(word.literal or word.text in ('"$@"', "$@") for word in words):
@@ -272,6 +251,11 @@ class _Reader:
         return Proof.PROVES if judges(call) else Proof.CANNOT_TELL
 
 
+def _steers(text: str) -> bool:
+    """Whether a word changes what the commands around it mean."""
+    return _STEERS.match(text) is not None or text in _CHANGES
+
+
 def _recipes_run(call: Invocation) -> tuple[tuple[str, str], ...]:
     """The scripts of npm and targets of make that a command runs, as (`npm` or `make`, name)."""
     rest = [word for word in call.args if word not in _QUIET]
@@ -284,36 +268,6 @@ def _recipes_run(call: Invocation) -> tuple[tuple[str, str], ...]:
         return ()
     runs = call.tool in _PACKAGE_TOOLS | _SEVERAL and rest and not rest[0].startswith("-")
     return tuple(("npm", name) for name in package_scripts(call)) if runs else ()
-
-
-def _interferes(node: tree.Node) -> bool:
-    """Whether it changes what the commands around it mean."""
-    if isinstance(node, tree.Define):
-        return True
-    if isinstance(node, tree.Declare):
-        return any(_STEERED.match(word.text) for word in node.words)
-    if isinstance(node, tree.Chain):
-        parts = [node.first, *(part for link, part in node.rest if link is tree.Link.AND)]
-        return any(map(_interferes, parts))
-    if not isinstance(node, tree.Command):
-        return False
-    words = [word.text for word in node.words]
-    if any(_STEERS.match(text) for text in (*words, *(word.text for word in node.assigned))):
-        return True
-    name = words[0] if words else ""
-    if name in (".", "source"):
-        return not words[-1].endswith("bin/activate")
-    return name in _LEAVES or (name == "set" and any("+" in word for word in words))
-
-
-def _set_options(node: tree.Node) -> set[str]:
-    """`set -euo pipefail`: its letters, and the long names behind `-o`."""
-    if not isinstance(node, tree.Command) or not node.words or node.words[0].text != "set":
-        return set()
-    words = [word.text for word in node.words[1:]]
-    letters = {letter for word in words if word.startswith("-") for letter in word[1:]}
-    named = {word for word in words if not word.startswith("-")}
-    return letters | named | ({"e"} if "errexit" in named else set())
 
 
 def _file(call: Invocation) -> str:
