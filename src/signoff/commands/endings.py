@@ -93,7 +93,7 @@ class Shell:
             return None if self.stops(node.rest[-1][1]) is not False else False
         if isinstance(node, tree.Command) and node.words:
             return None if node.words[0].text in ("eval", *self.functions) else True
-        return True if isinstance(node, tree.Command | tree.Condition) else None
+        return True if isinstance(node, tree.Command) else None
 
     def _own(self, counts: bool = True) -> Shell:
         """A subshell; what it does not notice matters only where its status counts."""
@@ -199,9 +199,6 @@ class Shell:
     def _zero(self, _node: tree.Node, _last: Statuses, _guarded: bool) -> Ending:
         return Ending(ZERO)
 
-    def _test(self, test: tree.Condition, _last: Statuses, _guarded: bool) -> Ending:
-        return Ending(constant_test(test.words) if test.regular else ANY)
-
     def _command(self, command: tree.Command, last: Statuses, guarded: bool) -> Ending:
         if not command.words:
             falls = ANY if any(word.inner for word in command.assigned) else ZERO
@@ -239,7 +236,7 @@ class Shell:
         self._unplain = self._unplain or name in _UNPLAIN
         if name in ("exit", "return"):
             return Ending(NONE, _stated(args, last))
-        if name in ("test", "["):
+        if name in tree.TESTS:
             return Ending(constant_test(args))
         if name == "false":
             return Ending(frozenset((1,)))
@@ -253,7 +250,6 @@ _RULES: dict[type, Callable[[Shell, Any, Statuses, bool], Ending]] = {
     tree.Pipeline: Shell._pipeline,
     tree.Not: Shell._not,
     tree.Command: Shell._command,
-    tree.Condition: Shell._test,
     tree.If: Shell._if,
     tree.Loop: Shell._loop,
     tree.Case: Shell._case,
@@ -303,7 +299,7 @@ def _stated(args: tuple[tree.Word, ...], last: Statuses) -> Statuses:
 def constant_test(words: tuple[tree.Word, ...]) -> Statuses:
     """The status of a test that asks nothing of the workspace, such as `[ 1 -eq 1 ]`."""
     texts = [w.text for w in words]
-    texts = texts[:-1] if texts[-1:] == ["]"] else texts
+    texts = texts[:-1] if texts[-1:] in (["]"], ["]]"]) else texts
     if not all(w.literal for w in words) or any(c in text for text in texts for c in "*?{"):
         return ANY
     denied = texts[:1] == ["!"] and len(texts) > 1

@@ -16,7 +16,7 @@ def named(node: tree.Node) -> str:
 
 
 def _words(words: tuple[tree.Word, ...]) -> str:
-    shown = words if words and words[0].text == "test" else words[:_SHOWN_WORDS]
+    shown = words if words and words[0].text in tree.TESTS else words[:_SHOWN_WORDS]
     return " ".join(word.text or "''" for word in shown)
 
 
@@ -27,15 +27,8 @@ def _command(command: tree.Command) -> str:
     return " ".join(targets)
 
 
-def _condition(test: tree.Condition) -> str:
-    close = "]" * len(test.opener)
-    inside = (word.text for word in test.words if word.text != close)
-    return " ".join((test.opener, *inside, close))
-
-
 _NAMES: dict[type, Callable[[Any], str]] = {
     tree.Command: _command,
-    tree.Condition: _condition,
     tree.Declare: lambda node: f"{node.keyword} {_words(node.words[:1])}",
     tree.Arithmetic: lambda node: node.text,
     tree.Opaque: lambda node: node.text,

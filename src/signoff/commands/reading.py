@@ -151,11 +151,12 @@ class _Lowering:
         return tree.Declare(keyword, words, _row(node))
 
     def test(self, node: tree_sitter.Node) -> tree.Node:
-        regular = bool(node.children) and node.children[0].type in ("[", "[[")
-        if regular or not node.children or node.children[0].type != "((":
-            opener = node.children[0].type if regular else "["
-            return tree.Condition(tuple(self._operands(node)), _row(node), regular, opener)
-        return tree.Arithmetic(self._text(node), _row(node))
+        opener = node.children[0].type if node.children else ""
+        if opener not in ("[", "[["):
+            kind = tree.Arithmetic if opener == "((" else tree.Opaque
+            return kind(self._text(node), _row(node))
+        ends = [tree.Word(text, _row(node)) for text in (opener, "]" * len(opener))]
+        return tree.Command((ends[0], *self._operands(node), ends[1]), _row(node))
 
     def _operands(self, node: tree_sitter.Node) -> Iterator[tree.Word]:
         for child in node.children:

@@ -133,10 +133,6 @@ class Collector:
     def _body(self, node: tree.Not | tree.Background) -> None:
         self.visit(node.body)
 
-    def _test(self, test: tree.Condition) -> None:
-        self._words(test.words)
-        self._tested(test.words)
-
     def _declare(self, declare: tree.Declare) -> None:
         self.declares = True
         self._words(declare.words)
@@ -229,7 +225,9 @@ class Collector:
 
     def _call(self, command: tree.Command) -> None:
         name, args = command.words[0].text, command.words[1:]
-        self.calls.append(Call(name, tuple(a.text for a in args), self._base + command.line))
+        if not name.startswith("["):
+            texts = tuple(a.text for a in args)
+            self.calls.append(Call(name, texts, self._base + command.line))
         self._program(command.words, command.line)
 
     def _program(self, words: tuple[tree.Word, ...], line: int) -> None:
@@ -250,8 +248,8 @@ class Collector:
         self._refer(of_call(name, args), line)
         if name == "cd":
             self._change_folder(args)
-        elif name in ("test", "["):
-            self._tested(args)
+        elif name in tree.TESTS:
+            self._tested(tuple(a for a in args if a.text not in ("]", "]]")))
         else:
             self._operands(name, args, line)
 
@@ -373,7 +371,6 @@ _VISITS: dict[type, Callable[[Collector, Any], None]] = {
     tree.Pipeline: Collector._pipeline,
     tree.Not: Collector._body,
     tree.Background: Collector._body,
-    tree.Condition: Collector._test,
     tree.Declare: Collector._declare,
     tree.Define: Collector._define,
     tree.Redirected: Collector._redirected,
