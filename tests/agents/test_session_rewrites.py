@@ -233,8 +233,7 @@ def test_what_a_description_says_is_never_taken_for_structure(bureau: Bureau, te
     "contract",
     [
         *("true", "pytest || true", "touch a; test -f a", "echo ok", ":", "exit 0", "/bin/true"),
-        *("/usr/bin/env true", "python3 -c ''", "cd /", "seq 1", "let 1"),
-        *("diff /dev/null /dev/null", "for i in; do false; done", "$X; for i in; do false; done"),
+        *("/usr/bin/env true", "for i in; do false; done", "$X; for i in; do false; done"),
     ],
 )
 def test_a_check_that_cannot_fail_is_refused(bureau: Bureau, contract: str) -> None:

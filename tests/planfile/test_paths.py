@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from signoff.domain.globs import plain_path
 from signoff.planfile.parse import parse
-from signoff.planfile.values import plain_path
 from signoff.planfile.verify import verify
 from tests.planfile.verify.plans import World
 from tests.planfile.writing import plan, step

@@ -35,3 +35,14 @@ class Trouble:
     severity: Severity
     message: str
     hint: str
+
+
+@dataclass(frozen=True)
+class SyntaxProblem:
+    """Why bash refuses a text, and on which of its lines (from 0).
+
+    The line is None where bash noticed only at the end that something is missing.
+    """
+
+    line: int | None
+    message: str

@@ -171,3 +171,23 @@ def _as_regex(token: Token) -> str:
         return re.escape(char)
     ranges = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in token.chars)
     return f"[{ranges}]" if ranges else r"(?!)"
+
+
+def plain_path(path: str) -> str:
+    """A path or glob as the workspace spells it: `./a.txt` and `b/../a.txt` are `a.txt`.
+
+    The workspace itself is empty.
+    """
+    if "./" not in path and "//" not in path and not path.endswith("."):
+        return path
+    if path.startswith(("/", "~", "\\")):
+        return path
+    parts: list[str] = []
+    for part in path.split("/"):
+        above = parts[-1] if parts else ".."
+        if part == ".." and above != ".." and not has_wildcard(above):
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    slash = "/" if path.endswith("/") and parts else ""
+    return "/".join(parts) + slash

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
+from signoff.domain.globs import plain_path
 from signoff.domain.plan import Contract, Effects, Expectation, Holds, JudgeIn, RedFirst
 from signoff.planfile.blocks import Fence, LineKind
 from signoff.planfile.expectations import (
@@ -16,7 +17,7 @@ from signoff.planfile.expectations import (
 )
 from signoff.planfile.fields import Block, FieldReader, FieldSet
 from signoff.planfile.findinglog import did_you_mean
-from signoff.planfile.values import duration_s, plain_path, yes_no
+from signoff.planfile.values import duration_s, yes_no
 
 _SHELLS = frozenset({"", "shell", "bash", "sh", "console", "shellscript", "zsh"})
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

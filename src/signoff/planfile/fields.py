@@ -18,20 +18,10 @@ from signoff.planfile.values import unquoted
 
 HEADER_FIELDS = frozenset({"context", "budget", "priority"})
 OPTION_FIELDS = frozenset(
-    {
-        "contract_timeout",
-        "network",
-        "env",
-        "writes",
-        "effects",
-        "holds",
-        "red_first",
-        "may_change",
-        "may_extend",
-        "may_shrink",
-        "judge_in",
-        "heldout",
-    }
+    (
+        *("contract_timeout", "network", "env", "writes", "effects", "holds", "red_first"),
+        *("may_change", "may_extend", "may_shrink", "judge_in", "heldout"),
+    )
 )
 STEP_FIELDS = OPTION_FIELDS | {
     "target",

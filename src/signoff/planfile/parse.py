@@ -6,6 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from signoff.domain.findings import Finding
+from signoff.domain.globs import plain_path
 from signoff.domain.plan import Budget, Mark, Plan, PlanStatus, Postcondition, Step
 from signoff.errors import PlanUnreadable, SignoffError
 from signoff.planfile.bulk import without_collection
@@ -17,7 +18,7 @@ from signoff.planfile.outline import Outline, RegionKind, read_outline
 from signoff.planfile.postconditions import read_postconditions
 from signoff.planfile.steps import read_steps, warn_hidden_text, with_hint
 from signoff.planfile.structure import check_structure
-from signoff.planfile.values import amounts, plain_path
+from signoff.planfile.values import amounts
 
 __all__ = ["Limits", "Parsed", "decode", "parse"]
 

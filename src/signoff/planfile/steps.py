@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from signoff.domain.globs import plain_path
 from signoff.domain.plan import (
     Cost,
     Mark,
@@ -23,7 +24,7 @@ from signoff.planfile.contracts import (
 )
 from signoff.planfile.fields import STEP_FIELDS, Block, FieldReader, FieldSet
 from signoff.planfile.outline import StepRegion
-from signoff.planfile.values import amounts, on_fail, plain_path
+from signoff.planfile.values import amounts, on_fail
 
 _NEED_SPLIT = re.compile(r"[,;\s]+")
 _FILLER = frozenset({"and", "step", "steps", "&"})

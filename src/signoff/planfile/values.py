@@ -6,7 +6,6 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from signoff.domain.globs import has_wildcard
 from signoff.domain.plan import OnFail, Then
 
 # More digits than any sensible number; int() of a very long one would raise.
@@ -24,26 +23,6 @@ _ON_FAIL = re.compile(
 )
 _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000}
-
-
-def plain_path(path: str) -> str:
-    """A path or glob as the workspace spells it: `./a.txt` and `b/../a.txt` are `a.txt`.
-
-    The workspace itself is empty.
-    """
-    if "./" not in path and "//" not in path and not path.endswith("."):
-        return path
-    if path.startswith(("/", "~", "\\")):
-        return path
-    parts: list[str] = []
-    for part in path.split("/"):
-        above = parts[-1] if parts else ".."
-        if part == ".." and above != ".." and not has_wildcard(above):
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    slash = "/" if path.endswith("/") and parts else ""
-    return "/".join(parts) + slash
 
 
 class Amounts(NamedTuple):

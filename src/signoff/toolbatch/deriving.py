@@ -31,6 +31,7 @@ from signoff.domain.text import escape, escape_line
 from signoff.gate.rounds import united
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
+from signoff.process.syntax import syntax_problems
 from signoff.toolbatch.artifacts import existence_command, quoted
 from signoff.toolbatch.manifests import documented, offers
 from signoff.toolbatch.offers import Offered
@@ -237,7 +238,8 @@ def worthless(command: str) -> str:
     fence = "`" * max(3, 1 + max((len(run) for run in _runs_of_ticks(command)), default=0))
     lines = ("# check", "", "## Steps", "", "### 1. check", "", "**target:** agent", "**task:** x")
     text = "\n".join((*lines, "", "**contract:**", f"{fence}shell", command, fence, ""))
-    for finding in verify(parse(text), Anywhere(frozenset({"agent"}))):
+    around = Anywhere(frozenset({"agent"}), check_syntax=syntax_problems)
+    for finding in verify(parse(text), around):
         if finding.code in _WORTHLESS:
             return finding.message
     return ""

@@ -7,20 +7,27 @@ to hold but proves nothing by itself.
 
 from __future__ import annotations
 
-import json
+import configparser
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+import stat
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
-from signoff.toolbatch.makefile import Makefile, Unread, read_makefile
+from signoff.commands.programs import idle_word
+from signoff.commands.proofs import ProjectRecipes, Proof
 from signoff.toolbatch.offers import Offered
-from signoff.toolbatch.project_files import files_named, text_of, toml_of
-from signoff.toolbatch.pytest_project import by_pytest
-from signoff.toolbatch.recipes import DEEPEST, Proof, proof_of
 
+LARGEST_MANIFEST = 1_000_000
+MOST_LOOKED_AT = 20_000  # entries of a project, in search of its tests
+MOST_TESTS = 500  # that a command is said to rest on
+_NOT_ENTERED = frozenset(
+    {"node_modules", "__pycache__", "venv", "build", "dist", "target", "vendor"}
+)
 _PYTHON = frozenset({".py", ".pyi"})
 _NODE = frozenset(
     {".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".css", ".html", ".json"}
@@ -29,27 +36,23 @@ _RUST = frozenset({".rs"})
 _GO = frozenset({".go"})
 _NODE_SCRIPTS = ("test", "check", "lint")
 _MAKE_TARGETS = ("test", "check")
-_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _NO_TEST = "no test specified"  # what npm writes where nobody wrote a test
-_NODE_SETTINGS = tuple(
-    f"{name}.{suffix}"
-    for name in ("jest.config", "vitest.config", "vite.config", ".mocharc")
-    for suffix in ("js", "cjs", "mjs", "ts", "json", "yml", "yaml")
+_PYTEST_FILES = (
+    "pytest.ini",
+    ".pytest.ini",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+    "conftest.py",
 )
-_FORGIVES = re.compile(r"pass-?with-?no-?tests\W{1,9}true|\bdry-?run\W{1,9}true", re.IGNORECASE)
-_SHELL_FILES = frozenset({"", ".sh", ".bash"})
-# By what a program of the project can fail at all.
-_CAN_FAIL = {
-    **dict.fromkeys(
-        (".js", ".mjs", ".cjs", ".ts"),
-        re.compile(
-            r"\bassert\b|\bexpect\s*\(|\bthrow\b|\bexit\s*\((?!\s*0?\s*\))|exitCode|node:test"
-        ),
-    ),
-    ".py": re.compile(
-        r"\bassert\b|\braise\b|\bunittest\b|\bdoctest\b|\bexit\s*\((?!\s*0?\s*\))|\bcheck_call\b"
-    ),
-}
+_PYTEST_NAME = re.compile(r"test_.*\.py|.*_test\.py")
+# Where pytest would load something else under its own name.
+_SHADOWS = ("pytest.py", "pytest", "_pytest.py", "_pytest", "pluggy.py", "pluggy")
+_FORCED_END = re.compile(
+    r"\bexitstatus\s*=(?!=)|\b_exit\s*\(|pytest\.exit\([^)\n]*\b0\s*\)|\.outcome\s*=\s*.passed"
+    r"|^collect_ignore(?:_glob)?\b",
+    re.MULTILINE,
+)
 
 
 def offers(root: Path) -> tuple[Offered, ...]:
@@ -71,7 +74,7 @@ def documented(offered: Collection[Offered], kinds: Collection[str]) -> Offered:
 
 
 def _npm(root: Path) -> Offered:
-    project = _Project(root)
+    project = ProjectRecipes(lambda path: content_of(root / path))
     scripts = ((name, project.scripts.get(name, "")) for name in _NODE_SCRIPTS)
     meant = [name for name, script in scripts if script.strip() and _NO_TEST not in script]
     return _first(project, "npm", meant, "npm run --silent {}", "the npm script `{}`")
@@ -79,13 +82,13 @@ def _npm(root: Path) -> Offered:
 
 def _make(root: Path) -> Offered:
     """A target with the name of a file that is there would be up to date: it is always made."""
-    project = _Project(root)
-    there = [name for name in _MAKE_TARGETS if name in project.makefile.targets]
+    project = ProjectRecipes(lambda path: content_of(root / path))
+    there = [name for name in _MAKE_TARGETS if project.makefile.has(name)]
     return _first(project, "make", there, "make --always-make {}", "the make target `{}`")
 
 
 def _first(
-    project: _Project, kind: str, names: Iterable[str], command: str, called: str
+    project: ProjectRecipes, kind: str, names: Iterable[str], command: str, called: str
 ) -> Offered:
     """The first recipe that proves something, and what stands before it."""
     additional, refused = list[str](), list[str]()
@@ -100,91 +103,6 @@ def _first(
             additional.append(command.format(name))
             refused.append(f"nobody can tell what {what} proves; a contract could say that it does")
     return Offered((), tuple(additional), tuple(refused), project.rests_on if refused else ())
-
-
-class _Project:
-    """Recipes that run each other, read as far as they can be; what was read is kept in mind."""
-
-    def __init__(self, root: Path):
-        self._root = root
-        self._under_way: list[tuple[str, str]] = []
-        self._read: dict[str, None] = {}
-
-    @cached_property
-    def scripts(self) -> Mapping[str, str]:
-        """Those of npm."""
-        return _npm_scripts(self._root)
-
-    @cached_property
-    def makefile(self) -> Makefile:
-        """The one that make would take."""
-        texts = (text_of(self._root / name) for name in _MAKEFILES)
-        return read_makefile(next(filter(None, texts), ""))
-
-    @property
-    def rests_on(self) -> tuple[str, ...]:
-        """What decides about the recipes that were asked for."""
-        return tuple(self._read)
-
-    def proof(self, kind: str, name: str) -> Proof:
-        """What a script, a target or a file proves; one that runs itself is not understood."""
-        if (kind, name) in self._under_way or len(self._under_way) >= DEEPEST:
-            return Proof.CANNOT_TELL
-        self._under_way.append((kind, name))
-        try:
-            return {"npm": self._script, "make": self._target}.get(kind, self._file)(name)
-        finally:
-            self._under_way.pop()
-
-    def _script(self, name: str) -> Proof:
-        self._read |= dict.fromkeys(("package.json", ".npmrc", *_NODE_SETTINGS))
-        settings = text_of(self._root / ".npmrc").lower()
-        if "script-shell" in settings or "if-present" in settings:
-            return Proof.CANNOT_TELL
-        if any(_FORGIVES.search(text_of(self._root / path)) for path in self._read):
-            return Proof.CANNOT_TELL
-        script = self.scripts.get(name)
-        return proof_of(script, self.proof) if script is not None else Proof.CANNOT_TELL
-
-    def _target(self, name: str) -> Proof:
-        self._read |= dict.fromkeys(_MAKEFILES)
-        if name not in self.makefile.targets:
-            return Proof.CANNOT_TELL
-        try:
-            texts, needs = self.makefile.recipe(name), self.makefile.needs(name)
-        except Unread:
-            return Proof.CANNOT_TELL
-        found = [proof_of(text, self.proof) for text in texts]
-        found += [self.proof("make", need) for need in needs]
-        return max(found, default=Proof.CANNOT_FAIL)
-
-    def _file(self, name: str) -> Proof:
-        path = os.path.normpath(name)
-        if path.startswith(("/", "..")):
-            return Proof.CANNOT_TELL
-        self._read[path] = None
-        text, suffix = text_of(self._root / path), Path(path).suffix
-        if not text:
-            return Proof.CANNOT_TELL
-        if suffix in _CAN_FAIL:
-            return Proof.PROVES if _CAN_FAIL[suffix].search(text) else Proof.CANNOT_TELL
-        first = text.partition("\n")[0]
-        is_shell = suffix in _SHELL_FILES and re.search(r"\b(?:ba|da)?sh\b|^(?!#!)", first)
-        if not is_shell:
-            return Proof.CANNOT_TELL
-        stops = re.search(r"^#!.*\s-[a-z]*e", first) is not None
-        return proof_of(f"set -e\n{text}" if stops else text, self.proof)
-
-
-def _npm_scripts(root: Path) -> dict[str, str]:
-    try:
-        manifest = json.loads(text_of(root / "package.json") or "null")
-    except (ValueError, RecursionError):
-        return {}
-    scripts = manifest.get("scripts") if isinstance(manifest, dict) else None
-    if not isinstance(scripts, dict):
-        return {}
-    return {name: text for name, text in scripts.items() if isinstance(text, str)}
 
 
 def _cargo(root: Path) -> Offered:
@@ -219,10 +137,156 @@ def _go(root: Path) -> Offered:
     return Offered((f"{some}go vet ./... && go test ./...",), rests_on=("go.mod", *tests))
 
 
+def _pytest(root: Path) -> Offered:
+    """Where pytest is configured, or tests lie where it looks for them."""
+    tests = tuple(files_named(root, _PYTEST_NAME, within=("tests", "test")))
+    if not (_pytest_is_configured(root) or tests):
+        return Offered()
+    conftests = tuple(files_named(root, re.compile(r"conftest\.py"), within=("tests", "test")))
+    rests_on = tuple(dict.fromkeys((*_PYTEST_FILES, *_SHADOWS, *conftests, *tests)))
+    why = _pytest_is_idle(root, conftests, tests)
+    # Without pytest nothing was tested: that is unknown (127), not broken. Without tests it fails.
+    run = "python3 -m pytest -q -p no:cacheprovider"
+    run = f"python3 -c 'import pytest' || exit 127; {run}"
+    if why:
+        return Offered((), (run,), (f"pytest is kept from judging: {why}",), rests_on)
+    return Offered((run,), rests_on=rests_on)
+
+
+def _pytest_is_configured(root: Path) -> bool:
+    if (root / "pytest.ini").is_file():
+        return True
+    tool = toml_of(root / "pyproject.toml").get("tool")
+    if isinstance(tool, dict) and "pytest" in tool:
+        return True
+    return "tool:pytest" in ini_of(root / "setup.cfg") or "pytest" in ini_of(root / "tox.ini")
+
+
+def _pytest_is_idle(root: Path, conftests: Collection[str], tests: Collection[str]) -> str:
+    for name in _SHADOWS:
+        if (root / name).exists():
+            return f"`{name}` stands in its place"
+    for path, settings in _pytest_settings(root):
+        options = settings.get("addopts", "")
+        word = idle_word(tuple(options.split()))
+        if word:
+            return f"`{path}` gives it `{word}`"
+        plugins = re.findall(r"(?<!\S)-p\s*=?\s*([\w.]+)", options)
+        if any((root / f"{name.replace('.', '/')}.py").exists() for name in plugins):
+            return f"`{path}` gives it a plug-in of the project"
+        if tests and not any(_is_collected(test, settings) for test in tests):
+            return f"`{path}` has it pass over every test"
+    for path in {"conftest.py", *conftests}:
+        if _FORCED_END.search(text_of(root / path)):
+            return f"`{path}` decides how it ends"
+    return ""
+
+
+def _is_collected(test: str, settings: Mapping[str, str]) -> bool:
+    """Whether pytest would look into a file, by its settings."""
+    names = settings.get("python_files", "").replace(",", " ").split()
+    folders = [folder.strip("./") for folder in settings.get("testpaths", "").split()]
+    ignored = re.findall(r"--ignore[=\s]\s*(\S+)", settings.get("addopts", ""))
+    return (
+        (not names or any(fnmatch(Path(test).name, name) for name in names))
+        and (not folders or any(_is_below(test, folder) for folder in folders))
+        and not any(_is_below(test, folder.strip("./")) for folder in ignored)
+    )
+
+
+def _is_below(path: str, folder: str) -> bool:
+    wild = fnmatch(path, folder) or fnmatch(path, f"{folder}/*")
+    return not folder or wild or path == folder or path.startswith(f"{folder}/")
+
+
+def _pytest_settings(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    tool = toml_of(root / "pyproject.toml").get("tool")
+    section = tool.get("pytest") if isinstance(tool, dict) else None
+    section = section.get("ini_options", section) if isinstance(section, dict) else None
+    if isinstance(section, dict):
+        yield (
+            "pyproject.toml",
+            {
+                name: " ".join(map(str, value)) if isinstance(value, list) else str(value)
+                for name, value in section.items()
+            },
+        )
+    for path in ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg"):
+        read = ini_of(root / path)
+        for name in ("pytest", "tool:pytest"):
+            if name in read:
+                yield path, {key: value or "" for key, value in read[name].items()}
+
+
 _MANIFESTS: tuple[tuple[frozenset[str], Callable[[Path], Offered]], ...] = (
-    (_PYTHON, by_pytest),
+    (_PYTHON, _pytest),
     (_NODE, _npm),
     (_RUST, _cargo),
     (_GO, _go),
     (frozenset(), _make),
 )
+
+
+def files_named(
+    root: Path,
+    name: re.Pattern[str],
+    within: Collection[str] = (),
+    saying: re.Pattern[str] | None = None,
+) -> Iterator[str]:
+    """Files of this name, at the top or below a folder called one of `within`; with an end."""
+    looked = found = 0
+    for place, folders, files in os.walk(root):
+        folders[:] = sorted(
+            folder for folder in folders if folder not in _NOT_ENTERED and folder[0] != "."
+        )
+        looked += len(files) + len(folders)
+        if looked > MOST_LOOKED_AT or found >= MOST_TESTS:
+            return
+        named = sorted(filter(name.fullmatch, files))
+        if not named:
+            continue
+        inside = Path(place).relative_to(root)
+        if within and inside.parts and not set(within) & set(inside.parts):
+            continue
+        for file in named:
+            path = inside / file
+            if (root / path).is_file() and (saying is None or saying.search(text_of(root / path))):
+                found += 1
+                yield path.as_posix()
+
+
+def content_of(path: Path) -> bytes | None:
+    """A manifest that lies in the project itself and has a reasonable size; else nothing."""
+    try:
+        state = os.lstat(path)
+        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_MANIFEST:
+            return None
+        return path.read_bytes()
+    except (OSError, ValueError):
+        return None
+
+
+def text_of(path: Path) -> str:
+    """The same as text; empty where there is none."""
+    return (content_of(path) or b"").decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def toml_of(path: Path) -> dict[str, Any]:
+    """What a file says in TOML; nothing when it is none."""
+    try:
+        return tomllib.loads(text_of(path))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def ini_of(path: Path) -> Mapping[str, Mapping[str, str]]:
+    """The sections of a settings file; none when it is none."""
+    text = text_of(path)
+    if not text:
+        return {}  # making a parser takes longer than all the looking
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return {}
+    return parser

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
+from signoff.commands.analysis import analyse
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import FileKind
-from signoff.planfile.verify import analyse, demanded_files
+from signoff.planfile.verify import demanded_files
 from signoff.verification.languages import is_settings, is_test, language_of
 from signoff.verification.pins import Pins, fingerprint, written_by_contracts
 from signoff.verification.protection import Guard, file_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from signoff.commands.analysis import analyse
 from signoff.domain.plan import Contract
 from signoff.domain.product import Product
 from signoff.domain.snapshot import Manifest
 from signoff.errors import StorageFailed
-from signoff.planfile.verify import analyse
 from signoff.verification.pins import fingerprint
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.steering import steering_of

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from signoff.commands.analysis import analyse
+from signoff.commands.launchers import is_plain
+from signoff.commands.programs import BUILTINS
 from signoff.domain.plan import Contract
-from signoff.planfile.verify import analyse
-from signoff.planfile.verify.builtins import BUILTINS
 from signoff.process.shell import find_tool
 from signoff.verification.ignored import digest_on_disk
-from signoff.verification.steering.launchers import is_plain
 
 Tools = Mapping[str, Mapping[str, Any]]  # name → {"path": …, "sha256": …}, or {"path": None}
 

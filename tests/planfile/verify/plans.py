@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from signoff.domain.findings import Finding, Severity, Trouble
+from signoff.domain.findings import Finding, Severity, SyntaxProblem, Trouble
 from signoff.domain.globs import matches
 from signoff.domain.plan import (
     Contract,
@@ -18,6 +19,12 @@ from signoff.domain.plan import (
     SubscriptionKind,
 )
 from signoff.planfile.verify import CODES, verify
+from signoff.process.syntax import syntax_problems
+
+
+@cache
+def _asked(texts: frozenset[str]) -> Mapping[str, SyntaxProblem]:
+    return syntax_problems(texts)
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,9 @@ class World:
 
     def tool_exists(self, name: str) -> bool:
         return name not in self.missing_tools
+
+    def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
+        return _asked(frozenset(texts))
 
     def role_troubles(self, name: str) -> tuple[Trouble, ...]:
         return self.troubles.get(name, ())

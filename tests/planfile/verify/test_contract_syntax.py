@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from signoff.commands.analysis import analyse, is_plain
 from signoff.domain.findings import Severity
-from signoff.planfile.verify import analyse
-from signoff.planfile.verify.grammar import is_plain
+from signoff.process.syntax import syntax_problems
 
 from .plans import codes, of_command
 
@@ -207,10 +207,9 @@ def test_what_bash_refuses_is_a_syntax_error_on_its_line(
     command: str, line: int, tmp_path: Path
 ) -> None:
     assert refuses(command, tmp_path)
-    problem = analyse(command).problem
-    assert problem is not None
-    assert problem.line == line
-    assert "contract-syntax" in codes(of_command(command), Severity.ERROR)
+    (finding,) = [f for f in of_command(command) if f.code == "contract-syntax"]
+    assert finding.severity is Severity.ERROR
+    assert finding.line == line
 
 
 PIECES = [
@@ -242,7 +241,7 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=10))
 def test_no_mixture_of_shell_words_that_bash_accepts_is_called_an_error(pieces: list[str]) -> None:
     command = " ".join(pieces)
-    if analyse(command).problem is not None:
+    if syntax_problems([command]):
         shell = ["bash", "--noprofile", "--norc", "-n"]
         said = subprocess.run(
             [*shell, "/dev/stdin"], input=command.encode(), capture_output=True, check=False
@@ -325,7 +324,7 @@ def test_a_pattern_that_needs_an_option_of_the_shell_is_no_error() -> None:
     "char", ["é", "日", "\u2028", "\U0001f600", "\U000f0001", "\x00", "\ud800"]
 )
 def test_no_character_after_a_brace_ends_the_process(char: str) -> None:
-    program = "from signoff.planfile.verify import analyse\nanalyse(eval(input()))"
+    program = "from signoff.commands.analysis import analyse\nanalyse(eval(input()))"
     for text in (f"t{{{char}", f"echo {{{char}..{char}}}", f"[[ {char} =~ {{{char} ]]"):
         ran = subprocess.run(
             [sys.executable, "-c", program],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from signoff.commands.analysis import analyse
 from signoff.domain.findings import Severity
-from signoff.planfile.verify import analyse
 
 from .plans import codes, of_command
 
@@ -72,7 +72,7 @@ def test_a_file_that_says_something_about_the_product_may_be_checked(command: st
         ("git -q commit -m x", "files (`git commit`)"),
         ("ruff check --fix src", "files (`ruff --fix`)"),
         ("ruff format src", "files (`ruff format`)"),
-        ("uv run ruff format src", "files (`uv run`)"),
+        ("uv run ruff format src", "files (`ruff format`)"),
         ("cargo fmt", "files (`cargo fmt`)"),
         ("black src", "files (`black`)"),
         ("gofmt -w a.go", "files (`gofmt`)"),

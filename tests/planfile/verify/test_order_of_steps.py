@@ -257,3 +257,25 @@ def test_a_postcondition_may_run_what_any_step_made() -> None:
     made = step("1", "make", produces=("check.sh",))
     assert codes(check(made, postconditions=post)) == []
     assert codes(check(step("1", "make"), postconditions=post)) == ["script-missing"]
+
+
+@pytest.mark.parametrize("launcher", ["", "uv run ", "env A=1 uv run --frozen "])
+def test_uv_run_hides_no_missing_tool(launcher: str) -> None:
+    world = World(missing_tools=frozenset({"nosuchtool"}))
+    (missing,) = check(step("1", f"{launcher}nosuchtool x"), world=world)
+    assert missing.code == "tool-missing" and "`nosuchtool` is not installed" in missing.message
+
+
+@pytest.mark.parametrize("launcher", ["", "uv run ", "poetry run ", "timeout 5 pdm run "])
+def test_a_launcher_hides_no_missing_script(launcher: str) -> None:
+    world = World()
+    (script,) = check(step("1", f"{launcher}python scripts/nope.py"), world=world)
+    assert script.code == "script-missing" and "`scripts/nope.py`" in script.message
+
+
+def test_a_tool_that_the_projects_environment_has_or_brings_is_not_missing() -> None:
+    world = World(
+        files=frozenset({".venv/bin/mine"}), missing_tools=frozenset({"mine", "pytest", "jest"})
+    )
+    for command in ("uv run mine x", "uv run pytest", "npx jest", "uv run --with jest jest"):
+        assert "tool-missing" not in codes(check(step("1", command), world=world))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from signoff.commands.analysis import analyse
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import Postcondition, Step
-from signoff.planfile.verify import analyse
 
 from .plans import World, check, codes, contract, step
 

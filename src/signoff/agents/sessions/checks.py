@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from signoff.agents.sessions.urls import names_url_check, url_command, url_in, url_problem
+from signoff.commands.analysis import is_readable
 from signoff.domain.plan import Contract, Effects, Expectation, ExpectationKind
 from signoff.domain.text import escape
-from signoff.planfile.verify import is_readable
+from signoff.process.syntax import syntax_problems
 from signoff.verification.counting import runs_only_tests
 
 LONGEST_COMMAND = 4_000
@@ -130,7 +131,7 @@ def _command(command: Any, name: str) -> str:
     if not isinstance(command, str) or not command.strip():
         raise BadRequest(f"`{name}` must be a shell command")
     clean = _clean(command.strip(), name)
-    if not is_readable(clean):
+    if not is_readable(clean) and not syntax_problems((clean,)):
         # What cannot be read could be anything, also a check that never fails.
         raise BadRequest(f"`{name}` uses shell syntax that cannot be read here; write it simpler")
     return clean

@@ -14,6 +14,7 @@ from signoff.domain.session import Declared, Precondition
 from signoff.domain.text import escape_line
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
+from signoff.process.syntax import syntax_problems
 
 TARGET = "agent"
 LONGEST_TITLE = 100
@@ -74,7 +75,7 @@ def write_plan(
     text = _text(aim, parts, posts)
     parsed = parse(text)
     _check_same(parsed.plan, parts, posts)
-    for finding in verify(parsed, Anywhere(frozenset({TARGET}))):
+    for finding in verify(parsed, Anywhere(frozenset({TARGET}), check_syntax=syntax_problems)):
         bad = finding.code in _WORTHLESS or finding.severity is Severity.ERROR
         if bad and finding.code not in _NOT_ASKED_FOR:
             raise BadRequest(f"{finding.message}; {finding.hint}")

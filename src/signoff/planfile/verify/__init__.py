@@ -5,9 +5,7 @@ from __future__ import annotations
 from signoff.domain.findings import Finding
 from signoff.planfile.bulk import without_collection
 from signoff.planfile.verify.demanded import demanded_files
-from signoff.planfile.verify.facts import ShellFacts
 from signoff.planfile.verify.item_quotes import unfit_items
-from signoff.planfile.verify.shell import analyse, is_readable
 from signoff.planfile.verify.surroundings import Anywhere, ParsedPlan, Surroundings
 from signoff.planfile.verify.table import CODES, RULES
 from signoff.planfile.verify.view import View
@@ -17,11 +15,8 @@ __all__ = [
     "RULES",
     "Anywhere",
     "ParsedPlan",
-    "ShellFacts",
     "Surroundings",
-    "analyse",
     "demanded_files",
-    "is_readable",
     "unfit_items",
     "verify",
 ]

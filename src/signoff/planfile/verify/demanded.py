@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from signoff.commands.analysis import MAX_ANALYSED_CHARS, analyse
+from signoff.commands.launchers import see_through
+from signoff.commands.reading import lower
+from signoff.commands.tree import TESTS, Block, Chain, Command, Link, Node, Word
+from signoff.commands.uses import Call, Collector
 from signoff.domain.plan import Contract, ExpectationKind
-from signoff.planfile.verify.lower import lower
-from signoff.planfile.verify.script import Block, Chain, Command, Condition, Link, Node, Word
-from signoff.planfile.verify.shell import MAX_ANALYSED_CHARS, analyse
-from signoff.planfile.verify.uses import Call, Collector
-from signoff.planfile.verify.wrappers import see_through
 
 _FAIL_WITHOUT = frozenset(
     (
@@ -44,8 +44,11 @@ def demanded_files(contract: Contract) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def _demanded(text: str) -> tuple[str, ...]:
     facts = analyse(text)
-    unread = facts.problem is not None or len(text) > MAX_ANALYSED_CHARS
-    if unread or facts.functions or any(map(_may_end_elsewhere, facts.calls)):
+    if (
+        len(text) > MAX_ANALYSED_CHARS
+        or facts.functions
+        or any(map(_may_end_elsewhere, facts.calls))
+    ):
         return ()
     block, clear = lower(text)
     demands = _Demands()
@@ -83,7 +86,7 @@ class _Demands(Collector):
     def _items(self, items: tuple[Node, ...]) -> None:
         for i, item in enumerate(items):
             is_last = i == len(items) - 1
-            ends_it = self._errexit and isinstance(item, Command | Condition)
+            ends_it = self._errexit and isinstance(item, Command)
             self._must = is_last or ends_it or _gives_up(item)
             self.visit(item)
             self._errexit = _errexit_after(item, self._errexit)
@@ -121,15 +124,13 @@ def _errexit_after(node: Node, before: bool) -> bool:
 
 def _fails_without(node: Node, reads: int) -> bool:
     """Whether the command fails when any of the files it reads is missing."""
-    if isinstance(node, Condition):
-        return node.regular and _asks_plainly(node.words)
     if not isinstance(node, Command) or not _is_plain(node.words):
         return False
     seen, _ = see_through(node)
     if not isinstance(seen, Command) or not seen.words:
         return False
     name, args = seen.words[0].text, tuple(word.text for word in seen.words[1:])
-    if name in ("test", "["):
+    if name in TESTS:
         return _asks_plainly(seen.words[1:])
     if name in ("python", "python3"):
         return args[:1] == ("-m",) and args[1:2] != () and args[1] in _MODULES

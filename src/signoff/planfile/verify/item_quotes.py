@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import tree_sitter
 
-from signoff.planfile.verify.lower import syntax_of
-from signoff.planfile.verify.operands import FILE_READERS
+from signoff.commands.operands import FILE_READERS
+from signoff.commands.reading import syntax_of
 
 _ITEM, _STAND_IN = b"{item}", b"uitemu"
 _NAME = re.compile(rb"[\w./:=@%+,-]*", re.ASCII)

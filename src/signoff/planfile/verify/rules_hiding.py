@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from signoff.commands.weaknesses import WeaknessKind
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import ExpectationKind
 from signoff.planfile.verify.rules_shell import looks_at_output
 from signoff.planfile.verify.view import View
-from signoff.planfile.verify.weaknesses import WeaknessKind
 
 _ABOUT_OUTPUT = (ExpectationKind.STDOUT_CONTAINS, ExpectationKind.STDOUT_EQUALS)
 
@@ -63,7 +63,7 @@ def failures_are_passed_on(view: View) -> Iterator[Finding]:
 def prints_what_is_expected(view: View) -> Iterator[Finding]:
     """A contract without any output, of which output is expected."""
     for subject in view.subjects:
-        if subject.contract is None or not subject.facts.silent or subject.facts.problem:
+        if subject.contract is None or not subject.facts.silent:
             continue
         for expectation in subject.contract.expectations:
             if expectation.kind in _ABOUT_OUTPUT and expectation.value != "":

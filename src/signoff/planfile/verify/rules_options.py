@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from signoff.commands.programs import is_networked
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import Contract, Effects, ExpectationKind, RedFirst
-from signoff.planfile.verify.builtins import NETWORKED, NETWORKED_SUBCOMMANDS
-from signoff.planfile.verify.uses import Call
 from signoff.planfile.verify.view import Subject, View
 
-_LOCAL = re.compile(
-    r"file://.*|(?:\w+://)?(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(?:[:/?].*)?"
-)
-_ADDRESS = re.compile(rf"{_LOCAL.pattern}|\w+://.*|[\w.-]+:\d+(?:/.*)?")
 _NEVER_KEPT = (126, 127)
 
 
@@ -99,7 +93,7 @@ def external_effects(view: View) -> Iterator[Finding]:
                 "drop one of the two options",
                 step=subject.owner,
             )
-        call = next((c for c in subject.facts.calls if is_networked(c)), None)
+        call = next((c for c in subject.facts.calls if is_networked(c.name, c.args)), None)
         if call is None:
             continue
         line = subject.line + call.line
@@ -122,15 +116,6 @@ def external_effects(view: View) -> Iterator[Finding]:
                 "add `**effects:** external` if it should be judged only once",
                 step=subject.owner,
             )
-
-
-def is_networked(call: Call) -> bool:
-    """Whether a call leaves this machine."""
-    if call.name not in NETWORKED:
-        asked = NETWORKED_SUBCOMMANDS.get(call.name, ())
-        return bool(asked) and next((a for a in call.args if not a.startswith("-")), "") in asked
-    addresses = [a for a in call.args if _ADDRESS.fullmatch(a)]
-    return not addresses or not all(_LOCAL.fullmatch(a) for a in addresses)
 
 
 def heldout_known(view: View) -> Iterator[Finding]:

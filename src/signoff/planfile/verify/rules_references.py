@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from signoff.commands.programs import BUILTINS, runner_of, tools_started
+from signoff.commands.references import Reference
+from signoff.commands.uses import Call
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.plan import Contract, Step
 from signoff.planfile.verify.mentions import paths_named, says_to_change
-from signoff.planfile.verify.references import Reference
 from signoff.planfile.verify.rules_plan import HUMAN
-from signoff.planfile.verify.runners import runs_tests
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _LIKE_A_REFERENCE = re.compile(
@@ -135,7 +136,7 @@ def tests_are_protected(view: View) -> Iterator[Finding]:
         step = subject.step
         if subject.kind is not SubjectKind.CONTRACT or step is None or step.target == HUMAN:
             continue
-        runner = next(filter(runs_tests, subject.facts.calls), None)
+        runner = next((c for c in subject.facts.calls if _runs_tests(c)), None)
         if runner is None or _is_about_tests(step) or _is_covered(subject, view.protected):
             continue
         if any(map(view.surroundings.matches_glob, _TEST_FILES)):
@@ -148,6 +149,11 @@ def tests_are_protected(view: View) -> Iterator[Finding]:
                 step=subject.owner,
             )
             return
+
+
+def _runs_tests(call: Call) -> bool:
+    starts = call.name not in BUILTINS
+    return starts and any(map(runner_of, tools_started(call.name, call.args)))
 
 
 def _names_tests(pattern: str) -> bool:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from signoff.commands.endings import FAILS
+from signoff.commands.launchers import is_plain, started_by
+from signoff.commands.programs import BUILTINS, builds, is_known
+from signoff.commands.uses import Call, FileUse
+from signoff.commands.weaknesses import WeaknessKind
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
-from signoff.planfile.verify.builders import builds
-from signoff.planfile.verify.builtins import BUILTINS
-from signoff.planfile.verify.statuses import FAILS
-from signoff.planfile.verify.uses import FileUse
 from signoff.planfile.verify.view import Producer, Subject, SubjectKind, View
-from signoff.planfile.verify.weaknesses import WeaknessKind
 
 _SHOWN_STEPS = 5
 _WRITTEN_BY_HAND = (".sh", ".bash", ".py", ".rb", ".pl", ".php")
@@ -23,12 +23,12 @@ _NEGATED = "`set -e` passes over `! …`: write `if …; then exit 1; fi`, or jo
 def contract_syntax(view: View) -> Iterator[Finding]:
     """bash would refuse the text."""
     for subject in view.subjects:
-        problem = subject.facts.problem
+        problem = subject.problem
         if problem is not None:
             yield view.finding(
                 "contract-syntax",
                 Severity.ERROR,
-                subject.line + problem.line,
+                subject.line + (problem.line or 0),
                 f"the {subject.kind} is not valid bash: {problem.message}",
                 "correct the command; `bash -n` shows what bash makes of it",
                 step=subject.owner,
@@ -55,8 +55,11 @@ def tools_exist(view: View) -> Iterator[Finding]:
     for subject in view.subjects:
         for call in subject.facts.calls:
             known = call.name in BUILTINS or call.name in subject.facts.functions
-            if not known and ("/" not in call.name or call.name.startswith("/")):
-                users.setdefault(call.name, []).append((subject.line + call.line, subject.owner))
+            names = [call.name] if not known else []
+            names += _behind_uv(view, call) if call.name == "uv" else ()
+            for name in names:
+                if "/" not in name or name.startswith("/"):
+                    users.setdefault(name, []).append((subject.line + call.line, subject.owner))
     for name, uses in users.items():
         if not name or view.surroundings.tool_exists(name):
             continue
@@ -72,6 +75,19 @@ def tools_exist(view: View) -> Iterator[Finding]:
             f"install `{name}`, or make sure that an earlier step does",
             step=owner,
         )
+
+
+def _behind_uv(view: View, call: Call) -> Iterator[str]:
+    """What `uv run` looks for: in the project's environment, then on the search path.
+
+    Tools that environments have as a rule are taken to be there: uv makes one when it runs.
+    """
+    if any(arg.startswith("--with") for arg in call.args):
+        return
+    for started in started_by(call.name, call.args):
+        plain = started.behind == "uv" and not started.path and is_plain(started.tool)
+        if plain and not is_known(started.tool) and not view.exists(f".venv/bin/{started.tool}"):
+            yield started.tool
 
 
 def scripts_exist(view: View) -> Iterator[Finding]:
@@ -117,7 +133,7 @@ def _is_built_before(subject: Subject, script: FileUse) -> bool:
         return False
     for call in subject.facts.calls:
         words = [word.rpartition("/")[2] for word in (call.name, *call.args)]
-        if builds(call) and words[0] != name:
+        if builds(call.name, call.args) and words[0] != name:
             return True
         if call.line == script.line and name in words:
             return False
@@ -133,7 +149,7 @@ def _is_made_before(view: View, place: int, subject: Subject) -> bool:
 def cannot_fail(view: View) -> Iterator[Finding]:
     """The contract holds, or breaks, whatever the workspace contains."""
     for subject in view.subjects:
-        if subject.contract is None or subject.facts.problem is not None:
+        if subject.contract is None or subject.problem is not None:
             continue
         wanted = _expected_code(subject.contract)
         statuses = subject.facts.statuses

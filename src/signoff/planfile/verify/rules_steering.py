@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from signoff.commands.launchers import started_by
+from signoff.commands.programs import BUILTINS
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Step
@@ -16,9 +18,9 @@ _MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
 _PACKAGE = ("package.json",)
 _PYTEST = ("conftest.py", "pytest.ini")
 _DECIDING = {
-    **dict.fromkeys(("make", "gmake"), _MAKEFILES),
+    "make": _MAKEFILES,
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _PACKAGE),
-    **dict.fromkeys(("pytest", "py.test"), _PYTEST),
+    "pytest": _PYTEST,
     "tox": ("tox.ini",),
     "nox": ("noxfile.py",),
     "just": ("justfile",),
@@ -88,7 +90,8 @@ def _deciding(view: View, subject: Subject) -> dict[str, int]:
         if view.exists(path) or view.makers_of(path, besides=subject.place):
             found.setdefault(path, script.line)
     for call in subject.facts.calls:
-        module = call.name.startswith("python") and call.args[:1] == ("-m",)
-        for path in _DECIDING.get(call.args[1] if module and call.args[1:] else call.name, ()):
-            found.setdefault(path, call.line)
+        # Builtins start nothing: most calls of ten thousand contracts.
+        for started in started_by(call.name, call.args) if call.name not in BUILTINS else ():
+            for path in _DECIDING.get(started.tool, ()):
+                found.setdefault(path, call.line)
     return {path: line for path, line in found.items() if ITEM not in path}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from signoff.commands.analysis import analyse
+from signoff.commands.uses import Call
 from signoff.domain.plan import Contract
 from signoff.planfile.verify.demanded import demanded_files
-from signoff.planfile.verify.shell import analyse
-from signoff.planfile.verify.uses import Call
 
 # Programs that obey no file of the folder they run in but the ones they are given.
 _PLAIN = frozenset(
@@ -56,7 +56,7 @@ def is_plain(command: str) -> bool:
     facts = analyse(command)
     scripts = {script.path for script in facts.scripts}
     names = {call.name.removeprefix("./") for call in facts.calls} - facts.functions - scripts
-    return facts.problem is None and facts.certain and names <= _PLAIN
+    return facts.certain and names <= _PLAIN
 
 
 def mentions(command: str, path: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from signoff.domain.findings import Finding, Trouble
+from signoff.domain.findings import Finding, SyntaxProblem, Trouble
 from signoff.domain.plan import Plan
 
 
@@ -47,6 +48,10 @@ class Surroundings(Protocol):
         """What would keep a configured role from working here."""
         ...
 
+    def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
+        """Those of the texts that bash refuses, and why."""
+        ...
+
 
 class ParsedPlan(Protocol):
     """What the parser hands over."""
@@ -74,6 +79,7 @@ class Anywhere:
     role_names: frozenset[str]
     heldout_names: frozenset[str] = frozenset()
     waivers_forbidden: bool = False
+    check_syntax: Callable[[Collection[str]], Mapping[str, SyntaxProblem]] | None = None
 
     def file_exists(self, path: str) -> bool:
         """As far as anybody knows."""
@@ -94,3 +100,7 @@ class Anywhere:
     def role_troubles(self, name: str) -> tuple[Trouble, ...]:  # noqa: ARG002 - of nobody
         """As far as anybody knows."""
         return ()
+
+    def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
+        """As far as somebody said how to find out."""
+        return self.check_syntax(texts) if self.check_syntax is not None and texts else {}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from signoff.domain.findings import Finding, Severity
+from signoff.commands.analysis import analyse, unread
+from signoff.commands.facts import ShellFacts
+from signoff.commands.reading import error_line
+from signoff.domain.findings import Finding, Severity, SyntaxProblem
 from signoff.domain.globs import has_wildcard, matches, matches_any
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.planfile.verify.demanded import demanded_files
-from signoff.planfile.verify.facts import ShellFacts
 from signoff.planfile.verify.order import StepOrder
-from signoff.planfile.verify.shell import analyse
 from signoff.planfile.verify.surroundings import ParsedPlan, Surroundings
 
 ITEM = "{item}"
@@ -39,6 +40,7 @@ class Subject:
     step: Step | None
     place: int
     facts: ShellFacts
+    problem: SyntaxProblem | None = None
 
     def may_write(self, path: str) -> bool:
         """Whether the plan allows the step to make or change a file that decides its own check."""
@@ -78,7 +80,25 @@ class View:
             if post.contract is not None:
                 kind = SubjectKind.POSTCONDITION
                 found.append(self._subject(kind, post.contract, post, len(self.plan.steps)))
-        return tuple(found)
+        return self._with_problems(found)
+
+    def _with_problems(self, subjects: list[Subject]) -> tuple[Subject, ...]:
+        """Ask bash about every text that is not plain; of those it refuses nothing else is told.
+
+        Texts that differ in numbers only are asked about once.
+        """
+        alike = {s.facts.unchecked for s in subjects if s.facts.unchecked}
+        doubtful = self.surroundings.syntax_problems(alike) if alike else {}
+        if not doubtful:
+            return tuple(subjects)
+        texts = {s.command for s in subjects if s.facts.unchecked in doubtful}
+        problems = self.surroundings.syntax_problems(texts)
+        return tuple(
+            replace(s, facts=unread(), problem=_placed(problems[s.command], s.command))
+            if s.command in problems
+            else s
+            for s in subjects
+        )
 
     def _subject(
         self, kind: SubjectKind, contract: Contract, owner: Step | Postcondition, place: int
@@ -199,6 +219,10 @@ class View:
     ) -> Finding:
         """A finding with the line's text filled in."""
         return Finding(code, severity, line, message, hint, self.text_at(line), step)
+
+
+def _placed(problem: SyntaxProblem, text: str) -> SyntaxProblem:
+    return problem if problem.line is not None else replace(problem, line=error_line(text))
 
 
 def _open_item(path: str) -> str:

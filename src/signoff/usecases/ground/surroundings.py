@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 
 from signoff.agents.program import troubles_of
-from signoff.domain.findings import Trouble
+from signoff.domain.findings import SyntaxProblem, Trouble
 from signoff.domain.globs import has_wildcard, matches
 from signoff.process.shell import find_tool
+from signoff.process.syntax import syntax_problems
 from signoff.settings.loading import HUMAN_ROLE, Settings
 from signoff.storage.vault import Vault
 
@@ -18,7 +19,7 @@ MOST_FILES = 200_000
 
 
 class RealSurroundings:
-    """Looks at the disk, and only at names: nothing is read or run."""
+    """Looks at the disk, and only at names; the texts of contracts are read by bash, not run."""
 
     def __init__(
         self,
@@ -63,6 +64,10 @@ class RealSurroundings:
         """What the first attempt of this role would stumble over."""
         role = self._roles[name]
         return tuple(troubles_of(role, self._search_path, self._workspace, self._environ))
+
+    def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
+        """What bash says about them."""
+        return syntax_problems(texts)
 
     @cached_property
     def _files(self) -> list[str]:

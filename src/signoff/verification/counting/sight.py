@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from signoff.planfile.verify import analyse
-from signoff.verification.counting.runners import RUNNERS
-from signoff.verification.steering.launchers import invocation_of, peeled
-from signoff.verification.steering.trail import Invocation
+from signoff.commands.analysis import analyse
+from signoff.commands.launchers import Invocation
+from signoff.commands.programs import is_installed, runner_of, stops_early, tools_started
 
 _REPEATS = re.compile(r"(?<![\w./-])(?:for|while|until|xargs|parallel|-exec|-execdir)(?![\w./=-])")
 # Unseen, but no commands: where something is written, and a virtual environment's variables.
 _NO_CALL = re.compile(r"where `|`(?:source|\.) \S*bin/activate`")
-_PACKAGE_TOOLS = frozenset(("yarn", "pnpm", "bun"))
+# The runners whose endings are read, in the order in which they are tried where none is seen.
+COUNTED = (
+    *("pytest", "unittest", "jest", "vitest", "mocha", "node", "cargo", "nextest", "gotestsum"),
+    *("go", "TAP"),
+)
 # Tools that start no tests: a contract of these alone shows nothing but old results.
 _PLAIN = frozenset(
     (
@@ -36,10 +39,6 @@ _SILENT = frozenset(
     )
 )
 _SETS_PATH = re.compile(r"(?<!\w)PATH\+?=")
-_INSTALLED = re.compile(
-    r"(?:\S+/)?(?:\.?v?env|\.tox/\w+|node_modules)/\.?bin/[^/]+"
-    r"|/(?:usr/|opt/\S+/)?(?:local/)?bin/[^/]+"
-)
 _PREPARING = {
     "uv": ("sync", "pip", "lock", "venv"),
     "poetry": ("install", "sync", "lock"),
@@ -74,8 +73,8 @@ class Sight:
     @property
     def runners(self) -> tuple[str, ...]:
         """Whose endings may be read: those that are called, or all where none is seen."""
-        chosen = self.calls if self.calls and self.shows_all else [r.name for r in RUNNERS]
-        return tuple(r.name for r in RUNNERS if r.name in chosen)
+        chosen = self.calls if self.calls and self.shows_all else COUNTED
+        return tuple(name for name in COUNTED if name in chosen)
 
 
 @lru_cache(maxsize=64)
@@ -84,23 +83,25 @@ def look_at(command: str) -> Sight:
     facts = analyse(command)
     calls: dict[str, int] = {}
     unseen = any(not _NO_CALL.match(unseen.what) for unseen in facts.unseen)
-    hides = stops_early = False
+    hides = cut_short = False
     for call in facts.calls:
-        chain = list(_unwrapped(call.name, call.args)) if call.name not in facts.functions else []
-        found = next(((r, inner) for inner in chain for r in RUNNERS if r.is_called(inner)), None)
+        chain = (
+            list(tools_started(call.name, call.args)) if call.name not in facts.functions else []
+        )
+        found = next((inner for inner in chain if runner_of(inner) in COUNTED), None)
         if found is not None:
-            runner, inner = found
-            calls[runner.name] = calls.get(runner.name, 0) + 1
-            stops_early |= runner.stops_early(inner)
+            runner = runner_of(found)
+            calls[runner] = calls.get(runner, 0) + 1
+            cut_short |= stops_early(found)
         elif not chain or not _is_plain(chain[-1]):
             hides = True
-    repeats = bool(facts.problem or unseen or facts.functions or _REPEATS.search(command))
-    return Sight(calls, hides, repeats, stops_early)
+    repeats = bool(unseen or facts.functions or _REPEATS.search(command))
+    return Sight(calls, hides, repeats, cut_short)
 
 
 def tools_called(command: str) -> frozenset[str]:
     """The tools that the text calls, launchers peeled off; `cargo clippy` also with its verb."""
-    chains = (_unwrapped(call.name, call.args) for call in analyse(command).calls)
+    chains = (tools_started(call.name, call.args) for call in analyse(command).calls)
     called = [call for chain in chains for call in chain]
     verbs = (f"{call.tool} {call.args[0]}" for call in called if call.args)
     return frozenset((*(call.tool for call in called), *verbs))
@@ -114,12 +115,12 @@ def runs_only_tests(command: str) -> bool:
     """
     facts = analyse(command)
     unseen = any(not _NO_CALL.match(unseen.what) for unseen in facts.unseen)
-    if facts.problem or facts.functions or unseen or _SETS_PATH.search(command):
+    if facts.functions or unseen or _SETS_PATH.search(command):
         return False
     found = False
     for call in facts.calls:
-        chain = list(_unwrapped(call.name, call.args))
-        runner = next((i for i in chain if any(r.is_called(i) for r in RUNNERS)), None)
+        chain = list(tools_started(call.name, call.args))
+        runner = next((tool for tool in chain if runner_of(tool) in COUNTED), None)
         # A runner that is a script of the workspace (`python manage.py test`) can print anything.
         if runner is not None and runner.tool != "python" and all(map(_is_installed, chain)):
             found = True
@@ -135,18 +136,7 @@ def _prints_nothing(call: Invocation) -> bool:
 
 
 def _is_installed(call: Invocation) -> bool:
-    return not call.path or _INSTALLED.match(call.path) is not None
-
-
-def _unwrapped(name: str, args: tuple[str, ...]) -> Iterator[Invocation]:
-    """The call and what it launches; `pnpm vitest` launches a package's command by its name."""
-    outer = invocation_of(name, args, "")
-    yield from peeled(outer)
-    words = [arg for arg in outer.args if arg not in ("run", "--")]
-    if outer.tool in _PACKAGE_TOOLS and words and not words[0].startswith("-"):
-        inner = invocation_of(words[0], tuple(words[1:]), "")
-        if any(runner.is_called(inner) for runner in RUNNERS):
-            yield inner
+    return not call.path or is_installed(call.path)
 
 
 def _is_plain(call: Invocation) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from signoff.commands.analysis import analyse, invocations_of
+from signoff.commands.launchers import Invocation, inside
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Manifest
-from signoff.planfile.verify import analyse
 from signoff.verification.ignored import Ignored
-from signoff.verification.steering.content import Content, inside
-from signoff.verification.steering.launchers import invocations_of
+from signoff.verification.steering.content import Content
 from signoff.verification.steering.rule_node import pin_in_front
 from signoff.verification.steering.rule_python import pin_startup, steer_python_path
 from signoff.verification.steering.rule_scripts import execute, steer_executed
@@ -17,7 +17,6 @@ from signoff.verification.steering.rules import RULES, Pin
 from signoff.verification.steering.trail import (
     INSTALLED,
     PRESENT,
-    Invocation,
     ShellText,
     Trail,
 )

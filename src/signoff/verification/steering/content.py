@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from signoff.commands.launchers import inside
 from signoff.domain.globs import has_wildcard, matches
 from signoff.domain.snapshot import FileKind, FileState, Manifest
 from signoff.verification.ignored import LARGEST_READ_BYTES, Ignored
@@ -138,16 +139,6 @@ class Content:
     def _all_paths(self) -> str:
         """Every path between separators that no path can contain, with a slash before it."""
         return f"{_END}/{f'{_END}/'.join(self.manifest)}{_END}"
-
-
-def inside(folder: str, path: str) -> str | None:
-    """A path named from a folder, as a workspace path; None when it leads outside."""
-    if path.startswith(("/", "~")):
-        return None
-    joined = posixpath.normpath(posixpath.join(folder, path))
-    if joined == ".." or joined.startswith("../"):
-        return None
-    return "" if joined == "." else joined
 
 
 def upwards(folder: str) -> Iterator[str]:

@@ -4,83 +4,30 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field
 
-from signoff.verification.steering.content import inside
-from signoff.verification.steering.launchers import is_plain
-from signoff.verification.steering.makefile import Makefile, MakeRule, read_makefile
-from signoff.verification.steering.trail import Invocation, ShellText, Trail
+from signoff.commands.behind import MakeCall, make_call
+from signoff.commands.launchers import Invocation, inside, is_plain
+from signoff.commands.makefile import MAKEFILES, Makefile, MakeRule, read_makefile
+from signoff.verification.steering.trail import ShellText, Trail
 
-_BY_PRECEDENCE = ("GNUmakefile", "makefile", "Makefile")
-_FOLDER_OPTIONS = ("-C", "--directory")
-_FILE_OPTIONS = ("-f", "--file", "--makefile")
-_VALUED = ("-I", "--include-dir", "-o", "--old-file", "-W", "--what-if", "-E", "--eval", "-O")
-_ASSIGNED = re.compile(r"([\w.-]+)\s*[:?+!]*=(.*)", re.DOTALL)
 _SHELL_CALL = re.compile(r"\$[({]shell\s+([^)}]*)")
 _MOST_INCLUDED = 100
 # make rebuilds its own makefiles first, by built-in rules too: from `Makefile.sh`, or RCS and SCCS.
 _REBUILT_FROM = ("{}.sh", "{},v", "RCS/{},v", "RCS/{}", "s.{}", "SCCS/s.{}")
 
 
-@dataclass
-class _Request:
-    """What the command line asks for."""
-
-    folder: str
-    files: list[str] = field(default_factory=list)
-    targets: list[str] = field(default_factory=list)
-    variables: dict[str, str] = field(default_factory=dict)
-    clear: bool = True
-
-
 def steer_make(call: Invocation, trail: Trail) -> None:
     """Pin what `make` with these words will do, and look at the recipes it will run."""
-    request = _read_request(call)
+    request = make_call(call)
     if request is None:
         return
-    names = [posixpath.join(request.folder, name) for name in _BY_PRECEDENCE]
+    names = [posixpath.join(request.folder, name) for name in MAKEFILES]
     files = request.files or [name for name in names if trail.content.has(name)][:1]
     for path in files:
         _steer_file(path, request, trail)
 
 
-def _read_request(call: Invocation) -> _Request | None:
-    request = _Request(call.folder)
-    files: list[str] = []
-    words = [part for word in call.args for part in _separated(word)]
-    while words:
-        word = words.pop(0)
-        value = words[0] if words else ""
-        assigned = _ASSIGNED.fullmatch(word)
-        if word in (*_FOLDER_OPTIONS, *_FILE_OPTIONS, *_VALUED):
-            del words[:1]
-        if word in _FOLDER_OPTIONS:
-            folder = inside(request.folder, value) if is_plain(value) else None
-            if folder is None:
-                return None
-            request.folder = folder
-        elif word in _FILE_OPTIONS:
-            files.append(value)
-        elif assigned and not word.startswith("-"):
-            request.variables[assigned[1]] = assigned[2]
-        elif not word.startswith("-") and not word.isdigit():
-            request.targets.append(word)
-            request.clear = request.clear and is_plain(word)
-    request.files = [p for f in files if (p := inside(request.folder, f))]
-    return request
-
-
-def _separated(word: str) -> tuple[str, ...]:
-    """`-Cdir` and `--file=x` as two words."""
-    option, equals, value = word.partition("=")
-    if equals and option in (*_FOLDER_OPTIONS, *_FILE_OPTIONS):
-        return option, value
-    if word[:2] in ("-C", "-f") and len(word) > 2:
-        return word[:2], word[2:]
-    return (word,)
-
-
-def _steer_file(path: str, request: _Request, trail: Trail) -> None:
+def _steer_file(path: str, request: MakeCall, trail: Trail) -> None:
     data = trail.content.read(trail.pin_links(path))
     if data is None or b"RECIPEPREFIX" in data or not request.clear:
         trail.pin(path)
@@ -110,7 +57,7 @@ def _steer_file(path: str, request: _Request, trail: Trail) -> None:
             trail.pin(posixpath.join(folder, source.format(name)))
 
 
-def _pin_included(makefile: Makefile, request: _Request, trail: Trail) -> list[str]:
+def _pin_included(makefile: Makefile, request: MakeCall, trail: Trail) -> list[str]:
     """Pin every included file as a whole and take its rules in; returns their paths."""
     found: dict[str, None] = {}
     waiting = list(makefile.includes)

@@ -7,13 +7,12 @@ import re
 import sys
 from functools import lru_cache
 
+from signoff.commands.launchers import Invocation, inside, is_plain, python_words
 from signoff.domain.snapshot import FileKind
 from signoff.verification.steering.borrowed import borrowed_modules
-from signoff.verification.steering.content import inside
-from signoff.verification.steering.launchers import is_plain, python_words
 from signoff.verification.steering.sections import Section
 from signoff.verification.steering.settings_files import SETTINGS
-from signoff.verification.steering.trail import Invocation, Trail
+from signoff.verification.steering.trail import Trail
 
 _STARTUP_MODULES = ("sitecustomize.py", "usercustomize.py")
 _RUNNER_MODULES = ("pytest", "_pytest", "pluggy", "iniconfig", "xdist", "hypothesis", "unittest")

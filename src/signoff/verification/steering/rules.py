@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from signoff.commands.interpreters import INTERPRETERS
+from signoff.commands.launchers import Invocation
 from signoff.verification.steering.rule_make import steer_make
 from signoff.verification.steering.rule_node import steer_package_script, steer_several_scripts
 from signoff.verification.steering.rule_python import (
@@ -12,10 +14,10 @@ from signoff.verification.steering.rule_python import (
     steer_pytest,
     steer_python,
 )
-from signoff.verification.steering.rule_scripts import INTERPRETERS, steer_interpreter
+from signoff.verification.steering.rule_scripts import steer_interpreter
 from signoff.verification.steering.sections import Section
 from signoff.verification.steering.settings_files import SETTINGS, pin_settings
-from signoff.verification.steering.trail import Invocation, Trail
+from signoff.verification.steering.trail import Trail
 
 Pin = Callable[[Invocation, Trail], None]
 

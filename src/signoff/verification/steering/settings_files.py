@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from signoff.verification.steering.content import inside, upwards
-from signoff.verification.steering.launchers import is_plain
+from signoff.commands.launchers import Invocation, inside, is_plain
+from signoff.verification.steering.content import upwards
 from signoff.verification.steering.sections import Section, section
-from signoff.verification.steering.trail import Invocation, Trail
+from signoff.verification.steering.trail import Trail
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from signoff.commands.launchers import Invocation
 from signoff.domain.digests import digest_bytes
 from signoff.domain.snapshot import FileKind
 from signoff.verification.ignored import ENVIRONMENTS
@@ -16,30 +17,6 @@ from signoff.verification.steering.sections import Section, section_digest
 PRESENT = "present"
 INSTALLED = "installed:"  # before what an install brings: it may appear, but not change
 _BUILT = frozenset(("build", "dist", "target", "out", "bin", "obj", "_build", "public"))
-
-
-@dataclass(frozen=True)
-class Invocation:
-    """One tool that a contract calls, without the launchers around it, and the folder it runs in.
-
-    `path` is the name as written when it names a file and not just a tool.
-    """
-
-    tool: str
-    args: tuple[str, ...]
-    folder: str
-    path: str = ""
-
-    def value_of(self, *options: str) -> str:
-        """The value of the first of these options that is given: `-c x`, `-cx`, `--config=x`."""
-        for i, arg in enumerate(self.args):
-            if arg in options:
-                return self.args[i + 1] if i + 1 < len(self.args) else ""
-            for option in options:
-                glued = f"{option}=" if option.startswith("--") else option
-                if arg.startswith(glued) and not (len(option) == 2 and arg.startswith("--")):
-                    return arg[len(glued) :].removeprefix("=")
-        return ""
 
 
 class ShellText(NamedTuple):

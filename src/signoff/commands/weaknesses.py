@@ -9,25 +9,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from signoff.planfile.verify.script import (
-    Arithmetic,
-    Block,
-    Chain,
-    Command,
-    Condition,
-    If,
-    Link,
-    Loop,
-    LoopKind,
-    Node,
-    Not,
-    Opaque,
-    Pipeline,
-    Redirected,
-    Word,
-)
-from signoff.planfile.verify.statuses import Outcome, is_safe, nonzero
-from signoff.planfile.verify.wrappers import see_through
+from signoff.commands import tree
+from signoff.commands.endings import ZERO, Ending, is_safe
+from signoff.commands.launchers import see_through
 
 _PRINTERS = frozenset(("echo", "printf"))
 _SEARCH_ENDS = frozenset(("break", "continue"))
@@ -53,9 +37,25 @@ class Weakness:
     what: str
 
 
+class Weaknesses:
+    """Collects them while a script's endings are worked out."""
+
+    def __init__(self) -> None:
+        self.found: dict[Weakness, None] = {}
+
+    def meet(self, node: tree.Chain | tree.Loop, before: Ending, errexit: bool, base: int) -> None:
+        """Look at a loop and its body's ending, or at one link of a chain."""
+        if isinstance(node, tree.Loop):
+            if forgets_rounds(node, before, errexit):
+                self.found[Weakness(WeaknessKind.ROUNDS, base + node.line, node.kind)] = None
+        elif only_prints_failure(*node.rest[0]):
+            kind = WeaknessKind.PRINTED_FAILURE
+            self.found[Weakness(kind, base + node.line, tree.Link.OR)] = None
+
+
 def texts_of(part: Any) -> Iterator[str]:
     """Every word below a node, as written."""
-    if isinstance(part, Word | Arithmetic | Opaque):
+    if isinstance(part, tree.Word | tree.Arithmetic | tree.Opaque):
         yield part.text
     elif isinstance(part, tuple):
         for each in part:
@@ -65,10 +65,10 @@ def texts_of(part: Any) -> Iterator[str]:
             yield from texts_of(getattr(part, name))
 
 
-def asks_for_status(after: tuple[Node, ...]) -> bool:
+def asks_for_status(after: tuple[tree.Node, ...]) -> bool:
     """Whether what follows a command looks at its status: `exit`, `[ $? = 0 ]`, `rc=$?`."""
     following = after[0]
-    if isinstance(following, Command) and following.words:
+    if isinstance(following, tree.Command) and following.words:
         words = [word.text for word in following.words]
         if words in (["exit"], ["return"]):
             return True
@@ -78,7 +78,7 @@ def asks_for_status(after: tuple[Node, ...]) -> bool:
     # `[ $? -lt 99 ]` looks, and lets failures pass.
     if any("$?" in text and then in ("-lt", "-le") for text, then in pairwise(texts)):
         return False
-    if not isinstance(following, Command) or following.words:
+    if not isinstance(following, tree.Command) or following.words:
         return True
     found = (_ASSIGNED.match(word.text) for word in following.assigned)
     names = "|".join(name[1] for name in found if name)
@@ -86,9 +86,9 @@ def asks_for_status(after: tuple[Node, ...]) -> bool:
     return any(kept.search(text) for text in texts_of(after[1:]))
 
 
-def forgets_rounds(loop: Loop, body: Outcome, errexit: bool) -> bool:
+def forgets_rounds(loop: tree.Loop, body: Ending, errexit: bool) -> bool:
     """Whether a round may fail without ending the loop, and the next one hides it."""
-    if not nonzero(body.falls) or 0 in body.exits | body.returns or _runs_once(loop):
+    if not body.falls - ZERO or 0 in body.exits or _runs_once(loop):
         return False
     last = loop.body.items[-1] if loop.body.items else None
     if last is None or keeps_count(last) or not _SEARCH_ENDS.isdisjoint(texts_of(loop.body)):
@@ -96,100 +96,71 @@ def forgets_rounds(loop: Loop, body: Outcome, errexit: bool) -> bool:
     return not errexit or _passes_errexit(last)
 
 
-def _runs_once(loop: Loop) -> bool:
+def _runs_once(loop: tree.Loop) -> bool:
     words = loop.words
     plain = len(words) == 1 and words[0].literal and not set("*?[{") & set(words[0].text)
-    return loop.kind is LoopKind.FOR and plain
+    return loop.kind is tree.LoopKind.FOR and plain
 
 
-def keeps_count(node: Node) -> bool:
+def keeps_count(node: tree.Node) -> bool:
     """`test … && n=$((n + 1))`, or a loop of it: the failure is kept in a variable."""
-    if isinstance(node, Loop) and node.body.items:
+    if isinstance(node, tree.Loop) and node.body.items:
         return keeps_count(node.body.items[-1])
-    if not isinstance(node, Chain):
+    if not isinstance(node, tree.Chain):
         return False
     last = node.rest[-1][1]
-    return isinstance(last, Arithmetic) or (isinstance(last, Command) and not last.words)
+    return isinstance(last, tree.Arithmetic) or (isinstance(last, tree.Command) and not last.words)
 
 
-def _passes_errexit(node: Node) -> bool:
+def _passes_errexit(node: tree.Node) -> bool:
     """What may fail under `set -e` without ending the shell: `! a`, and `a` in `a && b`."""
-    if isinstance(node, Chain):
-        return any(link is Link.AND for link, _ in node.rest)
-    if isinstance(node, Redirected):
+    if isinstance(node, tree.Chain):
+        return any(link is tree.Link.AND for link, _ in node.rest)
+    if isinstance(node, tree.Redirected):
         return _passes_errexit(node.body)
-    if isinstance(node, Block) and node.items and not node.subshell:
+    if isinstance(node, tree.Block) and node.items and not node.subshell:
         return _passes_errexit(node.items[-1])
-    return isinstance(node, Not)
+    return isinstance(node, tree.Not)
 
 
-def only_prints_failure(link: Link, node: Node) -> bool:
+def only_prints_failure(link: tree.Link, node: tree.Node) -> bool:
     """`|| echo bad`: the words are there, and the status is 0."""
-    items = node.items if isinstance(node, Block) else (node,)
-    return link is Link.OR and bool(items) and all(map(_only_prints, items))
+    items = node.items if isinstance(node, tree.Block) else (node,)
+    return link is tree.Link.OR and bool(items) and all(map(_only_prints, items))
 
 
-def _only_prints(node: Node) -> bool:
-    plain = isinstance(node, Command) and bool(node.words) and is_safe(node.redirects)
-    return plain and isinstance(node, Command) and node.words[0].text in _PRINTERS
+def _only_prints(node: tree.Node) -> bool:
+    plain = isinstance(node, tree.Command) and bool(node.words) and is_safe(node.redirects)
+    return plain and isinstance(node, tree.Command) and node.words[0].text in _PRINTERS
 
 
-def contradicts(chain: Chain) -> bool:
-    """`[ -f a ] || [ ! -f a ]`: of two neighbours one holds, whatever there is."""
-    known: set[tuple[tuple[str, ...], bool]] = set()
-    for part in (chain.first, *(node for _, node in chain.rest)):
-        claim = _claim(part)
-        if claim is None:
-            return False
-        known.add(claim)
-    alike = len({link for link, _ in chain.rest}) == 1
-    return alike and any((said, not holds) in known for said, holds in known)
-
-
-def _claim(node: Node) -> tuple[tuple[str, ...], bool] | None:
-    """What a test of written words says, and whether it says so or denies it."""
-    if isinstance(node, Not):
-        inner = _claim(node.body)
-        return (inner[0], not inner[1]) if inner else None
-    words: tuple[Word, ...] = ()
-    if isinstance(node, Condition) and node.regular:
-        words = node.words
-    elif isinstance(node, Command) and node.words and is_safe(node.redirects):
-        words = node.words[1:] if node.words[0].text in ("test", "[") else ()
-    texts = [word.text for word in words if word.text != "]"]
-    if not texts or not all(w.literal and not set("*?[") & set(w.text) for w in words):
-        return None
-    denials = 0
-    while texts[denials : denials + 1] == ["!"]:
-        denials += 1
-    return tuple(texts[denials:]), denials % 2 == 0
-
-
-def printed_answers(node: Node) -> Iterator[Weakness]:
+def printed_answers(node: tree.Node) -> Iterator[Weakness]:
     """Commands whose status decides although they only print what they found."""
-    if isinstance(node, Command) and not _ANSWERS_NOTHING.keys().isdisjoint(texts_of(node.words)):
+    if isinstance(node, tree.Command) and not _ANSWERS_NOTHING.keys().isdisjoint(
+        texts_of(node.words)
+    ):
         seen, _ = see_through(node)
-        if isinstance(seen, Command) and seen.words and _succeeds_anyway(seen):
+        if isinstance(seen, tree.Command) and seen.words and _succeeds_anyway(seen):
             what = " ".join(w.text for w in seen.words[:2])
             yield Weakness(WeaknessKind.PRINTED_ANSWER, node.line, what)
-    elif isinstance(node, Not | Redirected):
+    elif isinstance(node, tree.Not | tree.Redirected):
         yield from printed_answers(node.body)
-    elif isinstance(node, Pipeline):
+    elif isinstance(node, tree.Pipeline):
         yield from printed_answers(node.stages[-1])
-    elif isinstance(node, Block):
+    elif isinstance(node, tree.Block):
         yield from printed_answers(node.items[-1]) if node.items else ()
-    elif isinstance(node, If):
+    elif isinstance(node, tree.If):
         for condition, _ in node.branches:
             yield from printed_answers(condition)
-    elif isinstance(node, Chain):
+    elif isinstance(node, tree.Chain):
         links = [link for link, _ in node.rest]
         parts = (node.first, *(part for _, part in node.rest))
         for part, following in zip(parts, (*links, None), strict=True):
-            if following is not Link.AND:
+            if following is not tree.Link.AND:
                 yield from printed_answers(part)
 
 
-def _succeeds_anyway(command: Command) -> bool:
+def _succeeds_anyway(command: tree.Command) -> bool:
     decides = _ANSWERS_NOTHING.get(command.words[0].text)
     return decides is not None and decides([w.text for w in command.words[1:]])
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import lru_cache
 
-from signoff.planfile.verify.facts import ShellFacts, shape_of, with_numbers
-from signoff.planfile.verify.grammar import SyntaxProblem, find_problem
-from signoff.planfile.verify.lower import lower
-from signoff.planfile.verify.naming import named
-from signoff.planfile.verify.outcome import Evaluator
-from signoff.planfile.verify.script import (
+from signoff.commands.endings import ANY, ZERO, Shell, Statuses, is_filter
+from signoff.commands.facts import ShellFacts, shape_of, with_numbers
+from signoff.commands.launchers import Invocation, inside, started_by
+from signoff.commands.launchers import is_plain as is_plain_word
+from signoff.commands.naming import named
+from signoff.commands.reading import lower
+from signoff.commands.tree import (
     Background,
     Block,
     Chain,
@@ -21,12 +24,17 @@ from signoff.planfile.verify.script import (
     Opaque,
     Pipeline,
 )
-from signoff.planfile.verify.statuses import ANY, ZERO, Statuses, is_filter, nonzero
-from signoff.planfile.verify.uses import Collector, Unseen, prints_nothing
-from signoff.planfile.verify.weaknesses import asks_for_status, keeps_count, printed_answers
+from signoff.commands.uses import Collector, Unseen, prints_nothing
+from signoff.commands.weaknesses import (
+    Weaknesses,
+    asks_for_status,
+    keeps_count,
+    printed_answers,
+)
 
 MAX_ANALYSED_CHARS = 20_000
 _MOST_UNSEEN = 5
+_MOST_FOLDERS = 8
 _SETUP = frozenset(
     (
         *("rm", "mkdir", "export", "set", "sleep", "echo", "printf", "trap", "umask"),
@@ -34,6 +42,12 @@ _SETUP = frozenset(
     )
 )
 _PRINTERS = frozenset(("echo", "printf"))
+# Simple commands of plain and quoted words, with an operator between each two: what most contracts
+# are, and nothing of it can be wrong.
+_RESERVED = "if|then|elif|else|fi|for|while|until|do|done|case|esac|in|select|function|time|coproc"
+_WORD = r"""(?:[A-Za-z0-9_./:,@%^~=+-]|'[^']*+'|"[^"\\`$]*+")++"""
+_WORDS = rf"(?:\[(?=[ \t])|(?!(?:{_RESERVED})\b){_WORD})(?:[ \t]++(?:{_WORD}|\](?![^ \t;|&\n])))*+"
+_PLAIN_SCRIPT = re.compile(rf"{_WORDS}(?:[ \t]*+(?:&&|\|\|?+|;|\n)[ \t]*+{_WORDS})*+[ \t\n]*+")
 
 
 @lru_cache(maxsize=4096)
@@ -43,16 +57,13 @@ def analyse(text: str) -> ShellFacts:
     if not numbers:
         return _analyse(text)
     facts = _analyse(shape)
-    return _analyse(text) if facts.problem or facts.unseen else with_numbers(facts, numbers)
+    return _analyse(text) if facts.unseen else with_numbers(facts, numbers)
 
 
 @lru_cache(maxsize=4096)
 def _analyse(text: str) -> ShellFacts:
     if len(text) > MAX_ANALYSED_CHARS:
-        return _unread(None, f"a command of {len(text)} characters")
-    problem = find_problem(text)
-    if problem is not None:
-        return _unread(problem, "")
+        return unread((Unseen(0, f"a command of {len(text)} characters"),))
     block, clear = lower(text)
     collector = Collector()
     collector.visit(block)
@@ -60,10 +71,11 @@ def _analyse(text: str) -> ShellFacts:
     if not clear and not unseen:
         unseen = (*unseen, Unseen(0, "all of the shell syntax used here"))
     ignored = _ignored(block)
-    evaluator = Evaluator()
-    statuses = evaluator.final(block) if clear else ANY
+    weaknesses = Weaknesses()
+    shell = Shell(meet=weaknesses.meet)
+    statuses = shell.final(block) if clear else ANY
     return ShellFacts(
-        problem=None,
+        unchecked="" if is_plain(text) else text,
         unseen=unseen,
         calls=tuple(collector.calls),
         reads=tuple(collector.reads),
@@ -78,9 +90,9 @@ def _analyse(text: str) -> ShellFacts:
         ignored_lines=tuple(item.line for item in ignored),
         negated_lines=tuple(item.line for item in ignored if _is_negated(item)),
         skips_line=_skips(block),
-        prints=_prints(block, evaluator.errexit) if _may_echo(collector) else (),
+        prints=_prints(block, shell.errexit) if _may_echo(collector) else (),
         empty=not block.items,
-        weaknesses=(*evaluator.weaknesses, *printed_answers(block)) if clear else (),
+        weaknesses=(*weaknesses.found, *printed_answers(block)) if clear else (),
         silent=not unseen and _is_silent(collector),
     )
 
@@ -96,33 +108,21 @@ def _is_silent(collector: Collector) -> bool:
 
 
 def is_readable(text: str) -> bool:
-    """Whether all syntax of valid shell text was understood; what it runs may still be hidden."""
-    return len(text) <= MAX_ANALYSED_CHARS and (find_problem(text) is not None or lower(text)[1])
+    """Whether all syntax of shell text was understood; what it runs may still be hidden."""
+    return len(text) <= MAX_ANALYSED_CHARS and lower(text)[1]
 
 
-def _unread(problem: SyntaxProblem | None, what: str) -> ShellFacts:
-    unseen = (Unseen(0, what),) if what else ()
+def is_plain(text: str) -> bool:
+    """Whether the text is so simple that bash cannot refuse it."""
+    return _PLAIN_SCRIPT.fullmatch(text) is not None
+
+
+def unread(unseen: tuple[Unseen, ...] = ()) -> ShellFacts:
+    """The facts about a text that is not analysed."""
     return ShellFacts(
-        problem,
-        unseen,
-        (),
-        (),
-        (),
-        (),
-        (),
-        frozenset(),
-        ANY,
+        "", unseen, (), (), (), (), (), frozenset(), ANY, False, "", 0, (), (), None, (), False, (),
         False,
-        "",
-        0,
-        (),
-        (),
-        None,
-        (),
-        False,
-        (),
-        False,
-    )
+    )  # fmt: skip
 
 
 def _reason(block: Block) -> str:
@@ -146,14 +146,13 @@ def _reason(block: Block) -> str:
 
 def _ignored(block: Block) -> tuple[Node, ...]:
     """Commands whose failure nobody would notice."""
-    evaluator = Evaluator()
+    shell = Shell()
     found: list[Node] = []
     last: Statuses = ZERO
     for i, item in enumerate(block.items[:-1]):
-        outcome = evaluator.run(item, last)
-        last = outcome.falls
-        stops = evaluator.errexit and evaluator.stops(item) is not False
-        lost = nonzero(outcome.falls) and not stops and not _is_setup(item)
+        last = shell.run(Block((item,), 0), last).falls
+        stops = shell.errexit and shell.stops(item) is not False
+        lost = last - ZERO and not stops and not _is_setup(item)
         if lost and not asks_for_status(block.items[i + 1 :]):
             found.append(item)
         if not last:
@@ -180,7 +179,7 @@ def _skips(block: Block) -> int | None:
     if not isinstance(last, If) or last.otherwise is not None:
         return None
     # `if grep -q FORBIDDEN f; then exit 1; fi` means just that.
-    can_hold = any(0 in Evaluator().run(body).all for _, body in last.branches)
+    can_hold = any(0 in Shell().run(body).all for _, body in last.branches)
     return last.line if can_hold else None
 
 
@@ -189,13 +188,29 @@ def _prints(block: Block, errexit: bool) -> tuple[str, ...]:
     if errexit and len(block.items) > 2:
         return ()
     found: list[str] = []
-    evaluator = Evaluator()
+    shell = Shell()
     for item in block.items:
         if isinstance(item, Command) and not item.redirects and all(w.literal for w in item.words):
             words = [w.text for w in item.words]
             if words and words[0] in _PRINTERS:
                 found.append(" ".join(words[1:]))
-        outcome = evaluator.run(item)
-        if outcome.exits or outcome.returns:
+        if shell.run(item).exits:
             break
     return tuple(found)
+
+
+def invocations_of(facts: ShellFacts, folder: str) -> Iterator[Invocation]:
+    """Every tool that a shell text runs, launchers included, outermost first.
+
+    After a `cd` a call may run in the folder before or behind it (a subshell ends one), so it
+    counts for both.
+    """
+    folders = [folder]
+    for call in facts.calls:
+        if call.name in ("cd", "pushd"):
+            target = next((a for a in call.args if not a.startswith("-")), "")
+            entered = [inside(f, target) for f in folders if target and is_plain_word(target)]
+            folders += [f for f in entered if f is not None and f not in folders]
+            del folders[_MOST_FOLDERS:]
+        for here in folders:
+            yield from started_by(call.name, call.args, here)

@@ -29,7 +29,10 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command: name and arguments, with the assignments and redirections around it."""
+    """A simple command: name and arguments, with the assignments and redirections around it.
+
+    `[ … ]` and `[[ … ]]` are such commands too, with a flat list of operators and operands.
+    """
 
     words: tuple[Word, ...]
     line: int
@@ -47,21 +50,15 @@ class Declare:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """`[ … ]` or `[[ … ]]`, as a flat list of operators and operands."""
-
-    words: tuple[Word, ...]
-    line: int
-    regular: bool = True
-    opener: str = "["
-
-
-@dataclass(frozen=True, slots=True)
 class Arithmetic:
     """`(( … ))`."""
 
     text: str
     line: int
+
+
+TESTS = frozenset(("test", "[", "[["))
+"""The names of commands that only answer a question."""
 
 
 class Link(StrEnum):
@@ -180,7 +177,6 @@ class Opaque:
 Node: TypeAlias = (
     Command
     | Declare
-    | Condition
     | Arithmetic
     | Chain
     | Pipeline

@@ -11,8 +11,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from signoff.planfile.verify import analyse
-from signoff.planfile.verify.statuses import FAILS
+from signoff.commands.analysis import analyse
+from signoff.commands.endings import FAILS
 
 LEAVES = st.sampled_from(
     [
@@ -96,7 +96,6 @@ def test_the_status_that_bash_ends_with_was_predicted(
     tmp_path: Path, script: str, values: tuple[int, int]
 ) -> None:
     facts = analyse(script)
-    assert facts.problem is None, script
     code = ended_with(script, values, tmp_path)
     if facts.certain:
         assert code in facts.statuses or (code != 0 and FAILS in facts.statuses), script

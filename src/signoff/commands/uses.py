@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from signoff.planfile.values import plain_path
-from signoff.planfile.verify.operands import (
+from signoff.commands import tree
+from signoff.commands.interpreters import scripts_run
+from signoff.commands.launchers import MAX_NESTING, Hidden, Nested, see_through, starter_of
+from signoff.commands.operands import (
     FABRICATORS,
-    INTERPRETERS,
     looks_like_path,
     operands_of,
     repairs,
     written_by,
 )
-from signoff.planfile.verify.references import (
+from signoff.commands.references import (
     Named,
     Reference,
     fed_by,
@@ -26,26 +27,7 @@ from signoff.planfile.verify.references import (
     of_loop,
     piped,
 )
-from signoff.planfile.verify.script import (
-    Background,
-    Block,
-    Case,
-    Chain,
-    Command,
-    Condition,
-    Declare,
-    Define,
-    If,
-    Loop,
-    Node,
-    Not,
-    Opaque,
-    Pipeline,
-    Redirect,
-    Redirected,
-    Word,
-)
-from signoff.planfile.verify.wrappers import MAX_NESTING, Hidden, Nested, see_through
+from signoff.domain.globs import plain_path
 
 FILE_TESTS = frozenset(f"-{c}" for c in "aefsdrwxLhbcpSgukOGN")
 FILE_COMPARISONS = frozenset(("-nt", "-ot", "-ef"))
@@ -136,49 +118,45 @@ class Collector:
         self._folder: str | None = ""
         self._fed_constant = False
 
-    def visit(self, node: Node) -> None:
+    def visit(self, node: tree.Node) -> None:
         """Note what this part of the script does."""
         _VISITS.get(type(node), Collector._nothing)(self, node)
 
-    def _nothing(self, node: Node) -> None:
+    def _nothing(self, node: tree.Node) -> None:
         """Arithmetic and the like touch no file."""
 
-    def _chain(self, chain: Chain) -> None:
+    def _chain(self, chain: tree.Chain) -> None:
         self.visit(chain.first)
         for _, part in chain.rest:
             self.visit(part)
 
-    def _body(self, node: Not | Background) -> None:
+    def _body(self, node: tree.Not | tree.Background) -> None:
         self.visit(node.body)
 
-    def _test(self, test: Condition) -> None:
-        self._words(test.words)
-        self._tested(test.words)
-
-    def _declare(self, declare: Declare) -> None:
+    def _declare(self, declare: tree.Declare) -> None:
         self.declares = True
         self._words(declare.words)
 
-    def _define(self, define: Define) -> None:
+    def _define(self, define: tree.Define) -> None:
         self.functions.add(define.name)
         self.visit(define.body)
 
-    def _redirected(self, node: Redirected) -> None:
+    def _redirected(self, node: tree.Redirected) -> None:
         self.visit(node.body)
         self._refer(fed_by(node), node.line)
         self._redirects(node.redirects, constant=False)
 
-    def _opaque(self, node: Opaque) -> None:
+    def _opaque(self, node: tree.Opaque) -> None:
         self._see_not(node.line, f"the shell text at `{node.text.strip()}`")
 
-    def _block(self, block: Block) -> None:
+    def _block(self, block: tree.Block) -> None:
         before = self._folder
         for item in block.items:
             self.visit(item)
         if block.subshell:
             self._folder = before
 
-    def _pipeline(self, pipeline: Pipeline) -> None:
+    def _pipeline(self, pipeline: tree.Pipeline) -> None:
         before, outer = self._folder, self._fed_constant
         self._fed_constant = False
         for source, into in pairwise(pipeline.stages):
@@ -188,26 +166,26 @@ class Collector:
             self._fed_constant = (self._fed_constant or i == 0) and _prints_constant(stage)
         self._folder, self._fed_constant = before, outer
 
-    def _if(self, node: If) -> None:
+    def _if(self, node: tree.If) -> None:
         for condition, body in node.branches:
             self.visit(condition)
             self.visit(body)
         if node.otherwise is not None:
             self.visit(node.otherwise)
 
-    def _loop(self, loop: Loop) -> None:
+    def _loop(self, loop: tree.Loop) -> None:
         self._words(loop.words)
         self._refer(of_loop(loop), loop.line)
         if loop.condition is not None:
             self.visit(loop.condition)
         self.visit(loop.body)
 
-    def _case(self, case: Case) -> None:
+    def _case(self, case: tree.Case) -> None:
         self._words(case.words)
         for branch in case.branches:
             self.visit(branch)
 
-    def _words(self, words: tuple[Word, ...]) -> None:
+    def _words(self, words: tuple[tree.Word, ...]) -> None:
         for word in words:
             for block in word.inner:
                 self.visit(block)
@@ -215,7 +193,7 @@ class Collector:
     def _see_not(self, line: int, what: str) -> None:
         self.unseen.append(Unseen(self._base + line, what))
 
-    def _command(self, command: Command) -> None:
+    def _command(self, command: tree.Command) -> None:
         self._words(command.assigned)
         self._words(command.words)
         if command.words:
@@ -230,7 +208,7 @@ class Collector:
                 self._call(seen)
         self._redirects(command.redirects, constant=_prints_constant(command))
 
-    def _hidden_script(self, command: Command) -> None:
+    def _hidden_script(self, command: tree.Command) -> None:
         if command.words[0].text in ("source", ".") and len(command.words) > 1:
             self._script(command.words[1])
 
@@ -245,22 +223,44 @@ class Collector:
         if not nested.same_shell:
             self._folder = before[1]
 
-    def _call(self, command: Command) -> None:
+    def _call(self, command: tree.Command) -> None:
         name, args = command.words[0].text, command.words[1:]
-        self.calls.append(Call(name, tuple(a.text for a in args), self._base + command.line))
+        if not name.startswith("["):
+            texts = tuple(a.text for a in args)
+            self.calls.append(Call(name, texts, self._base + command.line))
+        self._program(command.words, command.line)
+
+    def _program(self, words: tuple[tree.Word, ...], line: int) -> None:
+        """Note the files that a program is given; behind `uv run` that is the one it starts."""
+        name, args = words[0].text, words[1:]
+        start = starter_of(name, [a.text for a in args])
+        if start is not None:
+            before = self._folder
+            if start.folder:
+                self._change_folder((tree.Word(start.folder, line),))
+            self._program(args[start.at :], line)
+            self._folder = before
+            return
         if "/" in name:
-            self._script(command.words[0])
-        elif name in INTERPRETERS and args and looks_like_path(args[0].text):
-            self._script(args[0])
-        self._refer(of_call(name, args), command.line)
+            self._script(words[0])
+        else:
+            self._interpreted(name, args)
+        self._refer(of_call(name, args), line)
         if name == "cd":
             self._change_folder(args)
-        elif name in ("test", "["):
-            self._tested(args)
+        elif name in tree.TESTS:
+            self._tested(tuple(a for a in args if a.text not in ("]", "]]")))
         else:
-            self._operands(name, args, command.line)
+            self._operands(name, args, line)
 
-    def _operands(self, name: str, args: tuple[Word, ...], line: int) -> None:
+    def _interpreted(self, name: str, args: tuple[tree.Word, ...]) -> None:
+        tool = "python" if name == "python3" else name
+        run = scripts_run(tool, [a.text for a in args])
+        for word in args if run else ():
+            if word.text in run and looks_like_path(word.text):
+                self._script(word)
+
+    def _operands(self, name: str, args: tuple[tree.Word, ...], line: int) -> None:
         made_up = name in FABRICATORS or (name == "tee" and self._fed_constant)
         written, how = written_by(name, args)
         for word in operands_of(name, args):
@@ -273,14 +273,14 @@ class Collector:
             self._order += 1
             self.writes.append(FileWrite("", self._base + line, self._order, repair, False))
 
-    def _change_folder(self, args: tuple[Word, ...]) -> None:
+    def _change_folder(self, args: tuple[tree.Word, ...]) -> None:
         target = next((a for a in args if not a.text.startswith("-")), None)
         if target is None or not target.literal or target.text.startswith(("/", "~")):
             self._folder = None
         elif self._folder is not None:
             self._folder = _join(self._folder, target.text)
 
-    def _tested(self, words: tuple[Word, ...]) -> None:
+    def _tested(self, words: tuple[tree.Word, ...]) -> None:
         for before, word in pairwise(words):
             if before.text in FILE_TESTS and before.literal:
                 self._read(word)
@@ -289,7 +289,7 @@ class Collector:
                 self._read(left)
                 self._read(right)
 
-    def _redirects(self, redirects: tuple[Redirect, ...], constant: bool) -> None:
+    def _redirects(self, redirects: tuple[tree.Redirect, ...], constant: bool) -> None:
         for redirect in redirects:
             if redirect.target is None:
                 continue
@@ -299,13 +299,13 @@ class Collector:
             elif redirect.operator != "<<" and not redirect.operator.startswith("<&"):
                 self._write(redirect.target, redirect.operator, constant)
 
-    def _read(self, word: Word) -> None:
+    def _read(self, word: tree.Word) -> None:
         path = self._path(word)
         if path:
             self._order += 1
             self.reads.append(FileUse(path, self._base + word.line, self._order))
 
-    def _write(self, word: Word, how: str, made_up: bool) -> None:
+    def _write(self, word: tree.Word, how: str, made_up: bool) -> None:
         if not word.literal and not word.inner:
             self._see_not(word.line, f"where `{how} {word.text}` writes")
             return
@@ -324,13 +324,13 @@ class Collector:
             line = self._base + line
             self.references.append(Reference(paths, line, named.how, named.compares))
 
-    def _script(self, word: Word) -> None:
+    def _script(self, word: tree.Word) -> None:
         path = self._path(word)
         if path and not path.startswith(("/", "~")):
             self._order += 1
             self.scripts.append(FileUse(path, self._base + word.line, self._order))
 
-    def _path(self, word: Word) -> str:
+    def _path(self, word: tree.Word) -> str:
         if not word.literal or not word.text or self._folder is None:
             return ""
         if _NO_FILE.fullmatch(word.text):
@@ -345,9 +345,9 @@ def _join(folder: str, path: str) -> str:
     return plain_path(f"{folder}/{path}" if folder else path)
 
 
-def _prints_constant(node: Node) -> bool:
+def _prints_constant(node: tree.Node) -> bool:
     """Whether the output is the script's own words and nothing the workspace said."""
-    if not isinstance(node, Command):
+    if not isinstance(node, tree.Command):
         return False
     if not node.words:
         return True
@@ -365,18 +365,17 @@ def _prints_constant(node: Node) -> bool:
 
 
 _VISITS: dict[type, Callable[[Collector, Any], None]] = {
-    Command: Collector._command,
-    Block: Collector._block,
-    Chain: Collector._chain,
-    Pipeline: Collector._pipeline,
-    Not: Collector._body,
-    Background: Collector._body,
-    Condition: Collector._test,
-    Declare: Collector._declare,
-    Define: Collector._define,
-    Redirected: Collector._redirected,
-    If: Collector._if,
-    Loop: Collector._loop,
-    Case: Collector._case,
-    Opaque: Collector._opaque,
+    tree.Command: Collector._command,
+    tree.Block: Collector._block,
+    tree.Chain: Collector._chain,
+    tree.Pipeline: Collector._pipeline,
+    tree.Not: Collector._body,
+    tree.Background: Collector._body,
+    tree.Declare: Collector._declare,
+    tree.Define: Collector._define,
+    tree.Redirected: Collector._redirected,
+    tree.If: Collector._if,
+    tree.Loop: Collector._loop,
+    tree.Case: Collector._case,
+    tree.Opaque: Collector._opaque,
 }

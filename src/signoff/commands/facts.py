@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from signoff.planfile.verify.grammar import SyntaxProblem
-from signoff.planfile.verify.references import Reference
-from signoff.planfile.verify.statuses import Statuses
-from signoff.planfile.verify.uses import Call, FileUse, FileWrite, Unseen
-from signoff.planfile.verify.weaknesses import Weakness
+from signoff.commands.endings import Statuses
+from signoff.commands.references import Reference
+from signoff.commands.uses import Call, FileUse, FileWrite, Unseen
+from signoff.commands.weaknesses import Weakness
 
 _NUMBERED = re.compile(r"(?<![\w./$@{-])[A-Za-z_./][A-Za-z_./-]*[0-9][\w./-]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+")
@@ -29,7 +28,8 @@ _KNOWN_BY_NUMBER = frozenset(("python3", "md5sum", "sha1sum", "sha256sum"))
 class ShellFacts:
     """Lines count from 0 within the command; paths are relative to the workspace."""
 
-    problem: SyntaxProblem | None
+    # The text, or one like it, that bash has to read; empty where nothing in it can be wrong.
+    unchecked: str
     unseen: tuple[Unseen, ...]
     calls: tuple[Call, ...]
     reads: tuple[FileUse, ...]
@@ -109,7 +109,7 @@ def with_numbers(facts: ShellFacts, pairs: list[tuple[str, str]]) -> ShellFacts:
         return Reference(tuple(map(fill, use.paths)), use.line, use.how, use.compares)
 
     return ShellFacts(
-        facts.problem,
+        facts.unchecked,
         facts.unseen,
         tuple(map(called, facts.calls)),
         tuple(map(used, facts.reads)),

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from signoff.planfile.verify.operands import operands_of
-from signoff.planfile.verify.script import Block, Command, Loop, LoopKind, Node, Redirected, Word
+from signoff.commands.operands import operands_of
+from signoff.commands.tree import Block, Command, Loop, LoopKind, Node, Redirected, Word
 
 _COMPARING = frozenset(("diff", "cmp", "comm"))
 _SUMS = frozenset(("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum"))

@@ -6,133 +6,42 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from signoff.planfile.verify.script import Word
+from signoff.commands.tree import Word
 
 FILE_READERS = frozenset(
-    [
-        "cat",
-        "wc",
-        "head",
-        "tail",
-        "diff",
-        "cmp",
-        "ls",
-        "stat",
-        "file",
-        "md5sum",
-        "sha1sum",
-        "sha256sum",
-        "sort",
-        "uniq",
-        "cut",
-        "nl",
-        "od",
-        "xxd",
-        "tac",
-        "readlink",
-        "realpath",
-        "less",
-        "more",
-        "comm",
-        "paste",
-        "du",
-        "find",
-        "strings",
-        "zcat",
-        "gzip",
-        "source",
-    ]
+    (
+        *("cat", "wc", "head", "tail", "diff", "cmp", "ls", "stat", "file", "md5sum", "sha1sum"),
+        *("sha256sum", "sort", "uniq", "cut", "nl", "od", "xxd", "tac", "readlink", "realpath"),
+        *("less", "more", "comm", "paste", "du", "find", "strings", "zcat", "gzip", "source"),
+    )
 )
 PATTERN_FIRST = frozenset(
     ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "sed", "awk", "gawk", "jq", "yq", "perl"]
 )
 FABRICATORS = frozenset(["touch", "mkdir", "truncate", "cp", "mv", "install", "ln", "dd"])
-INTERPRETERS = frozenset(
-    [
-        "bash",
-        "sh",
-        "dash",
-        "ksh",
-        "zsh",
-        "python",
-        "python3",
-        "node",
-        "ruby",
-        "perl",
-        "php",
-        "Rscript",
-    ]
-)
 _NO_FILES = frozenset(
-    [
-        "echo",
-        "printf",
-        "exit",
-        "return",
-        "kill",
-        "sleep",
-        "export",
-        "set",
-        "command",
-        "which",
-        "type",
-    ]
+    (
+        *("echo", "printf", "exit", "return", "kill", "sleep", "export", "set", "command", "which"),
+        *("type",),
+    )
 )
 _PATTERN_OPTIONS = ("-e", "-f", "--regexp", "--file")
 _STATES_PATTERN = re.compile(r"-[A-Za-z]*e")
 _TAKES_NUMBER = frozenset(("-m", "-A", "-B", "-C", "--max-count"))
 _TAKES_VALUE = frozenset(
-    [
-        "-n",
-        "-m",
-        "-A",
-        "-B",
-        "-C",
-        "-c",
-        "-k",
-        "-t",
-        "-d",
-        "-f",
-        "-o",
-        "-u",
-        "-s",
-        "-w",
-        "-I",
-        "-maxdepth",
-        "-mindepth",
-        "-name",
-        "-type",
-        "-g",
-        "--include",
-        "--exclude",
-        "--max-count",
-        "--arg",
-        "--argjson",
-    ]
+    (
+        *("-n", "-m", "-A", "-B", "-C", "-c", "-k", "-t", "-d", "-f", "-o", "-u", "-s", "-w", "-I"),
+        *("-maxdepth", "-mindepth", "-name", "-type", "-g", "--include", "--exclude"),
+        *("--max-count", "--arg", "--argjson"),
+    )
 )
 _EXTENSION = re.compile(r"(?:.*/)?[\w.+-]*[\w+-]\.[A-Za-z]\w{0,7}")
 _NOT_A_PATH = re.compile(r"\w[\w+.-]*://|.*[\s\"'`$;<>|&()\\^]")
 _GIT_WRITES = frozenset(
-    [
-        "checkout",
-        "commit",
-        "add",
-        "reset",
-        "restore",
-        "clean",
-        "stash",
-        "apply",
-        "merge",
-        "pull",
-        "rebase",
-        "cherry-pick",
-        "am",
-        "rm",
-        "mv",
-        "switch",
-        "init",
-        "revert",
-    ]
+    (
+        *("checkout", "commit", "add", "reset", "restore", "clean", "stash", "apply", "merge"),
+        *("pull", "rebase", "cherry-pick", "am", "rm", "mv", "switch", "init", "revert"),
+    )
 )
 _REPAIR_OPTIONS = frozenset(
     [
