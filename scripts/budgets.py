@@ -1,4 +1,4 @@
-"""Compare the size of the house with `budgets.toml`: lines and files by room, imports by command."""
+"""Compare the size of the house with `budgets.toml`: lines, files, and imports by command."""
 
 from __future__ import annotations
 
