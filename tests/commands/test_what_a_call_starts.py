@@ -60,8 +60,6 @@ def test_the_folder_in_which_a_tool_runs(command: str, tool: str, folder: str) -
         ("npx jest --bail --json", "jest", ("--bail",), (), ("--json",)),
         ("go test -failfast -run X ./...", "go", ("-failfast",), ("-run",), ()),
         ("cargo nextest run", "nextest", (), (), ()),
-        ("mocha -f slow -b", "mocha", ("-b",), ("slow",), ()),
-        ("python3 -m unittest -f", "unittest", ("-f",), (), ()),
         ("python manage.py test", "unittest", (), (), ()),
         ("pnpm vitest run", "vitest", (), (), ()),
     ],

@@ -141,10 +141,9 @@ _INSTALLED = re.compile(
     r"|/(?:usr/|opt/\S+/)?(?:local/)?bin/[^/]+|\./(?:mvn|gradle)w"
 )
 _STOPS_EARLY = re.compile(
-    r"--exitfirst|--maxfail(?:=\d+)?|--bail(?:=(?!0|false).*)?|--fail-fast|--failfast|-failfast"
-    r"|--stop-on-failure"
+    r"-x|--exitfirst|--maxfail(?:=\d+)?|--bail(?:=(?!0|false).*)?|-b|--fail-fast|--failfast|-f"
+    r"|-failfast|--stop-on-failure"
 )
-_STOPS_SHORT = {"pytest": "-x", "unittest": "-f", "mocha": "-b", "jest": "-b"}
 _SELECTS = re.compile(
     r"(?:-k|-m|-t|-g|-run|--lf|--ff|--last-failed|--failed-first|--deselect|--ignore(?:-glob)?"
     r"|--testNamePattern|--testPathPattern|--grep|--filter|--test-name-pattern)(?:=.*)?"
@@ -187,7 +186,6 @@ def runner_call(name: str, args: tuple[str, ...], folder: str = "") -> RunnerCal
                 tuple(word for word in call.args if pattern.fullmatch(word))
                 for pattern in (_STOPS_EARLY, _SELECTS, _REPORTS)
             )
-            stops += tuple(word for word in call.args if word == _STOPS_SHORT.get(runner))
             return RunnerCall(runner, call, stops, (*selects, *_named_tests(call)), reports)
     return None
 
