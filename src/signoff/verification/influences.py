@@ -16,9 +16,9 @@ from functools import cached_property
 
 from signoff.commands.analysis import analyse
 from signoff.domain.globs import has_wildcard, matches_any
+from signoff.domain.languages import is_document, is_settings, is_test, language_of
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
-from signoff.verification.languages import is_document, is_settings, is_test, language_of
 from signoff.verification.pins import fingerprint
 from signoff.workspace.opened import Opened
 

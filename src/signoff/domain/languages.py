@@ -65,6 +65,11 @@ def language_of(path: str) -> str | None:
     return _LANGUAGE_OF.get(extension.lower()) if dot and stem else None
 
 
+def is_work(path: str) -> bool:
+    """Whether it is source code that is neither a test nor settings, going by its name."""
+    return language_of(path) is not None and not is_test(path) and not is_settings(path)
+
+
 def is_document(path: str) -> bool:
     """Whether it is prose or a picture: nothing obeys it, though a check may look at it."""
     return _DOCUMENT.fullmatch(path) is not None
