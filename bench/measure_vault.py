@@ -116,7 +116,7 @@ def _program() -> tuple[str, ...]:
 
 def _seconds_of_writers(kind: str, place: Path, sizes: Sizes) -> float:
     """From the moment when all have loaded what they need."""
-    ready = "import sys, signoff.storage as s; s.Vault; print(flush=True); sys.stdin.readline()\n"
+    ready = "import sys, signoff.storage.vault; print(flush=True); sys.stdin.readline()\n"
     argv = (sys.executable, "-c", ready + CODE[kind], str(place), str(sizes.updates))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     writers = [subprocess.Popen(argv, text=True, **pipes) for _ in range(sizes.writers)]

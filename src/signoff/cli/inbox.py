@@ -51,10 +51,11 @@ def inbox_command(ctx: click.Context, plan: str | None, as_json: bool) -> int:
 @json_option
 @click.pass_context
 def answer_command(ctx: click.Context, item_id: str, choice: str, why: str, as_json: bool) -> int:
-    """Decide a question: retry, revise, abort, waive, accept.
+    """Decide a question: retry, revise, abort, waive, accept, allow.
 
     Revise takes the plan back to draft. A waived step is always shown and never
-    called kept. Accept says that a postcondition without a contract holds."""
+    called kept. Accept says that a postcondition without a contract holds. Allow
+    adds the line that lets the step change the named files, and judges again."""
     report = answer(open_here(), item_id, Choice(choice), why, interactive=sys.stdin.isatty())
     if wants_json(ctx, as_json):
         say_json(
@@ -147,7 +148,9 @@ def show_item(item: Item, where: str = "") -> None:
         say(f"  next: signoff answer {item.id} {Choice.ABORT}")
         return
     say(f"  next: signoff answer {item.id} {'|'.join(item.choices)}")
-    if item.step is not None and item.context.get("tampered") and Choice.REVISE in item.choices:
+    if Choice.ALLOW in item.choices:
+        say_line(f"  to allow it: signoff answer {item.id} {Choice.ALLOW}")
+    elif item.step is not None and item.context.get("tampered") and Choice.REVISE in item.choices:
         say_line(f"  to allow it: {_allowing(item)}")
     if item.cause is Cause.AGENT_ANSWER:
         say(f"  to tell the agent: signoff answer {item.id} retry --note TEXT")

@@ -1,0 +1,54 @@
+"""A file that steers the check changed: refused with the line, and a person allows it by a word."""
+
+from __future__ import annotations
+
+from tests.cli.kit import Desk
+from tests.cli.plans import step
+
+OBEYS = "import pathlib, sys\nsys.exit(0 if 'lenient' in pathlib.Path('rules.yml').read_text() else 1)\n"
+CHECKED = step("Do it", "python3 check/obey.py", protects="check/**")
+
+
+def _asked(desk: Desk) -> Desk:
+    desk.file("check/obey.py", OBEYS).file("rules.yml", "strict\n")
+    return desk.agent("echo lenient > rules.yml").plan(CHECKED)
+
+
+def test_the_refusal_names_the_file_why_it_counts_and_the_line(desk: Desk) -> None:
+    _asked(desk).run("--yes").exits(6).shows(
+        "the contract holds only with what steers it changed: `rules.yml` (no source code)",
+        "`**may_change:** rules.yml`",
+        "to allow it: signoff answer RUN-1 allow",
+    )
+    assert len(desk.attempts()) == 1
+
+
+def test_allowing_writes_the_line_and_judges_the_same_content_without_an_attempt(
+    desk: Desk,
+) -> None:
+    _asked(desk).run("--yes").exits(6)
+    desk.answer("allow").exits(0)
+    assert "\n**may_change:** rules.yml\n**contract:**\n" in desk.plan_path.read_text()
+    desk.run().exits(0)
+    assert len(desk.attempts()) == 1
+    assert desk.status()["status"] == "done"
+    desk.about_plan("audit").exits(0)
+    (amended,) = desk.entries("plan.amended")
+    assert amended["data"]["may_change"] == ["rules.yml"]
+
+
+def test_an_edit_of_the_plan_file_is_not_allowed_by_the_way(desk: Desk) -> None:
+    _asked(desk).run("--yes").exits(6)
+    desk.edit_plan("python3 check/obey.py", "true")
+    (asked,) = desk.inbox()
+    refused = desk.signoff("answer", asked["id"], "allow").exits(2)
+    refused.shows("the plan file is not what was approved")
+    assert "may_change" not in desk.plan_path.read_text()
+
+
+def test_giving_it_back_puts_the_file_as_it_was_approved(desk: Desk) -> None:
+    _asked(desk).run("--yes").exits(6)
+    desk.answer("retry").exits(0)
+    desk.agent("grep -q strict rules.yml && touch seen.md")
+    desk.run().exits(6)
+    assert (desk.workspace / "seen.md").exists()

@@ -1,0 +1,70 @@
+"""Which files were opened while a command ran: what is seen, and what cannot be told."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from signoff.workspace import opened
+from signoff.workspace.opened import Opened, OpenWatch
+
+FOLDERS = ("", "a", "a/b")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for name in ("top", "a/inner", "a/b/deep"):
+        (tmp_path / name).write_text("text\n")
+    return tmp_path
+
+
+def seen_while(tree: Path, command: str) -> Opened:
+    with OpenWatch(tree, FOLDERS) as watch:
+        subprocess.run(["bash", "-c", command], cwd=tree, check=True, stdout=subprocess.DEVNULL)
+    return watch.seen
+
+
+def test_a_file_that_is_read_was_opened_and_the_others_were_not(tree: Path) -> None:
+    seen = seen_while(tree, "cat a/inner")
+    assert seen.files == {"a/inner"} and seen.complete and not seen.written
+
+
+def test_a_file_is_seen_through_a_link(tree: Path) -> None:
+    (tree / "link").symlink_to("a/b/deep")
+    assert "a/b/deep" in seen_while(tree, "cat link").files
+
+
+def test_a_folder_that_is_listed_is_told_apart_from_files(tree: Path) -> None:
+    seen = seen_while(tree, "ls a/b")
+    assert "a/b" in seen.folders and not seen.files
+
+
+def test_a_question_whether_a_file_is_there_is_not_seen(tree: Path) -> None:
+    assert not seen_while(tree, "test -f top; test -f nothing || true").files
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("cp a/inner kept; echo other > a/inner; cat kept > a/inner; rm kept", "a/inner"),
+        ("mv a/b a/away; mv a/away a/b", "a/b"),
+        ("mv top other; mv other top", "top"),
+        ("rm a/b/deep; echo text > a/b/deep", "a/b/deep"),
+    ],
+)
+def test_what_was_written_and_put_back_is_seen(tree: Path, command: str, path: str) -> None:
+    assert path in seen_while(tree, command).written
+
+
+def test_too_many_folders_cannot_be_told(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opened, "MOST_FOLDERS", 2)
+    seen = seen_while(tree, "cat top")
+    assert not seen.complete and "2 folders" in seen.why_not
+
+
+def test_two_looks_together_know_what_either_saw() -> None:
+    both = Opened(frozenset({"a"})).joined(Opened(frozenset({"b"}), why_not="overflow"))
+    assert both.files == {"a", "b"} and both.why_not == "overflow"
