@@ -5,9 +5,11 @@ from __future__ import annotations
 from signoff.domain.escalation import Choice
 from truth.adversary.influences import CALC, FILES, OBEY, PYTEST
 from truth.case import Accepted, Act, Case
+from truth.plans import plan, step
 
 FIX = "sed -i 's/return 0/return a + b/' calc.py"
 MORE_TESTS = "printf '\\n\\ndef test_more():\\n    assert add(1, 1) == 2\\n' >> tests/test_calc.py"
+CHECKED = f"PYTHONPATH=. {PYTEST}"
 CHECKER = {"calc.py": CALC, "checker/obey.py": OBEY}
 OBEYS = "PYTHONPATH=. python3 checker/obey.py"
 BESIDE = (
@@ -72,6 +74,20 @@ CASES = [
         contract=f"PYTHONPATH=. {PYTEST}",
         fields="**protects:** tests/**\n**may_extend:** tests/**\n",
         agent=f"{FIX}; {MORE_TESTS}; cp tests/test_calc.py tests/test_again.py",
+    ),
+    Case(
+        "tests that a step was let extend count when the whole is judged, and for a later step too",
+        Accepted(attempts=2),
+        plan=plan(
+            step("Fix it", CHECKED, "**protects:** tests/**\n**may_extend:** tests/**\n"),
+            step("Test more", f"{CHECKED} && test -s done", "**may_extend:** tests/**\n"),
+            post=[("All of it", CHECKED)],
+        ),
+        files=FILES,
+        agent={
+            "1": f"{FIX}; {MORE_TESTS}",
+            "2": "cp tests/test_calc.py tests/test_again.py; echo 1 > done",
+        },
     ),
     Case(
         "a new module may be written, and imported by the work",

@@ -146,7 +146,7 @@ def tests_are_protected(view: View) -> Iterator[Finding]:
                 Severity.NOTE,
                 subject.line + runner.line,
                 "the contract runs tests that this step may change",
-                "`**protects:** tests/**`, or where they are",
+                "`**protects:** tests/**`, with `**may_extend:** tests/**` if it may add tests",
                 step=subject.owner,
             )
             return
