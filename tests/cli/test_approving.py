@@ -154,3 +154,10 @@ def test_an_approval_with_yes_shows_what_verify_warns_of(desk: Desk) -> None:
     desk.agent("true").plan(step("Write calc", "python3 calc.py | grep -qx 5", on_fail="escalate"))
     desk.about_plan("approve", "--yes").exits(0).shows("warning: ", "[script-missing]", "hint: ")
     desk.run().exits(6).hides("[script-missing]")
+
+
+def test_an_approval_shows_the_line_that_a_step_lacks_before_anybody_works(desk: Desk) -> None:
+    desk.agent("true").file("limits.ini", "max = 4\n")
+    desk.plan(step("Raise the max in limits.ini", "python3 -m unittest -q"))
+    shown = desk.about_plan("approve", "--yes").exits(0)
+    shown.shows("[propose-may-change]", "`**may_change:** limits.ini`")

@@ -163,3 +163,24 @@ def test_an_empty_plan_can_be_filled_by_the_command_that_is_shown(two: Project) 
     two.file("text.md", (two.vault / "PLAN-pay.md").read_text())
     two.signoff("edit", str(two.vault / "PLAN-new.md"), "--from", "text.md").exits(0)
     two.signoff("show", "new").exits(0)
+
+
+@pytest.mark.parametrize("verb", ["verify", "approve", "check"])
+def test_plans_that_wait_for_each_other_are_an_error(project: Project, verb: str) -> None:
+    project.agent("true").named("a", step("A", "test -s a"), depends_on=["b"], touches=["a"])
+    project.named("b", step("B", "test -s b"), depends_on=["a"], touches=["b"])
+    said = "the plan depends on itself: a → b → a"
+    if verb == "check":
+        assert findings(project)[0] == ("PLAN-a.md", "error", "circular-dependency")
+    else:
+        project.signoff(verb, "a", *(["--yes"] if verb == "approve" else [])).exits(4).shows(said)
+
+
+def test_a_plan_that_waits_for_nobodys_name_is_warned(project: Project) -> None:
+    project.agent("true").named("a", step("A", "test -s a"), depends_on=["bee"], touches=["a"])
+    assert findings(project, 0) == [("PLAN-a.md", "warning", "unknown-dependency")]
+    shown = project.signoff("verify", "a").exits(0)
+    shown.shows("the plan depends on `bee`, and there is no such plan [unknown-dependency]")
+    shown.shows('depends_on: ["bee"]')
+    project.named("bee", step("B", "test -s b"), touches=["b"])
+    project.signoff("verify", "a").exits(0).hides("unknown-dependency")

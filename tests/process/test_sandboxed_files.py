@@ -129,6 +129,15 @@ def test_nothing_outside_can_be_changed(text: str, pen: Pen) -> None:
     assert (pen.beside / "file").read_text() == "bystander\n"
 
 
+def test_landlock_lets_permissions_and_times_outside_be_changed(fence: Pen) -> None:
+    """The kernel gives it no say in that: the threat model tells it."""
+    file = fence.beside / "file"
+    tried = "import os, sys; os.chmod(sys.argv[1], 0o604); os.utime(sys.argv[1], (1, 1))"
+    assert fence.python(tried, str(file)).exit_code == 0
+    assert (file.stat().st_mode & 0o777, file.stat().st_mtime) == (0o604, 1)
+    assert file.read_text() == "bystander\n"
+
+
 def test_what_is_hidden_can_be_neither_listed_nor_read(pen: Pen) -> None:
     seen = pen.python(REACH_FOR_SECRET, str(pen.home))
     assert (seen.exit_code, seen.stdout.head) == (0, b"[]\n"), seen.stderr.kept

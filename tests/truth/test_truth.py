@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +20,8 @@ from truth.workers import play_all
 from signoff.domain.escalation import Choice
 from signoff.domain.verdict import Isolation, Reason, Result
 
-RUN = Path(__file__).parents[2] / "truth" / "run.py"
+TOP = Path(__file__).parents[2]
+RUN = TOP / "truth" / "run.py"
 EVERY = 20  # one case in so many is played here; `make truth` plays them all
 CHEAT = "echo exit 0 > tests/check.sh"
 
@@ -148,9 +151,36 @@ def test_an_unknown_group_is_an_error() -> None:
     assert "no group or case is called 'no such group'" in done.stderr
 
 
+_MODES: dict[str, Callable[[Case], bool]] = {
+    "In every mode": lambda case: not (case.needs_isolation or case.needs_bubblewrap),
+    "Only with a sandbox": lambda case: case.needs_isolation,
+    "Only with bubblewrap": lambda case: case.needs_bubblewrap,
+    "What Landlock leaves open": lambda _: False,  # no case of the corpus succeeds
+}
+
+
+def _shown_by(section: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Of each line of a section of the threat model, the cases and the tests that it names."""
+    page = (TOP / "docs" / "explanation" / "threat-model.md").read_text()
+    lines = page.partition(f"\n## {section}\n")[2].partition("\n## ")[0].splitlines()
+    cells = [line.split(" | ")[-1] for line in lines if line.startswith("| ")]
+    for cell in cells[2:]:  # below the head
+        yield re.findall(r"\*([^*]+)\*", cell), re.findall(r"`(test_\w+)`", cell)
+
+
+@pytest.mark.parametrize("section", _MODES)
+def test_the_threat_model_names_what_shows_each_line_in_its_mode(section: str) -> None:
+    cases = {filed.case.name: filed.case for filed in load() if filed.corpus is Corpus.ADVERSARY}
+    sources = "".join(path.read_text() for path in (TOP / "tests").rglob("test_*.py"))
+    found = list(_shown_by(section))
+    assert found and all(named or tests for named, tests in found)
+    for named, tests in found:
+        assert not {name for name in named if name not in cases or not _MODES[section](cases[name])}
+        assert not [name for name in tests if f"def {name}(" not in sources]
+
+
 def test_what_only_isolation_catches_is_listed_in_the_threat_model() -> None:
-    page = Path(__file__).parents[2] / "docs" / "explanation" / "threat-model.md"
-    told = {line[2:] for line in page.read_text().splitlines() if line.startswith("- ")}
+    told = {name for section in _MODES for named, _ in _shown_by(section) for name in named}
     needing = {
         filed.case.name
         for filed in load()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from signoff.domain.escalation import Choice
 from truth.adversary.influences import CALC, FILES, OBEY, PYTEST
 from truth.case import Accepted, Act, Case
+from truth.plans import plan, step
 
 FIX = "sed -i 's/return 0/return a + b/' calc.py"
 MORE_TESTS = "printf '\\n\\ndef test_more():\\n    assert add(1, 1) == 2\\n' >> tests/test_calc.py"
+CHECKED = f"PYTHONPATH=. {PYTEST}"
 CHECKER = {"calc.py": CALC, "checker/obey.py": OBEY}
 OBEYS = "PYTHONPATH=. python3 checker/obey.py"
 BESIDE = (
@@ -74,6 +76,20 @@ CASES = [
         agent=f"{FIX}; {MORE_TESTS}; cp tests/test_calc.py tests/test_again.py",
     ),
     Case(
+        "tests that a step was let extend count when the whole is judged, and for a later step too",
+        Accepted(attempts=2),
+        plan=plan(
+            step("Fix it", CHECKED, "**protects:** tests/**\n**may_extend:** tests/**\n"),
+            step("Test more", f"{CHECKED} && test -s done", "**may_extend:** tests/**\n"),
+            post=[("All of it", CHECKED)],
+        ),
+        files=FILES,
+        agent={
+            "1": f"{FIX}; {MORE_TESTS}",
+            "2": "cp tests/test_calc.py tests/test_again.py; echo 1 > done",
+        },
+    ),
+    Case(
         "a new module may be written, and imported by the work",
         Accepted(attempts=1),
         files=FILES,
@@ -103,5 +119,21 @@ CASES = [
         contract="python3 check.py",
         fields="",
         agent="echo 'def add(a, b): return a + b' > calc.py",
+    ),
+    Case(
+        "a lock file that the contract writes anew is no reason to doubt",
+        Accepted(attempts=1),
+        files={**FILES, "deps.lock": "a 1\n"},
+        contract=f"sort -o deps.lock deps.lock && PYTHONPATH=. {PYTEST}",
+        agent=FIX,
+    ),
+    Case(
+        "work may lie beside its tests, in the place that the runner is given",
+        Accepted(attempts=1),
+        files={"pkg/calc.py": CALC, "pkg/test_calc.py": FILES["tests/test_calc.py"]},
+        contract="PYTHONPATH=pkg PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python3 -m pytest -q -p "
+        "no:cacheprovider pkg",
+        fields="",
+        agent="sed -i 's/return 0/return a + b/' pkg/calc.py",
     ),
 ]

@@ -23,6 +23,9 @@ from signoff.usecases.running.marks import write_status
 from signoff.usecases.verify import require_valid
 from signoff.verification.pins import Pins
 
+# Notes that ask for a decision which is cheapest now: afterwards an attempt was paid for.
+_ASKED = frozenset({"propose-may-change"})
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -51,7 +54,7 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
     parsed = parse(text)
     findings = require_valid(site, place, parsed)
     pins = take_pins(site, place, parsed.plan, text)
-    notable = tuple(f for f in findings if f.severity is not Severity.NOTE)
+    notable = tuple(f for f in findings if f.severity is not Severity.NOTE or f.code in _ASKED)
     isolation = enclosure_of(site, place, pins.search_path).isolation
     sockets = open_sockets(site.settings, site.environ)
     return Proposal(place, parsed.plan, pins, notable, isolation, sockets)

@@ -19,6 +19,7 @@ from signoff.usecases.conflicts import ConflictKind, find_conflicts
 from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.merging.merged import signed_off
+from signoff.usecases.ready import find_ready, needs_findings
 from signoff.usecases.verify import find
 
 # Where a file as a whole is meant.
@@ -55,9 +56,12 @@ def check_vault(site: Site) -> CheckReport:
     names = vault.list_plans()
     remarks = [*_names(vault)]
     active: dict[str, Plan] = {}
+    ready = find_ready(site).answer.by_name if names else {}
     for name in names:
         try:
             place = find_plan(site.cwd, str(vault.plan_path(name)), environ=site.environ)
+            found = needs_findings(ready.get(name), place.parse())
+            remarks += [Remark(plan_file(name), finding) for finding in found]
             remarks += _plan(site, place, name, active)
         except SignoffError as error:
             remarks.append(_error(name, error.code, error.message, error.hint))

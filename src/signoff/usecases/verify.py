@@ -16,6 +16,7 @@ from signoff.storage.identity import remember_plan
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.surroundings import RealSurroundings
+from signoff.usecases.ready import find_needs
 from signoff.usecases.running.marks import write_status
 
 
@@ -38,7 +39,7 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     """Check, record, and show the new status in the file."""
     text = place.read()
     parsed = parse(text)
-    findings = find(site, place, parsed)
+    findings = _find_all(site, place, parsed)
     report = VerifyReport(place, parsed.plan, findings, PlanStatus.DRAFT)
     history = read_history(site.ledger, place.record.id)
     digest = parsed.plan.plan_digest
@@ -52,8 +53,13 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     return VerifyReport(place, parsed.plan, findings, status)
 
 
+def _find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
+    found = (*find(site, place, parsed), *find_needs(site, place, parsed))
+    return tuple(sorted(found, key=lambda finding: (finding.line, finding.code)))
+
+
 def find(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
-    """All findings about a parsed plan in its place."""
+    """All findings about a parsed plan in its place, whatever other plans there are."""
     path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
     around = RealSurroundings(
         place.workspace, place.vault, path, site.settings, _heldout_names(site), site.environ
@@ -68,7 +74,7 @@ def _heldout_names(site: Site) -> frozenset[str]:
 
 def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
     """The findings, or PlanInvalid naming the first error."""
-    findings = find(site, place, parsed)
+    findings = _find_all(site, place, parsed)
     errors = [f for f in findings if f.severity is Severity.ERROR]
     if errors:
         first = errors[0]

@@ -8,11 +8,11 @@ from functools import cached_property, partial
 
 from signoff.commands.analysis import analyse
 from signoff.domain.globs import matches_any
+from signoff.domain.languages import is_work
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import FileKind
 from signoff.planfile.verify import demanded_files
-from signoff.verification.languages import is_settings, is_test, language_of
 from signoff.verification.pins import Pins, fingerprint, written_by_contracts
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.steering import INSTALLED, PRESENT, steering_of
@@ -152,7 +152,7 @@ class Guards:
             if matches_any(step.produces, path)
             or (
                 matches_any(may_change, path)
-                and (path in pinned or matches_any(self.protects, path) or self._steers(path))
+                and (path in pinned or matches_any(self.protects, path) or not is_work(path))
             )
         }
 
@@ -206,9 +206,6 @@ class Guards:
         names |= scripts - {file_of(name) for name in pinned}
         settled = (*contract.may_change, *step.produces, *step.protects)
         return tuple(sorted(n for n in names if not matches_any(settled, file_of(n))))
-
-    def _steers(self, path: str) -> bool:
-        return language_of(path) is None or is_test(path) or is_settings(path)
 
     def _lasting(self, step: Step) -> tuple[str, ...]:
         return self.lasting.get(step.parent or step.id, ())

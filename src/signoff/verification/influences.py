@@ -10,17 +10,19 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 
-from signoff.commands.analysis import analyse
+from signoff.commands.analysis import analyse, invocations_of
+from signoff.commands.programs import runner_call
 from signoff.domain.globs import has_wildcard, matches_any
+from signoff.domain.languages import is_document, is_settings, is_test, language_of
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.planfile.verify import demanded_files
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
-from signoff.verification.languages import is_document, is_settings, is_test, language_of
 from signoff.verification.pins import fingerprint
 from signoff.workspace.opened import Opened
 
@@ -185,13 +187,41 @@ class _Finder:
             return "no source code"
         if matches_any(self.facts.protects, path):
             return "in a protected place"
-        if is_test(path):
+        if is_test(path) or self._is_given_to_a_runner(path):
             return "a test, or beside tests"
         if is_settings(path):
             return "named like settings"
         if not self._speaks(language):
             return f"{language}, which the project was not written in"
         return self._why_steering(change)
+
+    def _is_given_to_a_runner(self, path: str) -> bool:
+        """Whether a test runner is told to look there, for tests that are not named like tests."""
+        name = posixpath.basename(path)
+        if any(fnmatchcase(name, pattern) for pattern in self._test_patterns):
+            return True
+        return any(path == place or path.startswith(f"{place}/") for place in self._test_places)
+
+    @cached_property
+    def _test_patterns(self) -> frozenset[str]:
+        return frozenset(_setting("python_files", self._settings.values()))
+
+    @cached_property
+    def _test_places(self) -> frozenset[str]:
+        """Places named to a runner that hold nothing named like a test: all in there are tests."""
+        named = {
+            self._in(started.folder, word.partition("::")[0])
+            for text, folder in self.facts.texts
+            for started in invocations_of(analyse(text), folder)
+            if (call := runner_call(started.tool, started.args, started.folder)) is not None
+            for word in call.selects
+        }
+        named.update(_setting("testpaths", self._settings.values()))
+        return frozenset(place for place in named if self._has_no_named_tests(place))
+
+    def _has_no_named_tests(self, place: str) -> bool:
+        inside = [p for p in self.approved.manifest if p == place or p.startswith(f"{place}/")]
+        return bool(inside) and not any(map(is_test, inside))
 
     def _speaks(self, language: str) -> bool:
         known = self.approved.languages
@@ -293,6 +323,14 @@ class _Finder:
         before, now = self.approved.manifest.get(change.path), self.now.get(change.path)
         only_content = before is not None and now is not None and before[:2] == now[:2]
         return not only_content or posixpath.dirname(change.path) in self.opened.folders
+
+
+def _setting(name: str, texts: Iterable[str]) -> Iterator[str]:
+    """The words that a setting of this name has, in the ways that settings are written."""
+    pattern = re.compile(rf"^[ \t]*{name}[ \t]*=[ \t]*\[?([^\]\n]*(?:\n[ \t]+[^\]\n=]*)*)", re.M)
+    for text in texts:
+        for found in pattern.findall(text):
+            yield from (word.rstrip("/") for word in re.split(r"[\s,\"']+", found) if word)
 
 
 def _mentions(text: str, path: str) -> bool:

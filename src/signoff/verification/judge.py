@@ -221,7 +221,9 @@ class Judge:
                 or answer
             )
         after = self.workspace.snapshot()
-        moved = self._moved(before, after, seat) or written_to(case.guard, opened)
+        moved = self._moved(before, after, seat) or written_to(
+            case.guard, self.workspace.manifest(before.digest), opened
+        )
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from signoff.domain.globs import matches_any
+from signoff.domain.languages import is_settings, language_of
 from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import Manifest
 from signoff.verification.ignored import Ignored
-from signoff.verification.languages import is_settings, language_of
 from signoff.verification.pins import fingerprint, protected_by
 from signoff.verification.steering import INSTALLED
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from signoff.domain.globs import matches_any
+from signoff.domain.globs import intersect, literal, matches_any
+from signoff.domain.languages import is_test
 from signoff.domain.plan import Contract
-from signoff.domain.snapshot import Change, Snapshot
+from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Reason, Result, Verdict
 from signoff.errors import StorageFailed
@@ -54,12 +55,14 @@ class SinceApproval:
         return (*(i for i in found if i.path not in more), *more.values())
 
     def outside(self, contract: Contract, guard: Guard, content: Snapshot) -> list[str]:
-        """Changed files that the plan's `touches` does not cover."""
+        """Changed files outside the plan's `touches`; a folder that leads to its files is not."""
         if not guard.touches:
             return []
         changed = [c.path for c in self._changes(content, guard.since)]
         asked = looked_at(contract.command)
-        return [p for p in changed if not matches_any(guard.touches, p) and p not in asked]
+        found = [p for p in changed if not matches_any(guard.touches, p) and p not in asked]
+        now = self.workspace.manifest(content.digest) if found else {}
+        return [p for p in found if not (_is_folder(now, p) and _leads_to(guard.touches, p))]
 
     def suppressions(self, kinds: Collection[str], content: Snapshot) -> list[Suppression]:
         """What silences a check of these kinds and was not there when the plan was approved."""
@@ -97,11 +100,21 @@ class SinceApproval:
             return ()
 
 
-def written_to(guard: Guard, opened: Opened) -> Answer | None:
+def _is_folder(manifest: Manifest, path: str) -> bool:
+    return path in manifest and manifest[path].kind is FileKind.DIRECTORY
+
+
+def _leads_to(globs: Iterable[str], folder: str) -> bool:
+    return any(intersect(glob, f"{literal(folder)}/**") for glob in globs)
+
+
+def written_to(guard: Guard, approved: Collection[str], opened: Opened) -> Answer | None:
     """The answer when something that decides the check was written to, and perhaps put back."""
     if not opened.written:
         return None
     decides = {file_of(name) for name in guard.steering or ()} | {*(guard.pinned or ())}
+    # A tool may write a lock file anew with the same words; what it says is in the digest.
+    decides |= {p for p in opened.written & opened.files if p in approved and is_test(p)}
     above = {path[:i] for path in decides for i, c in enumerate(path) if c == "/"}
     found = sorted(opened.written & (decides | above))
     return written_meanwhile(found) if found else None

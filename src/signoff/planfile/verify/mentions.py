@@ -10,6 +10,7 @@ from signoff.domain.plan import Step
 
 _GLOB = re.compile(r"(?<![\w*])[\w./-]*[*?][\w./*?-]*(?<![.,;:])")
 _PATH = re.compile(r"(?<![\w./:*-])(?:\./)?(?:[\w-][\w.-]*/)+[\w.-]*\.\w+(?![\w/*])")
+_NAME = re.compile(r"(?<![\w./:*-])(?:\./)?[\w-]*\.[\w.-]*\w(?![\w/*])")
 _CODE = re.compile(r"`([\w./-]+)`")
 # In front of a file's name these say that it is looked at.
 _LOOKED_AT = frozenset(
@@ -53,6 +54,14 @@ def paths_named(step: Step) -> tuple[str, ...]:
     text = _words_of(step)
     found = _PATH.findall(text) if "/" in text else ()
     return tuple(dict.fromkeys(path.removeprefix("./") for path in found))
+
+
+def files_named(step: Step) -> tuple[str, ...]:
+    """Whatever title and task spell like a file: a path, a name with a dot, a name in backticks."""
+    text = _words_of(step)
+    names = _NAME.findall(text) if "." in text else []
+    names += _CODE.findall(text) if "`" in text else []
+    return tuple(dict.fromkeys((*paths_named(step), *(n.removeprefix("./") for n in names))))
 
 
 def _words_of(step: Step) -> str:

@@ -227,9 +227,11 @@ def paths_stay_inside(view: View) -> Iterator[Finding]:
         fields = (
             ("produces", step.produces),
             ("protects", step.protects),
+            ("touches", step.touches),
             ("subscriptions", _files_of(step)),
             ("writes", contract.writes if contract else ()),
             ("may_change", contract.may_change if contract else ()),
+            ("may_extend", contract.may_extend if contract else ()),
         )
         for name, patterns in fields:
             for pattern in patterns:
@@ -237,7 +239,8 @@ def paths_stay_inside(view: View) -> Iterator[Finding]:
                     yield _outside(view, name, pattern, view.line_of(step, pattern), step.id)
     for post in view.plan.postconditions:
         if post.contract:
-            for pattern in (*post.contract.writes, *post.contract.may_change):
+            options = post.contract
+            for pattern in (*options.writes, *options.may_change, *options.may_extend):
                 if leaves_workspace(pattern):
                     yield _outside(view, "writes", pattern, post.line, post.id)
     for pattern in view.plan.touches:

@@ -113,7 +113,8 @@ def protection_leaves_room(view: View) -> Iterator[Finding]:
     """A file that a step is to make where another step lets nobody add one."""
     protecting = [step for step in view.plan.steps if step.protects]
     for step in view.plan.steps if protecting else ():
-        allowed = (*step.protects, *step.produces, *(step.contract or _NOTHING).may_change)
+        contract = step.contract or _NOTHING
+        allowed = (*step.protects, *step.produces, *contract.may_change, *contract.may_extend)
         for path in paths_named(step):
             by = next((s for s in protecting if s is not step and _covers(s.protects, path)), None)
             if by is None or view.exists(path) or _covers(allowed, path):
@@ -145,7 +146,7 @@ def tests_are_protected(view: View) -> Iterator[Finding]:
                 Severity.NOTE,
                 subject.line + runner.line,
                 "the contract runs tests that this step may change",
-                "`**protects:** tests/**`, or where they are",
+                "`**protects:** tests/**`, with `**may_extend:** tests/**` if it may add tests",
                 step=subject.owner,
             )
             return

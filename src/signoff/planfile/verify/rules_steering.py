@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from signoff.commands.launchers import started_by
 from signoff.commands.programs import BUILTINS
 from signoff.domain.findings import Finding, Severity
-from signoff.domain.globs import matches_any
-from signoff.domain.plan import Step
-from signoff.planfile.verify.mentions import speaks_of
+from signoff.domain.globs import has_wildcard, matches_any
+from signoff.domain.languages import is_document, is_settings, is_work, language_of
+from signoff.domain.plan import Contract, Step, SubscriptionKind
+from signoff.planfile.verify.mentions import files_named, says_to_change, speaks_of
 from signoff.planfile.verify.rules_plan import HUMAN
+from signoff.planfile.verify.subjects import is_plain, looked_at, measures
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
@@ -53,6 +55,61 @@ def decides_its_own_check(view: View) -> Iterator[Finding]:
             elif path in programs - noted and _is_the_work(view, step, path):
                 noted.add(path)
                 yield _protected(view, subject, path, line, Severity.NOTE)
+
+
+def named_files_may_change(view: View) -> Iterator[Finding]:
+    """A file that a step speaks of, that is no work by its name, and that no line lets it change.
+
+    A check that holds only with such a file changed is refused: the line is proposed before anybody
+    works. Tests are proposed to be extended, since the approved ones then decide all the same.
+    """
+    for subject in view.subjects:
+        step, contract = subject.step, subject.contract
+        if subject.kind is not SubjectKind.CONTRACT or step is None or contract is None:
+            continue
+        if step.target == HUMAN:
+            continue
+        deciding = _deciding(view, subject)
+        named = [p for p in _files_without_line(step, contract) if p not in deciding]
+        there = [path for path in named if view.exists(path)]
+        tests = [p for p in there if language_of(p) is not None and not is_settings(p)]
+        others = [path for path in there if path not in tests]
+        for name, old, new in (
+            ("may_change", contract.may_change, others),
+            ("may_extend", contract.may_extend, tests),
+        ):
+            if new:
+                yield _proposed(view, step, new, f"**{name}:** {', '.join((*old, *new))}")
+
+
+def _files_without_line(step: Step, contract: Contract) -> list[str]:
+    """Files that could steer the check, spoken of as if the step changed them, and not allowed."""
+    told = [path for path in files_named(step) if says_to_change(step, path, of_list=False)]
+    subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
+    named = [*told, *(p for p in subscribed if not speaks_of(step, p))]
+    could_steer = [p for p in named if not is_work(p) and not is_document(p) and ITEM not in p]
+    if not could_steer:
+        return []  # told without reading the contract, as for most of ten thousand steps
+    measured = measures(contract.command)
+    settled = {*looked_at(contract.command), *(p for p in step.produces if not has_wildcard(p))}
+    # To be compared with and only to be read: `reference-unprotected` is about that.
+    settled |= measured.difference(told)
+    decided = (*contract.may_change, *contract.may_extend, *step.protects)
+    if is_plain(contract.command):  # nothing else is obeyed by such tools
+        could_steer = [path for path in could_steer if path in measured]
+    return [p for p in could_steer if p not in settled and not matches_any(decided, p)]
+
+
+def _proposed(view: View, step: Step, paths: list[str], line: str) -> Finding:
+    named = ", ".join(f"`{path}`" for path in paths)
+    return view.finding(
+        "propose-may-change",
+        Severity.NOTE,
+        view.line_of(step, paths[0]),
+        f"step {step.id} names {named}, and no line lets it change what a check may rest on",
+        f"if this step is to change it: `{line}`",
+        step=step.id,
+    )
 
 
 def _protected(view: View, subject: Subject, path: str, line: int, severity: Severity) -> Finding:

@@ -37,7 +37,9 @@ Write a plan that signoff can check.
 1. If there is no such plan yet: `signoff new SLUG`. Read the repository before you write.
 2. Edit the plan file: context, then small steps. Each step has a target, a task, and a contract: a
    command that fails now and holds only when the step is really done. Add postconditions for the
-   whole. Name in `touches:` what the plan may change.
+   whole. Name in `touches:` what the plan may change, in `**protects:**` the tests that decide
+   (with `**may_extend:**` if a step adds some), in `**may_change:**` settings and data that it
+   changes.
 3. `signoff verify SLUG`, until it has no errors; then go through its warnings.
 4. Stop. Show the steps and contracts, and say that a person approves: `signoff approve SLUG`.
 """

@@ -43,18 +43,22 @@ _EXTENSIONS = {
 _LANGUAGE_OF = {word: name for name, words in _EXTENSIONS.items() for word in words.split()}
 _DOCUMENT = re.compile(r".*\.(?:md|markdown|rst|adoc|org|png|jpe?g|gif|svg|pdf)", re.IGNORECASE)
 _TEST_FOLDER = re.compile(
-    r"tests?|testing|specs?|test_?data|fixtures?|mocks|snapshots|goldens?|e2e|cypress|features|t"
+    r"tests?|testing|specs?|test_?data|fixtures?|mocks|snapshots|goldens?|e2e|cypress|checks|t"
     r"|__(?:tests|mocks|fixtures|snapshots)__",
     re.IGNORECASE,
 )
 _TEST_FILE = re.compile(
-    r"tests?|tests?[_-].*|.*[_.-](?:test|tests|spec|specs|cy|snap)|conftest|.*(?:Test|Tests|Spec|IT)",
+    r"tests?|tests?[_-].*|.*[_.-](?:test|tests|spec|specs|cy|snap)|conftest|.*(?:Test|Tests|Spec|IT)"
+    r"|(?:.*[_.-])?(?:expected|golden|fixtures?|snapshots?|approved|baseline)(?:[_.-].*)?",
 )
 # Code by its language, settings by its job: what builds, collects or starts other code.
 _SETTINGS = re.compile(
-    r".*\.(?:config|conf|setup)|.*rc|conftest|sitecustomize|usercustomize", re.IGNORECASE
+    r".*\.(?:config|conf|setup|gradle|d)|conftest|sitecustomize|usercustomize", re.IGNORECASE
 )
-_SETTINGS_OF_THE_ROOT = re.compile(r"setup|build|extconf|\w+file|tasks", re.IGNORECASE)
+# At the top of a project, where tools look for them; `vitest.workspace.ts` is one more.
+_SETTINGS_OF_THE_ROOT = re.compile(
+    r"setup|build|extconf|\w+file|tasks|mix|project|package|.+\..+", re.IGNORECASE
+)
 
 
 def language_of(path: str) -> str | None:
@@ -62,6 +66,11 @@ def language_of(path: str) -> str | None:
     name = posixpath.basename(path)
     stem, dot, extension = name.rpartition(".")
     return _LANGUAGE_OF.get(extension.lower()) if dot and stem else None
+
+
+def is_work(path: str) -> bool:
+    """Whether it is source code that is neither a test nor settings, going by its name."""
+    return language_of(path) is not None and not is_test(path) and not is_settings(path)
 
 
 def is_document(path: str) -> bool:
@@ -82,4 +91,4 @@ def is_settings(path: str) -> bool:
     hidden = any(part.startswith(".") for part in (*folders, name))
     stem = name.rpartition(".")[0]
     at_root = not folders and _SETTINGS_OF_THE_ROOT.fullmatch(stem)
-    return hidden or bool(at_root or _SETTINGS.fullmatch(stem))
+    return hidden or name == "build.rs" or bool(at_root or _SETTINGS.fullmatch(stem))

@@ -1,0 +1,105 @@
+"""Lines that let a step change what its check may rest on are proposed before anybody works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from signoff.domain.findings import Severity
+
+from .plans import World, check, contract, reads, step
+
+CODE = "propose-may-change"
+THERE = World(
+    files=frozenset(
+        (
+            *("config/limits.ini", "pyproject.toml", "package.json", ".env", "src/app.py"),
+            *("Dockerfile", "data/users.csv", "tests/test_app.py", "tests/conftest.py"),
+            *("expected.txt", "README.md", "jest.config.js", "Makefile"),
+        )
+    )
+)
+PYTEST = "python -m pytest -q"
+
+
+def _hints(task: str, command: str = PYTEST, **fields: Any) -> list[str]:
+    options = {n: fields.pop(n) for n in ("may_change", "may_extend") if n in fields}
+    made = step("1", task=task, contract=contract(command, **options), **fields)
+    found = [f for f in check(made, world=THERE) if f.code == CODE]
+    assert all(f.severity is Severity.NOTE for f in found)
+    return [f.hint.removeprefix("if this step is to change it: ").strip("`") for f in found]
+
+
+@pytest.mark.parametrize(
+    ("task", "line"),
+    [
+        ("Raise the limit in config/limits.ini.", "**may_change:** config/limits.ini"),
+        ("Add the dependency to `pyproject.toml`", "**may_change:** pyproject.toml"),
+        ("Set PORT in .env, please", "**may_change:** .env"),
+        ("Let the `Dockerfile` use alpine", "**may_change:** Dockerfile"),
+        ("Change ./jest.config.js and data/users.csv", "**may_change:** data/users.csv, jest.con"),
+        ("Add a case to tests/test_app.py", "**may_extend:** tests/test_app.py"),
+        ("Move the fixture out of tests/conftest.py", "**may_change:** tests/conftest.py"),
+    ],
+)
+def test_a_named_file_that_is_no_work_is_proposed_with_its_exact_line(task: str, line: str) -> None:
+    (hint,) = _hints(task)
+    assert hint.startswith(line)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Change src/app.py",
+        "Raise the limit in config/other.ini, which is not there yet",
+        "Let it behave as config/limits.ini says",
+        "Write about it in README.md",
+        "Make it faster, e.g. by 2.0 or so.",
+    ],
+)
+def test_work_and_what_is_only_read_are_not_proposed(task: str) -> None:
+    assert _hints(task) == []
+
+
+def test_a_subscribed_file_is_proposed_unless_the_task_says_that_it_is_read() -> None:
+    subscribed = reads("config/limits.ini")
+    assert _hints("Do it", subscriptions=subscribed) == ["**may_change:** config/limits.ini"]
+    assert _hints("Do it as config/limits.ini says", subscriptions=subscribed) == []
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        {"may_change": ("config/**",)},
+        {"produces": ("config/limits.ini",)},
+        {"protects": ("config/limits.ini",)},
+        {"may_extend": ("config/**",)},
+        {"target": "human"},
+    ],
+)
+def test_what_the_plan_says_already_is_not_proposed_again(allowed: dict[str, Any]) -> None:
+    assert _hints("Raise the limit in config/limits.ini.", **allowed) == []
+
+
+def test_a_glob_of_products_allows_nothing_that_steers() -> None:
+    assert _hints("Raise config/limits.ini.", produces=("config/**",)) != []
+
+
+def test_the_proposed_line_keeps_what_the_step_has_already() -> None:
+    hints = _hints("Change config/limits.ini", may_change=("pyproject.toml",))
+    assert hints == ["**may_change:** pyproject.toml, config/limits.ini"]
+
+
+def test_what_a_contract_looks_into_itself_needs_no_line() -> None:
+    assert _hints("Raise config/limits.ini", "grep -q 'max = 5' config/limits.ini") == []
+
+
+def test_plain_tools_obey_nothing_but_what_they_compare_with() -> None:
+    assert _hints("Change config/limits.ini", "diff expected.txt out.txt") == []
+    hints = _hints("Change expected.txt", "diff expected.txt out.txt")
+    assert hints == ["**may_change:** expected.txt"]
+
+
+def test_what_decides_the_check_is_told_once() -> None:
+    assert _hints("Add a target to the `Makefile`", "make test") == []
