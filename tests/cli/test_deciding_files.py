@@ -20,7 +20,7 @@ def _two_steps(desk: Desk, first: str, second: str) -> Desk:
     desk.agent(f'if [ "$SIGNOFF_STEP" = 1 ]; then {first}; else {second}; fi')
     return desk.plan(
         step("Write the checker", "test -s check.py"),
-        step("Write the data", "python3 check.py", subscriptions=["file:check.py"]),
+        step("Write data.txt", "python3 check.py", subscriptions=["file:check.py"]),
     )
 
 

@@ -167,7 +167,8 @@ def test_a_branch_cannot_carry_what_nobody_judged(project: Project) -> None:
 
 def test_what_a_plan_changed_beyond_its_touches_is_named(project: Project) -> None:
     project.agent("echo works > product.txt; echo too > extra.txt")
-    project.named("auth", step("Write it", "test -s product.txt"), touches=["product.txt"])
+    allowed = step("Write it", "test -s product.txt", may_change="extra.txt")
+    project.named("auth", allowed, touches=["product.txt"])
     project.commit("start")
     project.signoff("worktree", "add", "auth").exits(0)
     project.signoff("run", "auth", "--yes").exits(0)

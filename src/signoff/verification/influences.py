@@ -38,6 +38,7 @@ _LOADS = (
     r"(?:plugin|setup|require|preload|report|transform|resolve|runner|loader|preset|environment|hook"
     r"|extend|include|import|module|rules|(?<=\s)-[pr]\s).{0,200}?"
 )
+_FORBIDS = re.compile(r"\b(?:not|never|without|leave|keep|nor)\b|n't\b", re.IGNORECASE)
 _PACKAGE_MARKS = ("__init__.py", "package.json")
 _LANGUAGE_OF_PROGRAM = {
     "python": "python",
@@ -134,7 +135,7 @@ class _Finder:
             return True
         if self._steers_nothing and path not in self._measures:
             return True
-        if path not in self.approved.manifest and self._is_asked_for(path):
+        if self._is_asked_for(path):
             return True
         state = self.now.get(path)
         return state is not None and facts.left.get(path) == fingerprint(state)
@@ -151,13 +152,15 @@ class _Finder:
         return frozenset(path for path in found if path in there)
 
     def _is_asked_for(self, path: str) -> bool:
-        """Whether the check's own words or the task name a file that is not there yet."""
+        """Whether the task names the file, or the check's own words one that was not there yet."""
         # A mere word, such as the name of a target, may mean something else than a file.
         is_name = "." in posixpath.basename(path)[1:]
         if is_settings(path) or is_test(path) or not is_name:
             return False
-        named = any(mentions(text, path) for text, _ in self.facts.texts)
-        return named or _mentions(self.facts.task, path)
+        if _mentions(self.facts.task, path):
+            return True
+        is_new = path not in self.approved.manifest
+        return is_new and any(mentions(text, path) for text, _ in self.facts.texts)
 
     @staticmethod
     def _in(folder: str, path: str) -> str:
@@ -334,9 +337,10 @@ def _setting(name: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _mentions(text: str, path: str) -> bool:
-    """Whether a text names the file, by its path or by its name alone."""
+    """Whether a text names the file, by its path or its name, in a line that forbids nothing."""
     either = "|".join(map(re.escape, {path, posixpath.basename(path)}))
-    return re.search(rf"(?<![\w./-])(?:\./)?(?:{either})(?![\w/-])", text) is not None
+    named = re.compile(rf"(?<![\w./-])(?:\./)?(?:{either})(?![\w/-])")
+    return any(named.search(line) and not _FORBIDS.search(line) for line in text.split("\n"))
 
 
 def _imported(script: str, text: str) -> dict[str, bool]:

@@ -123,9 +123,6 @@ class Judge:
         tampering = self._tampering(case, before)
         if tampering:
             return tampered(verdict, tampering)
-        outside = self._outside(case, before)
-        if outside:
-            return out_of_bounds(verdict, outside)
         refused = self.obstacles.find(case.contract)
         if refused is not None:
             return replace(verdict, **refused._asdict())
@@ -168,6 +165,9 @@ class Judge:
         if judged.kept and contradicts and self._sealed(case.contract):
             return flaky(judged)
         if judged.kept and case.phase not in _BEFORE_WORK:
+            outside = self.since_approval.outside(case.contract, case.guard, before)
+            if outside:
+                return out_of_bounds(judged, outside)
             judged = self._without_influences(case, judged, before, seat, opened)
         if judged.kept and case.contract.heldout is not None:
             return self._held_out(case, judged, before, seat)
@@ -248,11 +248,6 @@ class Judge:
         if not kinds or case.phase is Phase.BASELINE:
             return None
         return judge_suppressions(self.since_approval.suppressions(kinds, now))
-
-    def _outside(self, case: Case, content: Snapshot) -> list[str]:
-        if case.phase in _BEFORE_WORK:
-            return []
-        return self.since_approval.outside(case.contract, case.guard, content)
 
     def _watch(self, seat: Seat) -> OpenWatch:
         return OpenWatch(seat.on_disk or seat.folder, self.workspace.folders)
