@@ -70,7 +70,7 @@ def test_a_check_that_a_later_step_rigs_is_found_in_the_sweep_and_comes_back(des
     )
     desk.plan(
         step("Write the checker", "test -s check.py"),
-        step("Write the data", "python3 check.py"),
+        step("Write data.txt", "python3 check.py"),
         step("Rig it", "test -s other.txt && test -s check.py"),
     )
     desk.run("--yes").exits(0).shows("step 2: verdict broken [sweep] tampered: `check.py`")
