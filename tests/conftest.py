@@ -15,7 +15,7 @@ from tests.postgres import database_url, postgres_server, postgres_url
 __all__ = ["database_url", "postgres_server", "postgres_url"]
 
 # How long an example takes says something about the machine, and nothing about the claim.
-settings.register_profile("claims", suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("claims", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("claims")
 
 

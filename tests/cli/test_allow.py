@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 
-OBEYS = "import pathlib, sys\nsys.exit(0 if 'lenient' in pathlib.Path('rules.yml').read_text() else 1)\n"
+OBEYS = "import sys\nsys.exit(0 if 'lenient' in open('rules.yml').read() else 1)\n"
 CHECKED = step("Do it", "python3 check/obey.py", protects="check/**")
 
 

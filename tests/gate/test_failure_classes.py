@@ -204,3 +204,17 @@ def test_a_new_approval_starts_the_count_again() -> None:
     ledger.write(Kind.PLAN_APPROVED, {}, run="none")
     ledger.begun("1")
     assert next_action(ledger.state, Policy()) == Count("1")
+
+
+def test_a_runner_that_only_its_output_shows_is_held_to_the_judging_before_the_work() -> None:
+    ledger = Scribe(step("1"))
+    ledger.verdict("1", phase=Phase.BEFORE, counts={**PYTEST, "passed": 5}, run=EARLIER_RUN)
+    ledger.begun()
+    ledger.verdict("1", Result.BROKEN, phase=Phase.BEFORE, counts={**PYTEST, "passed": 1})
+    baseline = ledger.record("1").baseline
+    assert baseline is not None and baseline.passed == 5
+    fresh = Scribe(step("1"))
+    fresh.begun()
+    fresh.verdict("1", Result.BROKEN, phase=Phase.BEFORE, counts={**PYTEST, "passed": 1})
+    baseline = fresh.record("1").baseline
+    assert baseline is not None and baseline.passed == 1

@@ -315,6 +315,5 @@ TestAgents = Agents.TestCase
 TestAgents.settings = settings(
     max_examples=50,
     stateful_step_count=20,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

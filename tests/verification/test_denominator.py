@@ -10,7 +10,7 @@ import pytest
 from signoff.domain.counts import MOST_NAMED, TestCounts, TestOutcome, named
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.domain.verdict import Phase, Result
-from signoff.verification.counting import count_tests
+from signoff.verification.counting import count_files, count_tests
 from signoff.verification.denominator import is_counted, judge_counts, watched_kinds
 from signoff.verification.suppressions import SKIP_MARK
 from tests.verification.courtroom import Courtroom
@@ -203,3 +203,21 @@ def test_lines_made_to_be_slow_are_read_quickly(piece: bytes) -> None:
     before = time.monotonic()
     assert count_tests("make test", data, b"", {}) is not None
     assert time.monotonic() - before < 20
+
+
+@pytest.mark.parametrize(
+    ("texts", "printed", "files"),
+    [
+        (("mypy .",), "Success: no issues found in 3 source files\n", 3),
+        (("make lint", "uv run mypy src"), "Found 1 error in 1 file (checked 9 source files)\n", 9),
+        (("mypy .",), "Found 1 error in 1 file (errors prevented further checking)\n", 0),
+        (("black --check .",), "1 file reformatted, 2 files would be left unchanged.\n", 3),
+        (("ruff format --check .",), "4 files already formatted\n", 4),
+        (("black .",), "2 files processed\n", 0),
+        (("bash check.sh",), "Success: no issues found in 3 source files\n", 0),
+    ],
+)  # fmt: skip
+def test_files_that_a_checker_says_it_looked_at(
+    texts: tuple[str, ...], printed: str, files: int
+) -> None:
+    assert count_files(texts, printed.encode(), b"") == files

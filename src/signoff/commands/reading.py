@@ -20,6 +20,9 @@ _SUBSTITUTIONS = ("command_substitution", "process_substitution")
 _EXPANSIONS = frozenset(
     ("simple_expansion", "expansion", "arithmetic_expansion", "brace_expression", *_SUBSTITUTIONS)
 )
+_OPENERS = frozenset(
+    ("if", "while", "until", "for", "case", "{", "(", "((", "[[", "$(", "${", "`", '"', "&&", "||")
+)
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 _IGNORED = frozenset(("comment", "\n", ";", ";;", "heredoc_body", "heredoc_end", "heredoc_start"))
 
@@ -47,8 +50,10 @@ def error_line(text: str) -> int | None:
     while waiting:
         node = waiting.pop()
         if node.type == "ERROR" or node.is_missing:
-            around = node.parent if node.is_missing else node
-            return _row(around or node)
+            around = node.parent if node.is_missing else None
+            # What is complete became a part of its own; a bare word such as `if` is still open.
+            opened = (child for child in node.children if child.type in _OPENERS)
+            return _row(around or next(opened, node))
         waiting += reversed([child for child in node.children if child.has_error])
     return None
 

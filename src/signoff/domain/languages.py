@@ -52,10 +52,9 @@ _TEST_FILE = re.compile(
 )
 # Code by its language, settings by its job: what builds, collects or starts other code.
 _SETTINGS = re.compile(
-    r".*\.(?:config|conf|setup)|.*rc|setup|conftest|sitecustomize|usercustomize|noxfile|fabfile"
-    r"|(?:gulp|grunt|rake|danger|jake)file|build|extconf",
-    re.IGNORECASE,
+    r".*\.(?:config|conf|setup)|.*rc|conftest|sitecustomize|usercustomize", re.IGNORECASE
 )
+_SETTINGS_OF_THE_ROOT = re.compile(r"setup|build|extconf|\w+file|tasks", re.IGNORECASE)
 
 
 def language_of(path: str) -> str | None:
@@ -86,4 +85,6 @@ def is_settings(path: str) -> bool:
     """Whether a source file is named like one that steers tools: `jest.config.js`, `setup.py`."""
     *folders, name = path.split("/")
     hidden = any(part.startswith(".") for part in (*folders, name))
-    return hidden or bool(_SETTINGS.fullmatch(name.rpartition(".")[0]))
+    stem = name.rpartition(".")[0]
+    at_root = not folders and _SETTINGS_OF_THE_ROOT.fullmatch(stem)
+    return hidden or bool(at_root or _SETTINGS.fullmatch(stem))

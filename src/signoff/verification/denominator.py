@@ -66,7 +66,7 @@ def count(
     )
     if counts is not None and not ended:
         counts = replace(counts, cut_short=counts.cut_short or observation.describe())
-    files = count_files(contract.command, *streams)
+    files = count_files((contract.command, *texts), *streams)
     if files:
         counts = replace(counts or TestCounts("", endings=0), files=files)
     return None if counts is None else TestCounts.from_data(redactor.data(counts.to_data()))

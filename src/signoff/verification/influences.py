@@ -17,7 +17,9 @@ from functools import cached_property
 from signoff.commands.analysis import analyse
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_document, is_settings, is_test, language_of
+from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
+from signoff.planfile.verify import demanded_files
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
 from signoff.verification.pins import fingerprint
 from signoff.workspace.opened import Opened
@@ -148,7 +150,9 @@ class _Finder:
 
     def _is_asked_for(self, path: str) -> bool:
         """Whether the check's own words or the task name a file that is not there yet."""
-        if is_settings(path) or is_test(path):
+        # A mere word, such as the name of a target, may mean something else than a file.
+        is_name = "." in posixpath.basename(path)[1:]
+        if is_settings(path) or is_test(path) or not is_name:
             return False
         named = any(mentions(text, path) for text, _ in self.facts.texts)
         return named or _mentions(self.facts.task, path)
@@ -160,7 +164,12 @@ class _Finder:
     @cached_property
     def _named(self) -> frozenset[str]:
         exact = {p for p in self.facts.produces if not has_wildcard(p)}
-        asked = (self._in(folder, p) for text, folder in self.facts.texts for p in looked_at(text))
+        asked = (
+            self._in(folder, path)
+            for text, folder in self.facts.texts
+            # Beside another tool, a plain one may be there to tell that tool what to do.
+            for path in (looked_at(text) if is_plain(text) else demanded_files(Contract(text)))
+        )
         return frozenset(exact.union(asked))
 
     def why_not_work(self, change: Change) -> str | None:

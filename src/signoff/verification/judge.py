@@ -83,6 +83,7 @@ class Case:
     run: str | None = None
     baseline: TestCounts | None = None
     snapshot_s: float = DEFAULT_STEP_TIMEOUT_S  # how long looking at the content may take
+    provisional: bool = False  # the agent may be alive: nothing of its workspace is touched
 
 
 @dataclass(frozen=True)
@@ -187,10 +188,11 @@ class Judge:
         found = self.since_approval.influences(case.contract, case.guard, before, opened)
         paths = [influence.path for influence in found]
         judged = replace(judged, unwatched=opened.why_not if found else "")
-        if not found or judged.provisional:
+        in_room = seat.judged_in is JudgeIn.CLEAN
+        if not found or (case.provisional and not in_room):
             return replace(judged, influences=tuple(map(storable_path, paths)))
         approved = self.pins.snapshot
-        if seat.judged_in is JudgeIn.CLEAN:
+        if in_room:
             content = self.workspace.content_with(before.digest, approved, paths)
             seat = self.rooms.again(seat, before.digest, content)
             again, _ = self._run_once(case, judged, before, seat)

@@ -35,8 +35,11 @@ class SinceApproval:
     def influences(
         self, contract: Contract, guard: Guard, content: Snapshot, opened: Opened
     ) -> tuple[Influence, ...]:
-        """Changed files that steer the check, and tests that the plan lets the step extend."""
-        changes = self._changes(content)
+        """Changed files that steer the check, and tests that the plan lets the step extend.
+
+        Of a check that an agent chose for itself nothing is asked: it could have chosen another.
+        """
+        changes = self._changes(content) if guard.subject else ()
         if not changes:
             return ()
         approved = self.pins.snapshot

@@ -138,6 +138,8 @@ BROKEN = [
     ("a }; }", 0),
     ("if a; then b", 0),
     ("true\nif a; then\n b\n", 1),
+    ("test -f x\nif test -f y; then\n  true", 1),
+    ("a\n(b; c) && d\nfor x in y; do\n  z\n", 2),
     ("if a; b; fi", 0),
     ("if a; then fi", 0),
     ("if a; then b; else fi", 0),

@@ -48,7 +48,8 @@ class PinnedJudge:
 
     def judge(self, subject: str, contract: Contract, *, provisional: bool) -> Verdict:
         """Run a contract on the content as it is now."""
-        case = Case(subject, contract, Phase.ATTEMPT, self._guard(subject, contract))
+        guard = self._guard(subject, contract)
+        case = Case(subject, contract, Phase.ATTEMPT, guard, provisional=provisional)
         return replace(self.court.judge(case), provisional=provisional)
 
     def content(self) -> str:

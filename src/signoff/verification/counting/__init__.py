@@ -41,7 +41,7 @@ SAYS_FILES = frozenset(("mypy", "dmypy", "black", "ruff format"))
 # How many files a checker says it looked at: mypy; black and `ruff format`, which tell kinds apart.
 _CHECKED = re.compile(
     r"(?:Success: no issues found in|Found .* \(checked) ([0-9]{1,9}) source files?\)?"
-    r"|((?:[0-9]{1,9} files? [a-z ]+(?:, )?)+)\.?"
+    r"|((?:[0-9]{1,9} files? (?:would |be |left |already |unchanged|(?:re)?formatted)+(?:, )?)+)\.?"
 )
 
 
@@ -81,9 +81,9 @@ def count_tests(
     return _smaller(count_reports(reports, several_runners=len(sight.calls) > 1), shown)
 
 
-def count_files(command: str, stdout: bytes, stderr: bytes) -> int:
-    """How many files linters and type checkers say they looked at; 0 where they do not say."""
-    if not tools_called(command) & SAYS_FILES and look_at(command).nothing_can_run:
+def count_files(texts: Sequence[str], stdout: bytes, stderr: bytes) -> int:
+    """How many files the checkers in these texts say they looked at; 0 where they do not say."""
+    if not any(tools_called(text) & SAYS_FILES for text in texts):
         return 0
     lines = (line for data in (stdout, stderr) for line in lines_of(data))
     found = (match[1] or match[2] for match in map(_CHECKED.fullmatch, lines) if match)
