@@ -11,9 +11,10 @@ from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_document, is_settings, is_work, language_of
 from signoff.domain.plan import Contract, Step, SubscriptionKind
+from signoff.planfile.verify.demanded import demanded_files
 from signoff.planfile.verify.mentions import files_named, says_to_change, speaks_of
 from signoff.planfile.verify.rules_plan import HUMAN
-from signoff.planfile.verify.subjects import is_plain, looked_at, measures
+from signoff.planfile.verify.subjects import is_plain, measures
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
@@ -91,7 +92,7 @@ def _files_without_line(step: Step, contract: Contract) -> list[str]:
     if not could_steer:
         return []  # told without reading the contract, as for most of ten thousand steps
     measured = measures(contract.command)
-    settled = {*looked_at(contract.command), *(p for p in step.produces if not has_wildcard(p))}
+    settled = {*demanded_files(contract), *(p for p in step.produces if not has_wildcard(p))}
     # To be compared with and only to be read: `reference-unprotected` is about that.
     settled |= measured.difference(told)
     decided = (*contract.may_change, *contract.may_extend, *step.protects)
