@@ -117,6 +117,7 @@ class Verdict:
     room: str = ""  # how the clean room was made, or why there was none
     counts: dict[str, Any] | None = None
     heldout: Result | None = None
+    heldout_tail: str = ""  # why a held-out check could not be run: for people, never for agents
     influences: tuple[str, ...] = ()  # changed files that steer the check and did not decide
     read: tuple[str, ...] = ()  # files that steer the check and were read, before anybody worked
     unwatched: str = ""  # why it cannot be told what the check read

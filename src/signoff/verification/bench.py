@@ -18,11 +18,11 @@ from signoff.process.environment import clean_environment
 from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits
 from signoff.process.runner import run
-from signoff.process.shell import shell_command
+from signoff.process.shell import script_command, shell_command
 from signoff.verification.counting import REPORT_DIR_VARIABLE, read_reports
 from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
 from signoff.verification.expectations import needles
-from signoff.verification.heldout import FOLDER_VARIABLE
+from signoff.verification.heldout import CONTRACT_FILE, FOLDER_VARIABLE
 
 LONGEST_LIST_BYTES = 16_000_000
 MOST_PROCESSES = 4_096
@@ -61,17 +61,22 @@ class Bench:
     def run_heldout(self, contract: Contract, seat: Seat, folder: Path) -> Observation:
         """Run a held-out check; what it prints is shown to nobody who watches the agent.
 
-        It works on a copy, because the home folder itself stays invisible in a sandbox.
+        It works on a copy, because the home folder itself stays invisible in a sandbox. Its text
+        is read from there too: arguments of a process can be read by the product it runs.
         """
-        with _own_folder("signoff-heldout-") as place:
+        with _own_folder("signoff-") as place:
             copy = place / "files"
             shutil.copytree(folder, copy, symlinks=True)
+            # Without settings near its tests pytest lists every folder up to the one that they
+            # share with the workspace, and a sandbox may hide what lies there.
+            (place / "pytest.ini").touch()
             return self._run(
                 contract,
                 seat,
                 _limits(contract),
+                argv=script_command(copy / CONTRACT_FILE),
                 extra={FOLDER_VARIABLE: str(copy)},
-                readable=(copy,),
+                readable=(place,),
                 silent=True,
             )
 
@@ -93,15 +98,15 @@ class Bench:
         seat: Seat,
         limits: Limits,
         *,
+        argv: tuple[str, ...] | None = None,
         extra: Mapping[str, str] | None = None,
         readable: tuple[Path, ...] = (),
         writable: tuple[Path, ...] = (),
         silent: bool = False,
     ) -> Observation:
         show = None if silent else self.on_output
-        marks = {WORKSPACE_VARIABLE: self.mark} if self.mark else {}
         command = Command(
-            argv=shell_command(contract.command),
+            argv=argv or shell_command(contract.command),
             cwd=seat.folder,
             env=clean_environment(
                 self.environ,
@@ -109,12 +114,11 @@ class Bench:
                 passed=contract.env,
                 extra={
                     **self.enclosure.variables(self.enclosure.isolation),
-                    **marks,
                     **(extra or {}),
                 },
             ),
             limits=limits,
-            marked_by=WORKSPACE_VARIABLE if self.mark else None,
+            born_with=(WORKSPACE_VARIABLE, self.mark) if self.mark else None,
             find_stdout=needles(contract, ExpectationKind.STDOUT_CONTAINS),
             find_stderr=needles(contract, ExpectationKind.STDERR_CONTAINS),
             confinement=self.enclosure.for_contract(contract, seat, readable, writable),

@@ -7,16 +7,26 @@ whatever files it needs; the command finds them through `$SIGNOFF_HELDOUT_DIR`.
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.digests import digest_bytes, digest_of
+from signoff.domain.observation import Observation
 from signoff.domain.plan import Contract
+from signoff.domain.verdict import Reason, Result
 from signoff.errors import ConfigInvalid
+from signoff.verification.counting import tools_called
+from signoff.verification.expectations import Answer, compare
 
 FOLDER_VARIABLE = "SIGNOFF_HELDOUT_DIR"
 CONTRACT_FILE = "contract"
 _LARGEST_BYTES = 50_000_000
+_SIGNALS = 128
+# A product that hangs or crashes does that to the check it runs in.
+_BY_THE_PRODUCT = frozenset({Reason.TIMED_OUT, Reason.SIGNALLED})
+_PYTEST_UNABLE = frozenset({3, 4, 5})  # internal error, wrong usage, no tests
+_NO_SCRIPT, _CANNOT_OPEN = 2, b": can't open file "  # of the Python interpreter
 
 
 @dataclass(frozen=True)
@@ -29,8 +39,8 @@ class HeldOut:
     digest: str
 
     def as_contract(self, visible: Contract) -> Contract:
-        """The check under the conditions of the visible contract it stands behind."""
-        return replace(visible, command=self.command, expectations=(), heldout=None)
+        """The check as the visible contract runs, but without network: nothing of it may leave."""
+        return replace(visible, command=self.command, expectations=(), heldout=None, network=False)
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,29 @@ class HeldOutChecks:
         return HeldOut(name, place, command, _digest(place))
 
 
+def answer_of(check: Contract, observation: Observation) -> Answer:
+    """What the check says of the work; unknown where it is the check that did not work."""
+    answer = compare(check, observation)
+    code = observation.exit_code or 0
+    if answer.result is Result.UNKNOWN:
+        reason = answer.reason if answer.reason in _BY_THE_PRODUCT else Reason.INFRASTRUCTURE
+        return answer._replace(reason=reason)
+    if code > _SIGNALS:  # what a shell makes of a signal
+        return Answer(Result.UNKNOWN, Reason.SIGNALLED, f"killed by signal {code - _SIGNALS}")
+    if _is_unable(check.command, code, observation):
+        return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, f"exit code {code}")
+    if answer.result is Result.BROKEN:
+        return Answer(Result.BROKEN, Reason.HELD_OUT, "a held-out check did not hold")
+    return answer
+
+
+def _is_unable(command: str, code: int, observation: Observation) -> bool:
+    """Whether the program that checks says that it could not."""
+    if code == _NO_SCRIPT and _CANNOT_OPEN in observation.stderr.kept:
+        return True
+    return code in _PYTEST_UNABLE and "pytest" in tools_called(command)
+
+
 def _digest(folder: Path) -> str:
     files: dict[str, str] = {}
     total = 0
@@ -69,6 +102,8 @@ def _digest(folder: Path) -> str:
             total += state.st_size
             if total > _LARGEST_BYTES:
                 raise ConfigInvalid(f"`{folder}` is larger than {_LARGEST_BYTES} bytes")
+            if not (stat.S_ISREG(state.st_mode) or stat.S_ISLNK(state.st_mode)):
+                raise ConfigInvalid(f"`{path}` is neither a file nor a link")
             content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
             files[str(path.relative_to(folder))] = f"{state.st_mode:o}:{digest_bytes(content)}"
     return digest_of(files)

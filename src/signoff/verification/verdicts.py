@@ -33,6 +33,19 @@ def flaky(verdict: Verdict) -> Verdict:
     )
 
 
+def could_not_run(verdict: Verdict, why: str, reason: Reason = Reason.INFRASTRUCTURE) -> Verdict:
+    """The verdict when a held-out check came to no answer; `why` is for a person alone."""
+    return replace(
+        verdict,
+        result=Result.UNKNOWN,
+        reason=reason,
+        message="could not judge: a held-out check could not be run to its end",
+        output_tail="",
+        heldout=Result.UNKNOWN,
+        heldout_tail=why,
+    )
+
+
 def reused(verdict: Verdict, entry: Entry) -> Verdict:
     """The verdict of an earlier judging with the same evidence key."""
     data = entry.data
