@@ -75,6 +75,20 @@ def test_what_crashed_is_tried_again_by_an_agent_that_is_told_nothing(desk: Desk
 
 
 @SEVERAL
+def test_a_separate_check_holds_in_every_sandbox_and_cannot_touch_the_workspace(
+    desk: Desk, mode: str
+) -> None:
+    changes = f"echo spoilt > '{desk.workspace}/adder.py'" if mode != "none" else "true"
+    check = f'{changes} 2> spoils; grep -qx 5 && python "$SIGNOFF_HELDOUT_DIR/more.py"'
+    with_check(desk, check, mode, more="import sys\nassert sys.argv[0]\n")
+    product = desk.home / "heldout" / "deep" / "product"
+    product.write_text("python -c 'import adder; print(adder.add(2, 3))'")
+    desk.agent(f"echo '{RIGHT}' > adder.py").run("--yes").exits(0)
+    assert desk.read("adder.py") == f"{RIGHT}\n"
+    assert desk.entries("verdict")[-1]["data"]["heldout_kind"] == "separate"
+
+
+@SEVERAL
 def test_a_contract_gets_no_variable_of_ours(desk: Desk, mode: str) -> None:
     desk.person(f'[sandbox]\nisolation = "{mode}"\n').agent("echo firm > ground")
     desk.plan(step("Lay", "test -s ground && ! env | grep ^SIGNOFF_", expect="exit_code == 0"))

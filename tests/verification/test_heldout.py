@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from signoff.domain.plan import Contract
-from signoff.domain.verdict import Phase, Reason, Result
+from signoff.domain.verdict import HeldOutKind, Phase, Reason, Result
 from signoff.errors import ConfigInvalid
 from signoff.verification.heldout import HeldOutChecks
 from tests.verification.courtroom import Courtroom
@@ -134,6 +134,45 @@ def test_neither_arguments_nor_variables_of_any_process_show_its_text(court: Cou
     court.write("out.txt")
     court.write("look.py", LOOK_AROUND)
     assert court.judge(VISIBLE).kept
+
+
+def test_a_separate_check_gets_what_the_product_printed_and_nothing_else(court: Courtroom) -> None:
+    put(
+        court,
+        'grep -qx gold && grep -qx gold "$SIGNOFF_HELDOUT_DIR/output" && test -z "$(ls)"',
+        product='test -z "$SIGNOFF_HELDOUT_DIR" && cat out.txt',
+    )
+    court.write("out.txt", "gold\n")
+    verdict = court.judge(VISIBLE)
+    assert (verdict.result, verdict.heldout_kind) == (Result.KEPT, HeldOutKind.SEPARATE)
+    court.write("out.txt", "lead\n")
+    assert court.judge(VISIBLE).reason is Reason.HELD_OUT
+
+
+def test_the_other_kind_is_called_in_process(court: Courtroom) -> None:
+    put(court, "true")
+    court.write("out.txt")
+    assert court.judge(VISIBLE).heldout_kind is HeldOutKind.IN_PROCESS
+
+
+@pytest.mark.parametrize(
+    ("product", "result", "reason"),
+    [
+        ("echo gold; exit 3", Result.BROKEN, Reason.HELD_OUT),
+        ("no-such-tool-here", Result.BROKEN, Reason.HELD_OUT),
+        ("yes", Result.BROKEN, Reason.HELD_OUT),
+        ("kill -9 $$", Result.UNKNOWN, Reason.SIGNALLED),
+        ("echo > stray", Result.UNKNOWN, Reason.MOVED),
+        ("true", Result.KEPT, Reason.HELD),
+    ],
+)
+def test_a_product_that_comes_to_no_good_end_is_not_checked(
+    court: Courtroom, product: str, result: Result, reason: Reason
+) -> None:
+    put(court, "true", product=product)
+    court.write("out.txt")
+    verdict = court.judge(VISIBLE)
+    assert (verdict.result, verdict.reason) == (result, reason)
 
 
 def test_its_files_are_found_where_the_variable_says(court: Courtroom) -> None:

@@ -1,7 +1,8 @@
 """Held-out checks: contracts that the agent never sees, kept outside every workspace.
 
 A check is a folder `heldout/NAME/` in the home folder with a file `contract` (the command) and
-whatever files it needs; the command finds them through `$SIGNOFF_HELDOUT_DIR`.
+whatever files it needs; the command finds them through `$SIGNOFF_HELDOUT_DIR`. With a file
+`product` beside it (a command too) the harness runs that first, and the check gets what it printed.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.digests import digest_bytes, digest_of
-from signoff.domain.observation import Observation
+from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract
-from signoff.domain.verdict import Reason, Result
+from signoff.domain.verdict import HeldOutKind, Reason, Result
 from signoff.errors import ConfigInvalid
 from signoff.verification.counting import tools_called
 from signoff.verification.expectations import Answer, compare
 
 FOLDER_VARIABLE = "SIGNOFF_HELDOUT_DIR"
 CONTRACT_FILE = "contract"
+PRODUCT_FILE = "product"
+OUTPUT_FILE = "output"  # what the product printed, beside the check's own files
 _LARGEST_BYTES = 50_000_000
 _SIGNALS = 128
 # A product that hangs or crashes does that to the check it runs in.
 _BY_THE_PRODUCT = frozenset({Reason.TIMED_OUT, Reason.SIGNALLED})
+_REFUSED = Answer(Result.BROKEN, Reason.HELD_OUT, "a held-out check did not hold")
 _PYTEST_UNABLE = frozenset({3, 4, 5})  # internal error, wrong usage, no tests
 _NO_SCRIPT, _CANNOT_OPEN = 2, b": can't open file "  # of the Python interpreter
 
@@ -37,6 +41,12 @@ class HeldOut:
     folder: Path
     command: str
     digest: str
+    product: str | None = None  # the command whose output is checked, where that is all it sees
+
+    @property
+    def kind(self) -> HeldOutKind:
+        """How it meets the product."""
+        return HeldOutKind.IN_PROCESS if self.product is None else HeldOutKind.SEPARATE
 
     def as_contract(self, visible: Contract) -> Contract:
         """The check as the visible contract runs, but without network: nothing of it may leave."""
@@ -54,18 +64,23 @@ class HeldOutChecks:
         place = self.folder / name
         if not place.resolve().is_relative_to(self.folder.resolve()):
             raise ConfigInvalid(f"held-out check `{name}` does not lie in `{self.folder}`")
-        try:
-            command = (place / CONTRACT_FILE).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigInvalid(
-                f"held-out check `{name}` has no readable `{CONTRACT_FILE}`: {error}",
-                f"write the command into {place / CONTRACT_FILE}",
-            ) from None
-        if not command.strip():
-            raise ConfigInvalid(
-                f"held-out check `{name}` is empty", f"edit {place / CONTRACT_FILE}"
-            )
-        return HeldOut(name, place, command, _digest(place))
+        command = _command(name, place / CONTRACT_FILE)
+        separate = os.path.lexists(place / PRODUCT_FILE)
+        product = _command(name, place / PRODUCT_FILE) if separate else None
+        return HeldOut(name, place, command, _digest(place), product)
+
+
+def _command(name: str, path: Path) -> str:
+    try:
+        command = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(
+            f"held-out check `{name}` has no readable `{path.name}`: {error}",
+            f"write the command into {path}",
+        ) from None
+    if not command.strip():
+        raise ConfigInvalid(f"`{path.name}` of held-out check `{name}` is empty", f"edit {path}")
+    return command
 
 
 def answer_of(check: Contract, observation: Observation) -> Answer:
@@ -80,8 +95,18 @@ def answer_of(check: Contract, observation: Observation) -> Answer:
     if _is_unable(check.command, code, observation):
         return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, f"exit code {code}")
     if answer.result is Result.BROKEN:
-        return Answer(Result.BROKEN, Reason.HELD_OUT, "a held-out check did not hold")
+        return _REFUSED
     return answer
+
+
+def failing_product(product: Contract, seen: Observation) -> Answer | None:
+    """The answer when the product itself came to no good end; None when its output decides."""
+    answer = compare(product, seen)
+    if answer.result is Result.KEPT:
+        return None
+    if seen.ending is Ending.NOT_STARTED:
+        return answer
+    return answer if answer.reason in _BY_THE_PRODUCT else _REFUSED
 
 
 def _is_unable(command: str, code: int, observation: Observation) -> bool:

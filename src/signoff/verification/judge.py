@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
+from signoff.domain.observation import Observation
 from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
@@ -26,7 +27,7 @@ from signoff.verification.denominator import (
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
-from signoff.verification.heldout import answer_of
+from signoff.verification.heldout import HeldOut, answer_of, failing_product
 from signoff.verification.ignored import Ignored
 from signoff.verification.inherited import expected_steering
 from signoff.verification.moves import (
@@ -269,10 +270,10 @@ class Judge:
         check = self.obstacles.heldout(case.contract)
         hidden = check.as_contract(case.contract)
         try:
-            observation = self.bench.run_heldout(hidden, seat, check.folder)
+            answer, observation = self._ask_held_out(check, hidden, seat)
         except OSError as error:
             return could_not_run(judged, f"its files cannot be copied: {error}")
-        answer = answer_of(hidden, observation)
+        judged = replace(judged, heldout_kind=check.kind)
         moved = self._moved(before, self.workspace.snapshot(), seat)
         if moved is not None:
             return could_not_run(judged, moved.message, Reason.MOVED)
@@ -282,6 +283,21 @@ class Judge:
         if answer.result is Result.KEPT:
             return replace(judged, heldout=answer.result)
         return replace(judged, **answer._asdict(), output_tail="", heldout=answer.result)
+
+    def _ask_held_out(
+        self, check: HeldOut, hidden: Contract, seat: Seat
+    ) -> tuple[Answer, Observation]:
+        """What the check says, of the product itself or of what the product printed before."""
+        printed: bytes | None = None
+        if check.product is not None:
+            product = replace(hidden, command=check.product)
+            seen = self.bench.run_product(product, seat)
+            failing = failing_product(product, seen)
+            if failing is not None:
+                return failing, seen
+            printed = seen.stdout.kept
+        observation = self.bench.run_heldout(hidden, seat, check.folder, printed)
+        return answer_of(hidden, observation), observation
 
     def _key(self, case: Case, content: Snapshot) -> str:
         contract = case.contract

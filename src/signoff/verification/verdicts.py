@@ -10,7 +10,7 @@ from signoff.domain.plan import JudgeIn
 from signoff.domain.redaction import Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import decode_output, tail
-from signoff.domain.verdict import Reason, Result, Verdict
+from signoff.domain.verdict import HeldOutKind, Reason, Result, Verdict
 from signoff.verification.expectations import Answer
 
 OUTPUT_TAIL_CHARACTERS = 4_000
@@ -63,6 +63,7 @@ def reused(verdict: Verdict, entry: Entry) -> Verdict:
         room=data.get("room", ""),
         counts=data.get("counts"),
         heldout=Result(data["heldout"]) if data.get("heldout") else None,
+        heldout_kind=HeldOutKind(data["heldout_kind"]) if data.get("heldout_kind") else None,
     )
 
 
