@@ -25,10 +25,10 @@ def _lives(pid: int) -> bool:
     return state != "Z"
 
 
-def _kill_driver_of(text: str, cwd: Path, value: str) -> None:
+def _kill_driver_of(text: str, cwd: Path, value: str, code: str | None = None) -> None:
     """Start a driver that runs the text as a marked command, and kill it with -9 at `pid`."""
     driver = subprocess.Popen(
-        [sys.executable, "-c", _DRIVER, text, _NAME, value],
+        [sys.executable, "-c", code or _DRIVER, text, _NAME, value],
         cwd=cwd,
         env={**environment(), "PYTHONPATH": ":".join(sys.path)},
     )
@@ -71,6 +71,18 @@ def test_every_process_of_the_dead_drivers_attempt_is_killed(
     assert kill_marked(_NAME, value) >= least
     assert not _lives(pid)
     assert kill_marked(_NAME, value) == 0
+
+
+def test_what_was_only_born_with_the_mark_is_killed_and_shows_no_variable(tmp_path: Path) -> None:
+    value = uuid.uuid4().hex
+    driver = _DRIVER.replace(", name: value}", "}").replace(
+        "marked_by=name", "born_with=(name, value)"
+    )
+    _kill_driver_of(f"( setsid {_SLEEPER} & ); sleep 600", tmp_path, value, driver)
+    pid = read_pid(tmp_path / "pid")
+    assert value.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
+    assert kill_marked(_NAME, value) >= 2
+    assert not _lives(pid)
 
 
 def test_only_the_exact_mark_is_killed(tmp_path: Path) -> None:

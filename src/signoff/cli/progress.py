@@ -66,7 +66,11 @@ class JsonReporter:
 def _verdict(entry: Entry) -> str:
     data = entry.data
     reused = f" (same evidence as entry {data['reused_from']})" if data.get("reused_from") else ""
-    said = "" if data["result"] == Result.KEPT else _last_line(data["output_tail"])
+    said = (
+        ""
+        if data["result"] == Result.KEPT
+        else _last_line(data["output_tail"] or data.get("heldout_tail", ""))
+    )
     return f"{data['result']} [{data['phase']}] {data['message']}{reused}{said}"
 
 

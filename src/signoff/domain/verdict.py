@@ -76,6 +76,13 @@ class Phase(StrEnum):
     BASELINE = "baseline"
 
 
+class HeldOutKind(StrEnum):
+    """How a held-out check meets the product, and so what its answer proves."""
+
+    SEPARATE = "separate"  # it gets what the product printed: the product cannot read the answers
+    IN_PROCESS = "in-process"  # it runs the product, which can look around meanwhile
+
+
 class Isolation(StrEnum):
     """What stood between the contract and the rest of the machine."""
 
@@ -117,8 +124,9 @@ class Verdict:
     room: str = ""  # how the clean room was made, or why there was none
     counts: dict[str, Any] | None = None
     heldout: Result | None = None
+    heldout_kind: HeldOutKind | None = None
+    heldout_tail: str = ""  # why a held-out check could not be run: for people, never for agents
     influences: tuple[str, ...] = ()  # changed files that steer the check and did not decide
-    read: tuple[str, ...] = ()  # files that steer the check and were read, before anybody worked
     unwatched: str = ""  # why it cannot be told what the check read
 
     @property

@@ -26,6 +26,7 @@ class Judged:
     output_tail: str
     tampered: tuple[str, ...]
     counts: TestCounts | None = None
+    heldout_tail: str = ""  # for people alone
 
     @property
     def kept(self) -> bool:

@@ -255,6 +255,7 @@ def _judged(entry: Entry) -> Judged:
         output_tail=data.get("output_tail", ""),
         tampered=tuple(data.get("tampered", ())),
         counts=TestCounts.from_data(data.get("counts")),
+        heldout_tail=data.get("heldout_tail", ""),
     )
 
 

@@ -113,6 +113,7 @@ def _evidence(step: Step, record: Record) -> dict[str, Any]:
         context |= {
             "ledger entry": latest.seq,
             "output_tail": latest.output_tail,
+            "the held-out check's last output": latest.heldout_tail,
             "tampered": list(latest.tampered),
         }
     context["suspects"] = list(record.suspects)

@@ -19,8 +19,9 @@ class Command:
     """What to run, where, with which environment, and what to look for in its output.
 
     `marked_by` names the variable of `env` by which `kill_marked` finds the run's processes after
-    the harness itself was killed; its value must be unique to the run. Without a `confinement` the
-    command may do what the user may.
+    the harness itself was killed; its value must be unique to the run. `born_with` is such a name
+    and value for a command whose environment is not to tell who runs it: then only the birthmark
+    does. Without a `confinement` the command may do what the user may.
     """
 
     argv: tuple[str, ...]
@@ -31,6 +32,7 @@ class Command:
     find_stdout: tuple[bytes, ...] = ()
     find_stderr: tuple[bytes, ...] = ()
     marked_by: str | None = None
+    born_with: tuple[str, str] | None = None
     confinement: Confinement | None = None
 
 

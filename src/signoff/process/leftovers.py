@@ -19,15 +19,16 @@ _PAUSE_S = 0.002
 _MOST_LOOKS = 50
 
 
-WORKSPACE_VARIABLE = "SIGNOFF_WORKSPACE"  # set for every agent and contract that works in one
+WORKSPACE_VARIABLE = "SIGNOFF_WORKSPACE"  # set for agents; contracts carry only its birthmark
 
 
 def kill_marked(name: str, value: str) -> int:
     """Kill every process started with NAME=value, whatever they started, and their sessions.
 
-    Processes that emptied their environment are found by the birthmark, when the run was started
-    with `marked_by=NAME`. Repeats until none is left; never touches ourselves or who started us.
-    Returns how many died. Without `/proc` nothing can be found, and the answer is 0.
+    Processes that emptied their environment, or never had the variable, are found by the birthmark,
+    when the run was started with `marked_by=NAME` or `born_with=(NAME, value)`. Repeats until none
+    is left; never touches ourselves or who started us. Returns how many died. Without `/proc`
+    nothing can be found, and the answer is 0.
     """
     if not full_control():
         return 0

@@ -268,6 +268,8 @@ def _records(command: Command) -> dict[StreamName, StreamRecord]:
 
 
 def _wanted_mark(command: Command) -> int | None:
+    if command.born_with is not None:
+        return birthmark.mark_for(*command.born_with)
     name = command.marked_by
     return birthmark.mark_for(name, command.env[name]) if name in command.env and name else None
 

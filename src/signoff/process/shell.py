@@ -15,6 +15,11 @@ def shell_command(text: str) -> tuple[str, ...]:
     return (_bash(), "--noprofile", "--norc", "-c", text)
 
 
+def script_command(path: Path) -> tuple[str, ...]:
+    """Arguments that run the text of a file likewise, and do not show it in the process table."""
+    return (_bash(), "--noprofile", "--norc", str(path))
+
+
 def find_tool(name: str, path: str, folder: Path | None = None) -> Path | None:
     """The file that running `name` in this folder would start with this search path, if any.
 

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.observation import Ending, Observation
@@ -18,11 +18,11 @@ from signoff.process.environment import clean_environment
 from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits
 from signoff.process.runner import run
-from signoff.process.shell import shell_command
+from signoff.process.shell import script_command, shell_command
 from signoff.verification.counting import REPORT_DIR_VARIABLE, read_reports
 from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
 from signoff.verification.expectations import needles
-from signoff.verification.heldout import FOLDER_VARIABLE
+from signoff.verification.heldout import CONTRACT_FILE, FOLDER_VARIABLE, OUTPUT_FILE
 
 LONGEST_LIST_BYTES = 16_000_000
 MOST_PROCESSES = 4_096
@@ -58,20 +58,39 @@ class Bench:
             )
             return Seen(observation, {} if reports is None else read_reports(reports))
 
-    def run_heldout(self, contract: Contract, seat: Seat, folder: Path) -> Observation:
+    def run_product(self, product: Contract, seat: Seat) -> Observation:
+        """Run the product for a check that sees only its output; no file of the check is there."""
+        most = LONGEST_LIST_BYTES
+        limits = replace(_limits(product), keep_head=most, max_output=most)
+        return self._run(product, seat, limits, silent=True)
+
+    def run_heldout(
+        self, contract: Contract, seat: Seat, folder: Path, printed: bytes | None = None
+    ) -> Observation:
         """Run a held-out check; what it prints is shown to nobody who watches the agent.
 
-        It works on a copy, because the home folder itself stays invisible in a sandbox.
+        It works on a copy, because the home folder itself stays invisible in a sandbox. Its text
+        is read from there too: arguments of a process can be read by the product it runs. Where
+        the product has `printed` already, the check works in an empty folder, not in the workspace.
         """
-        with _own_folder("signoff-heldout-") as place:
+        with _own_folder("signoff-") as place:
             copy = place / "files"
             shutil.copytree(folder, copy, symlinks=True)
+            # Without settings near its tests pytest lists every folder up to the one that they
+            # share with the workspace, and a sandbox may hide what lies there.
+            (place / "pytest.ini").touch()
+            if printed is not None:
+                (copy / OUTPUT_FILE).write_bytes(printed)
+                seat = Seat(place / "empty")
+                seat.folder.mkdir()
             return self._run(
                 contract,
                 seat,
                 _limits(contract),
+                argv=script_command(copy / CONTRACT_FILE),
                 extra={FOLDER_VARIABLE: str(copy)},
-                readable=(copy,),
+                stdin=printed or b"",
+                readable=(place,),
                 silent=True,
             )
 
@@ -93,15 +112,16 @@ class Bench:
         seat: Seat,
         limits: Limits,
         *,
+        argv: tuple[str, ...] | None = None,
+        stdin: bytes = b"",
         extra: Mapping[str, str] | None = None,
         readable: tuple[Path, ...] = (),
         writable: tuple[Path, ...] = (),
         silent: bool = False,
     ) -> Observation:
         show = None if silent else self.on_output
-        marks = {WORKSPACE_VARIABLE: self.mark} if self.mark else {}
         command = Command(
-            argv=shell_command(contract.command),
+            argv=argv or shell_command(contract.command),
             cwd=seat.folder,
             env=clean_environment(
                 self.environ,
@@ -109,12 +129,12 @@ class Bench:
                 passed=contract.env,
                 extra={
                     **self.enclosure.variables(self.enclosure.isolation),
-                    **marks,
                     **(extra or {}),
                 },
             ),
             limits=limits,
-            marked_by=WORKSPACE_VARIABLE if self.mark else None,
+            stdin=stdin,
+            born_with=(WORKSPACE_VARIABLE, self.mark) if self.mark else None,
             find_stdout=needles(contract, ExpectationKind.STDOUT_CONTAINS),
             find_stderr=needles(contract, ExpectationKind.STDERR_CONTAINS),
             confinement=self.enclosure.for_contract(contract, seat, readable, writable),

@@ -1,22 +1,36 @@
 """Held-out checks: contracts that the agent never sees, kept outside every workspace.
 
 A check is a folder `heldout/NAME/` in the home folder with a file `contract` (the command) and
-whatever files it needs; the command finds them through `$SIGNOFF_HELDOUT_DIR`.
+whatever files it needs; the command finds them through `$SIGNOFF_HELDOUT_DIR`. With a file
+`product` beside it (a command too) the harness runs that first, and the check gets what it printed.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.digests import digest_bytes, digest_of
+from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract
+from signoff.domain.verdict import HeldOutKind, Reason, Result
 from signoff.errors import ConfigInvalid
+from signoff.verification.counting import tools_called
+from signoff.verification.expectations import Answer, compare
 
 FOLDER_VARIABLE = "SIGNOFF_HELDOUT_DIR"
 CONTRACT_FILE = "contract"
+PRODUCT_FILE = "product"
+OUTPUT_FILE = "output"  # what the product printed, beside the check's own files
 _LARGEST_BYTES = 50_000_000
+_SIGNALS = 128
+# A product that hangs or crashes does that to the check it runs in.
+_BY_THE_PRODUCT = frozenset({Reason.TIMED_OUT, Reason.SIGNALLED})
+_REFUSED = Answer(Result.BROKEN, Reason.HELD_OUT, "a held-out check did not hold")
+_PYTEST_UNABLE = frozenset({3, 4, 5})  # internal error, wrong usage, no tests
+_NO_SCRIPT, _CANNOT_OPEN = 2, b": can't open file "  # of the Python interpreter
 
 
 @dataclass(frozen=True)
@@ -27,10 +41,16 @@ class HeldOut:
     folder: Path
     command: str
     digest: str
+    product: str | None = None  # the command whose output is checked, where that is all it sees
+
+    @property
+    def kind(self) -> HeldOutKind:
+        """How it meets the product."""
+        return HeldOutKind.IN_PROCESS if self.product is None else HeldOutKind.SEPARATE
 
     def as_contract(self, visible: Contract) -> Contract:
-        """The check under the conditions of the visible contract it stands behind."""
-        return replace(visible, command=self.command, expectations=(), heldout=None)
+        """The check as the visible contract runs, but without network: nothing of it may leave."""
+        return replace(visible, command=self.command, expectations=(), heldout=None, network=False)
 
 
 @dataclass(frozen=True)
@@ -44,18 +64,56 @@ class HeldOutChecks:
         place = self.folder / name
         if not place.resolve().is_relative_to(self.folder.resolve()):
             raise ConfigInvalid(f"held-out check `{name}` does not lie in `{self.folder}`")
-        try:
-            command = (place / CONTRACT_FILE).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigInvalid(
-                f"held-out check `{name}` has no readable `{CONTRACT_FILE}`: {error}",
-                f"write the command into {place / CONTRACT_FILE}",
-            ) from None
-        if not command.strip():
-            raise ConfigInvalid(
-                f"held-out check `{name}` is empty", f"edit {place / CONTRACT_FILE}"
-            )
-        return HeldOut(name, place, command, _digest(place))
+        command = _command(name, place / CONTRACT_FILE)
+        separate = os.path.lexists(place / PRODUCT_FILE)
+        product = _command(name, place / PRODUCT_FILE) if separate else None
+        return HeldOut(name, place, command, _digest(place), product)
+
+
+def _command(name: str, path: Path) -> str:
+    try:
+        command = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(
+            f"held-out check `{name}` has no readable `{path.name}`: {error}",
+            f"write the command into {path}",
+        ) from None
+    if not command.strip():
+        raise ConfigInvalid(f"`{path.name}` of held-out check `{name}` is empty", f"edit {path}")
+    return command
+
+
+def answer_of(check: Contract, observation: Observation) -> Answer:
+    """What the check says of the work; unknown where it is the check that did not work."""
+    answer = compare(check, observation)
+    code = observation.exit_code or 0
+    if answer.result is Result.UNKNOWN:
+        reason = answer.reason if answer.reason in _BY_THE_PRODUCT else Reason.INFRASTRUCTURE
+        return answer._replace(reason=reason)
+    if code > _SIGNALS:  # what a shell makes of a signal
+        return Answer(Result.UNKNOWN, Reason.SIGNALLED, f"killed by signal {code - _SIGNALS}")
+    if _is_unable(check.command, code, observation):
+        return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, f"exit code {code}")
+    if answer.result is Result.BROKEN:
+        return _REFUSED
+    return answer
+
+
+def failing_product(product: Contract, seen: Observation) -> Answer | None:
+    """The answer when the product itself came to no good end; None when its output decides."""
+    answer = compare(product, seen)
+    if answer.result is Result.KEPT:
+        return None
+    if seen.ending is Ending.NOT_STARTED:
+        return answer
+    return answer if answer.reason in _BY_THE_PRODUCT else _REFUSED
+
+
+def _is_unable(command: str, code: int, observation: Observation) -> bool:
+    """Whether the program that checks says that it could not."""
+    if code == _NO_SCRIPT and _CANNOT_OPEN in observation.stderr.kept:
+        return True
+    return code in _PYTEST_UNABLE and "pytest" in tools_called(command)
 
 
 def _digest(folder: Path) -> str:
@@ -69,6 +127,8 @@ def _digest(folder: Path) -> str:
             total += state.st_size
             if total > _LARGEST_BYTES:
                 raise ConfigInvalid(f"`{folder}` is larger than {_LARGEST_BYTES} bytes")
+            if not (stat.S_ISREG(state.st_mode) or stat.S_ISLNK(state.st_mode)):
+                raise ConfigInvalid(f"`{path}` is neither a file nor a link")
             content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
             files[str(path.relative_to(folder))] = f"{state.st_mode:o}:{digest_bytes(content)}"
     return digest_of(files)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
+from signoff.domain.observation import Observation
 from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
@@ -26,6 +27,7 @@ from signoff.verification.denominator import (
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
+from signoff.verification.heldout import HeldOut, answer_of, failing_product
 from signoff.verification.ignored import Ignored
 from signoff.verification.inherited import expected_steering
 from signoff.verification.moves import (
@@ -45,7 +47,7 @@ from signoff.verification.since_approval import (
     written_to,
 )
 from signoff.verification.steering import steering_of, texts_of
-from signoff.verification.verdicts import flaky, output_tail, ran, reused
+from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
@@ -53,8 +55,6 @@ CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what i
 
 # Before anybody worked there is nothing that could have been influenced.
 _BEFORE_WORK = frozenset({Phase.BEFORE, Phase.BASELINE})
-# Refusals that the contract itself gave; being tampered with says nothing about its answer.
-_SAID_NO = frozenset({Reason.EXPECTATION, Reason.HELD_OUT})
 
 
 class Evidence(Protocol):
@@ -153,7 +153,7 @@ class Judge:
     def _run_in(
         self, seat: Seat, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
     ) -> Verdict:
-        contradicts = earlier is not None and earlier.data["reason"] in _SAID_NO
+        contradicts = _said(Reason.EXPECTATION, earlier)
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
         judged, opened = self._run_once(case, verdict, before, seat)
         for _ in range(times - 1 if judged.kept else 0):
@@ -170,7 +170,7 @@ class Judge:
                 return out_of_bounds(judged, outside)
             judged = self._without_influences(case, judged, before, seat, opened)
         if judged.kept and case.contract.heldout is not None:
-            return self._held_out(case, judged, before, seat)
+            return self._held_out(case, judged, before, seat, _said(Reason.HELD_OUT, earlier))
         return judged
 
     def _sealed(self, contract: Contract) -> bool:
@@ -252,25 +252,51 @@ class Judge:
     def _watch(self, seat: Seat) -> OpenWatch:
         return OpenWatch(seat.on_disk or seat.folder, self.workspace.folders)
 
-    def _held_out(self, case: Case, judged: Verdict, before: Snapshot, seat: Seat) -> Verdict:
-        """The check behind the visible one; the agent learns that it failed, and nothing else."""
+    def _held_out(
+        self, case: Case, judged: Verdict, before: Snapshot, seat: Seat, contradicts: bool
+    ) -> Verdict:
+        """The check behind the visible one; only a refusal of its own can contradict it."""
+        sealed = self._sealed(case.contract)
+        for _ in range(CONFIRMATIONS if contradicts and not sealed else 1):
+            seat = self.rooms.again(seat, before.digest)
+            behind = self._held_out_once(case, judged, before, seat)
+            if not behind.kept:
+                return behind
+        return flaky(behind) if contradicts and sealed else behind
+
+    def _held_out_once(self, case: Case, judged: Verdict, before: Snapshot, seat: Seat) -> Verdict:
+        """The agent learns that it failed, nothing else; why it could not run, a person learns."""
         check = self.obstacles.heldout(case.contract)
         hidden = check.as_contract(case.contract)
-        seat = self.rooms.again(seat, before.digest)
-        observation = self.bench.run_heldout(hidden, seat, check.folder)
-        answer = compare(hidden, observation)
+        try:
+            answer, observation = self._ask_held_out(check, hidden, seat)
+        except OSError as error:
+            return could_not_run(judged, f"its files cannot be copied: {error}")
+        judged = replace(judged, heldout_kind=check.kind)
         moved = self._moved(before, self.workspace.snapshot(), seat)
-        result = answer.result if moved is None else Result.UNKNOWN
-        if result is Result.KEPT:
-            return replace(judged, heldout=result)
-        return replace(
-            judged,
-            result=result,
-            reason=Reason.HELD_OUT,
-            message="a held-out check did not hold",
-            output_tail="",
-            heldout=result,
-        )
+        if moved is not None:
+            return could_not_run(judged, moved.message, Reason.MOVED)
+        if answer.result is Result.UNKNOWN:
+            said = f"{answer.message}\n{output_tail(observation, self.redactor)}".strip()
+            return could_not_run(judged, said, answer.reason)
+        if answer.result is Result.KEPT:
+            return replace(judged, heldout=answer.result)
+        return replace(judged, **answer._asdict(), output_tail="", heldout=answer.result)
+
+    def _ask_held_out(
+        self, check: HeldOut, hidden: Contract, seat: Seat
+    ) -> tuple[Answer, Observation]:
+        """What the check says, of the product itself or of what the product printed before."""
+        printed: bytes | None = None
+        if check.product is not None:
+            product = replace(hidden, command=check.product)
+            seen = self.bench.run_product(product, seat)
+            failing = failing_product(product, seen)
+            if failing is not None:
+                return failing, seen
+            printed = seen.stdout.kept
+        observation = self.bench.run_heldout(hidden, seat, check.folder, printed)
+        return answer_of(hidden, observation), observation
 
     def _key(self, case: Case, content: Snapshot) -> str:
         contract = case.contract
@@ -354,9 +380,13 @@ def _can_stand(case: Case, earlier: Entry) -> bool:
     itself stays in quarantine until the content changes.
     """
     told = {Reason.HELD, Reason.FLAKY}
-    if case.phase in (Phase.BEFORE, Phase.BASELINE):
-        told.add(Reason.EXPECTATION)
+    if case.phase in _BEFORE_WORK:
+        told |= {Reason.EXPECTATION, Reason.HELD_OUT}
     return earlier.data["reason"] in told
+
+
+def _said(reason: Reason, earlier: Entry | None) -> bool:
+    return earlier is not None and earlier.data["reason"] == reason
 
 
 def _counted(counts: TestCounts | None, *, with_names: bool) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from signoff.domain.plan import JudgeIn
 from signoff.domain.redaction import Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import decode_output, tail
-from signoff.domain.verdict import Reason, Result, Verdict
+from signoff.domain.verdict import HeldOutKind, Reason, Result, Verdict
 from signoff.verification.expectations import Answer
 
 OUTPUT_TAIL_CHARACTERS = 4_000
@@ -33,6 +33,19 @@ def flaky(verdict: Verdict) -> Verdict:
     )
 
 
+def could_not_run(verdict: Verdict, why: str, reason: Reason = Reason.INFRASTRUCTURE) -> Verdict:
+    """The verdict when a held-out check came to no answer; `why` is for a person alone."""
+    return replace(
+        verdict,
+        result=Result.UNKNOWN,
+        reason=reason,
+        message="could not judge: a held-out check could not be run to its end",
+        output_tail="",
+        heldout=Result.UNKNOWN,
+        heldout_tail=why,
+    )
+
+
 def reused(verdict: Verdict, entry: Entry) -> Verdict:
     """The verdict of an earlier judging with the same evidence key."""
     data = entry.data
@@ -50,6 +63,7 @@ def reused(verdict: Verdict, entry: Entry) -> Verdict:
         room=data.get("room", ""),
         counts=data.get("counts"),
         heldout=Result(data["heldout"]) if data.get("heldout") else None,
+        heldout_kind=HeldOutKind(data["heldout_kind"]) if data.get("heldout_kind") else None,
     )
 
 
