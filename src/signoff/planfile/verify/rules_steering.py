@@ -9,7 +9,7 @@ from signoff.commands.launchers import started_by
 from signoff.commands.programs import BUILTINS
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, matches_any
-from signoff.domain.languages import is_document, is_settings, is_work, language_of
+from signoff.domain.languages import is_settings, is_test, language_of
 from signoff.domain.plan import Contract, Step, SubscriptionKind
 from signoff.planfile.verify.demanded import demanded_files
 from signoff.planfile.verify.mentions import files_named, says_to_change, speaks_of
@@ -59,9 +59,9 @@ def decides_its_own_check(view: View) -> Iterator[Finding]:
 
 
 def named_files_may_change(view: View) -> Iterator[Finding]:
-    """A file that a step speaks of, that is no work by its name, and that no line lets it change.
+    """Tests and settings that a step speaks of, and that no line lets it change.
 
-    A check that holds only with such a file changed is refused: the line is proposed before anybody
+    A check that holds only with one of them changed is refused: the line is proposed before anybody
     works. Tests are proposed to be extended, since the approved ones then decide all the same.
     """
     for subject in view.subjects:
@@ -88,17 +88,25 @@ def _files_without_line(step: Step, contract: Contract) -> list[str]:
     told = [path for path in files_named(step) if says_to_change(step, path, of_list=False)]
     subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
     named = [*told, *(p for p in subscribed if not speaks_of(step, p))]
-    could_steer = [p for p in named if not is_work(p) and not is_document(p) and ITEM not in p]
+    could_steer = [p for p in named if _is_asked_about(p) and ITEM not in p]
     if not could_steer:
         return []  # told without reading the contract, as for most of ten thousand steps
     measured = measures(contract.command)
-    settled = {*demanded_files(contract), *(p for p in step.produces if not has_wildcard(p))}
+    settled = {p for p in step.produces if not has_wildcard(p)}
     # To be compared with and only to be read: `reference-unprotected` is about that.
     settled |= measured.difference(told)
     decided = (*contract.may_change, *contract.may_extend, *step.protects)
     if is_plain(contract.command):  # nothing else is obeyed by such tools
         could_steer = [path for path in could_steer if path in measured]
+    else:
+        settled.update(demanded_files(contract))
     return [p for p in could_steer if p not in settled and not matches_any(decided, p)]
+
+
+def _is_asked_about(path: str) -> bool:
+    """Whether it takes more than being named to make the file the work."""
+    is_name = "." in path.rpartition("/")[2][1:]
+    return is_test(path) or is_settings(path) or not is_name
 
 
 def _proposed(view: View, step: Step, paths: list[str], line: str) -> Finding:
