@@ -61,9 +61,7 @@ def paths_named(step: Step) -> tuple[str, ...]:
 def files_named(step: Step) -> tuple[str, ...]:
     """Paths, names with a dot and names in backticks, in lines that forbid nothing."""
     text = "\n".join(line for line in _words_of(step).split("\n") if not FORBIDS.search(line))
-    names = _NAME.findall(text) if "." in text else []
-    names += _CODE.findall(text) if "`" in text else []
-    names += _PATH.findall(text) if "/" in text else []
+    names = [*_NAME.findall(text), *_CODE.findall(text), *_PATH.findall(text)]
     return tuple(dict.fromkeys(name.removeprefix("./") for name in names))
 
 

@@ -68,19 +68,14 @@ def named_files_may_change(view: View) -> Iterator[Finding]:
         step, contract = subject.step, subject.contract
         if subject.kind is not SubjectKind.CONTRACT or step is None or contract is None:
             continue
-        if step.target == HUMAN:
-            continue
-        deciding = _deciding(view, subject)
-        named = [p for p in _files_without_line(step, contract) if p not in deciding]
-        there = [path for path in named if view.exists(path)]
+        named = _files_without_line(step, contract) if step.target != HUMAN else []
+        deciding = _deciding(view, subject) if named else {}
+        there = [path for path in named if path not in deciding and view.exists(path)]
         tests = [p for p in there if language_of(p) is not None and not is_settings(p)]
-        others = [path for path in there if path not in tests]
-        for name, old, new in (
-            ("may_change", contract.may_change, others),
-            ("may_extend", contract.may_extend, tests),
-        ):
-            if new:
-                yield _proposed(view, step, new, f"**{name}:** {', '.join((*old, *new))}")
+        if others := [path for path in there if path not in tests]:
+            yield _proposed(view, step, others, "may_change", contract.may_change)
+        if tests:
+            yield _proposed(view, step, tests, "may_extend", contract.may_extend)
 
 
 def _files_without_line(step: Step, contract: Contract) -> list[str]:
@@ -89,8 +84,8 @@ def _files_without_line(step: Step, contract: Contract) -> list[str]:
     subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
     named = [*told, *(p for p in subscribed if not speaks_of(step, p))]
     could_steer = [p for p in named if _is_asked_about(p) and ITEM not in p]
-    if not could_steer:
-        return []  # told without reading the contract, as for most of ten thousand steps
+    if not could_steer:  # most of ten thousand steps: their contracts need not be read
+        return []
     measured = measures(contract.command)
     settled = {p for p in step.produces if not has_wildcard(p)}
     # To be compared with and only to be read: `reference-unprotected` is about that.
@@ -105,18 +100,19 @@ def _files_without_line(step: Step, contract: Contract) -> list[str]:
 
 def _is_asked_about(path: str) -> bool:
     """Whether it takes more than being named to make the file the work."""
-    is_name = "." in path.rpartition("/")[2][1:]
-    return is_test(path) or is_settings(path) or not is_name
+    return is_test(path) or is_settings(path) or "." not in path.rpartition("/")[2][1:]
 
 
-def _proposed(view: View, step: Step, paths: list[str], line: str) -> Finding:
+def _proposed(
+    view: View, step: Step, paths: list[str], field: str, so_far: tuple[str, ...]
+) -> Finding:
     named = ", ".join(f"`{path}`" for path in paths)
     return view.finding(
         "propose-may-change",
         Severity.NOTE,
         view.line_of(step, paths[0]),
         f"step {step.id} names {named}, and no line lets it change what a check may rest on",
-        f"if this step is to change it: `{line}`",
+        f"if this step is to change it: `**{field}:** {', '.join((*so_far, *paths))}`",
         step=step.id,
     )
 
