@@ -80,10 +80,11 @@ def named_files_may_change(view: View) -> Iterator[Finding]:
 
 def _files_without_line(step: Step, contract: Contract) -> list[str]:
     """Files that could steer the check, spoken of as if the step changed them, and not allowed."""
-    told = [path for path in files_named(step) if says_to_change(step, path, of_list=False)]
+    named = [path for path in files_named(step) if _is_asked_about(path)]
     subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
-    named = [*told, *(p for p in subscribed if not speaks_of(step, p))]
-    could_steer = [p for p in named if _is_asked_about(p) and ITEM not in p]
+    read = [p for p in subscribed if _is_asked_about(p) and not speaks_of(step, p)]
+    told = [path for path in named if says_to_change(step, path, of_list=False)]
+    could_steer = [path for path in (*told, *read) if ITEM not in path]
     if not could_steer:  # most of ten thousand steps: their contracts need not be read
         return []
     measured = measures(contract.command)
