@@ -157,7 +157,7 @@ def test_an_approval_with_yes_shows_what_verify_warns_of(desk: Desk) -> None:
 
 
 def test_an_approval_shows_the_line_that_a_step_lacks_before_anybody_works(desk: Desk) -> None:
-    desk.agent("true").file("limits.ini", "max = 4\n")
-    desk.plan(step("Raise the max in limits.ini", "python3 -m unittest -q"))
+    desk.agent("true").file("app.config.json", "{}\n")
+    desk.plan(step("Raise the max in app.config.json", "python3 -m unittest -q"))
     shown = desk.about_plan("approve", "--yes").exits(0)
-    shown.shows("[propose-may-change]", "`**may_change:** limits.ini`")
+    shown.shows("[propose-may-change]", "`**may_change:** app.config.json`")

@@ -22,6 +22,7 @@ from signoff.domain.languages import is_document, is_settings, is_test, language
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.planfile.verify import demanded_files
+from signoff.planfile.verify.mentions import FORBIDS
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
 from signoff.verification.pins import fingerprint
 from signoff.workspace.opened import Opened
@@ -38,7 +39,6 @@ _LOADS = (
     r"(?:plugin|setup|require|preload|report|transform|resolve|runner|loader|preset|environment|hook"
     r"|extend|include|import|module|rules|(?<=\s)-[pr]\s).{0,200}?"
 )
-_FORBIDS = re.compile(r"\b(?:not|never|without|leave|keep|nor)\b|n't\b", re.IGNORECASE)
 _PACKAGE_MARKS = ("__init__.py", "package.json")
 _LANGUAGE_OF_PROGRAM = {
     "python": "python",
@@ -340,7 +340,7 @@ def _mentions(text: str, path: str) -> bool:
     """Whether a text names the file, by its path or its name, in a line that forbids nothing."""
     either = "|".join(map(re.escape, {path, posixpath.basename(path)}))
     named = re.compile(rf"(?<![\w./-])(?:\./)?(?:{either})(?![\w/-])")
-    return any(named.search(line) and not _FORBIDS.search(line) for line in text.split("\n"))
+    return any(named.search(line) and not FORBIDS.search(line) for line in text.split("\n"))
 
 
 def _imported(script: str, text: str) -> dict[str, bool]:

@@ -14,7 +14,7 @@ CODE = "propose-may-change"
 THERE = World(
     files=frozenset(
         (
-            *("config/limits.ini", "pyproject.toml", "package.json", ".env", "src/app.py"),
+            *("config/.limits.ini", "config/app.ini", "package.json", ".env", "src/app.py"),
             *("Dockerfile", "data/users.csv", "tests/test_app.py", "tests/conftest.py"),
             *("expected.txt", "README.md", "jest.config.js", "Makefile"),
         )
@@ -34,26 +34,27 @@ def _hints(task: str, command: str = PYTEST, **fields: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("task", "line"),
     [
-        ("Raise the limit in config/limits.ini.", "**may_change:** config/limits.ini"),
-        ("Add the dependency to `pyproject.toml`", "**may_change:** pyproject.toml"),
+        ("Add the dependency to `package.json`", "**may_change:** package.json"),
         ("Set PORT in .env, please", "**may_change:** .env"),
         ("Let the `Dockerfile` use alpine", "**may_change:** Dockerfile"),
-        ("Change ./jest.config.js and data/users.csv", "**may_change:** data/users.csv, jest.con"),
+        ("Change ./jest.config.js and data/users.csv", "**may_change:** jest.config.js"),
+        ("Change jest.config.js and .env", "**may_change:** jest.config.js, .env"),
         ("Add a case to tests/test_app.py", "**may_extend:** tests/test_app.py"),
         ("Move the fixture out of tests/conftest.py", "**may_change:** tests/conftest.py"),
     ],
 )
-def test_a_named_file_that_is_no_work_is_proposed_with_its_exact_line(task: str, line: str) -> None:
-    (hint,) = _hints(task)
-    assert hint.startswith(line)
+def test_named_settings_and_tests_are_proposed_with_their_exact_line(task: str, line: str) -> None:
+    assert _hints(task) == [line]
 
 
 @pytest.mark.parametrize(
     "task",
     [
         "Change src/app.py",
-        "Raise the limit in config/other.ini, which is not there yet",
-        "Let it behave as config/limits.ini says",
+        "Raise the limit in config/app.ini: what is named is the work",
+        "Set PORT in .env.test, which is new",
+        "Let it behave as package.json says",
+        "Do not change .env",
         "Write about it in README.md",
         "Make it faster, e.g. by 2.0 or so.",
     ],
@@ -63,40 +64,40 @@ def test_work_and_what_is_only_read_are_not_proposed(task: str) -> None:
 
 
 def test_a_subscribed_file_is_proposed_unless_the_task_says_that_it_is_read() -> None:
-    subscribed = reads("config/limits.ini")
-    assert _hints("Do it", subscriptions=subscribed) == ["**may_change:** config/limits.ini"]
-    assert _hints("Do it as config/limits.ini says", subscriptions=subscribed) == []
+    subscribed = reads("package.json")
+    assert _hints("Do it", subscriptions=subscribed) == ["**may_change:** package.json"]
+    assert _hints("Do it as package.json says", subscriptions=subscribed) == []
 
 
 @pytest.mark.parametrize(
     "allowed",
     [
         {"may_change": ("config/**",)},
-        {"produces": ("config/limits.ini",)},
-        {"protects": ("config/limits.ini",)},
+        {"produces": ("config/.limits.ini",)},
+        {"protects": ("config/.limits.ini",)},
         {"may_extend": ("config/**",)},
         {"target": "human"},
     ],
 )
 def test_what_the_plan_says_already_is_not_proposed_again(allowed: dict[str, Any]) -> None:
-    assert _hints("Raise the limit in config/limits.ini.", **allowed) == []
+    assert _hints("Raise the limit in config/.limits.ini.", **allowed) == []
 
 
 def test_a_glob_of_products_allows_nothing_that_steers() -> None:
-    assert _hints("Raise config/limits.ini.", produces=("config/**",)) != []
+    assert _hints("Raise config/.limits.ini.", produces=("config/**",)) != []
 
 
 def test_the_proposed_line_keeps_what_the_step_has_already() -> None:
-    hints = _hints("Change config/limits.ini", may_change=("pyproject.toml",))
-    assert hints == ["**may_change:** pyproject.toml, config/limits.ini"]
+    hints = _hints("Change config/.limits.ini", may_change=("package.json",))
+    assert hints == ["**may_change:** package.json, config/.limits.ini"]
 
 
 def test_what_a_contract_looks_into_itself_needs_no_line() -> None:
-    assert _hints("Raise config/limits.ini", "grep -q 'max = 5' config/limits.ini") == []
+    assert _hints("Raise config/.limits.ini", "grep -q 'max = 5' config/.limits.ini") == []
 
 
 def test_plain_tools_obey_nothing_but_what_they_compare_with() -> None:
-    assert _hints("Change config/limits.ini", "diff expected.txt out.txt") == []
+    assert _hints("Change config/.limits.ini", "diff expected.txt out.txt") == []
     hints = _hints("Change expected.txt", "diff expected.txt out.txt")
     assert hints == ["**may_change:** expected.txt"]
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from signoff.domain.globs import matches
 from signoff.domain.plan import Step
 
+# In a line with one of these a file is named so that nobody changes it.
+FORBIDS = re.compile(r"\b(?:not|never|without|leave|keep|nor)\b|n't\b", re.IGNORECASE)
 _GLOB = re.compile(r"(?<![\w*])[\w./-]*[*?][\w./*?-]*(?<![.,;:])")
 _PATH = re.compile(r"(?<![\w./:*-])(?:\./)?(?:[\w-][\w.-]*/)+[\w.-]*\.\w+(?![\w/*])")
 _NAME = re.compile(r"(?<![\w./:*-])(?:\./)?[\w-]*\.[\w.-]*\w(?![\w/*])")
@@ -57,11 +59,10 @@ def paths_named(step: Step) -> tuple[str, ...]:
 
 
 def files_named(step: Step) -> tuple[str, ...]:
-    """Whatever title and task spell like a file: a path, a name with a dot, a name in backticks."""
-    text = _words_of(step)
-    names = _NAME.findall(text) if "." in text else []
-    names += _CODE.findall(text) if "`" in text else []
-    return tuple(dict.fromkeys((*paths_named(step), *(n.removeprefix("./") for n in names))))
+    """Paths, names with a dot and names in backticks, in lines that forbid nothing."""
+    text = "\n".join(line for line in _words_of(step).split("\n") if not FORBIDS.search(line))
+    names = [*_NAME.findall(text), *_CODE.findall(text), *_PATH.findall(text)]
+    return tuple(dict.fromkeys(name.removeprefix("./") for name in names))
 
 
 def _words_of(step: Step) -> str:

@@ -9,7 +9,7 @@ from signoff.commands.launchers import started_by
 from signoff.commands.programs import BUILTINS
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, matches_any
-from signoff.domain.languages import is_document, is_settings, is_work, language_of
+from signoff.domain.languages import is_settings, is_test, language_of
 from signoff.domain.plan import Contract, Step, SubscriptionKind
 from signoff.planfile.verify.demanded import demanded_files
 from signoff.planfile.verify.mentions import files_named, says_to_change, speaks_of
@@ -59,56 +59,61 @@ def decides_its_own_check(view: View) -> Iterator[Finding]:
 
 
 def named_files_may_change(view: View) -> Iterator[Finding]:
-    """A file that a step speaks of, that is no work by its name, and that no line lets it change.
+    """Tests and settings that a step speaks of, and that no line lets it change.
 
-    A check that holds only with such a file changed is refused: the line is proposed before anybody
+    A check that holds only with one of them changed is refused: the line is proposed before anybody
     works. Tests are proposed to be extended, since the approved ones then decide all the same.
     """
     for subject in view.subjects:
         step, contract = subject.step, subject.contract
         if subject.kind is not SubjectKind.CONTRACT or step is None or contract is None:
             continue
-        if step.target == HUMAN:
-            continue
-        deciding = _deciding(view, subject)
-        named = [p for p in _files_without_line(step, contract) if p not in deciding]
-        there = [path for path in named if view.exists(path)]
+        named = _files_without_line(step, contract) if step.target != HUMAN else []
+        deciding = _deciding(view, subject) if named else {}
+        there = [path for path in named if path not in deciding and view.exists(path)]
         tests = [p for p in there if language_of(p) is not None and not is_settings(p)]
-        others = [path for path in there if path not in tests]
-        for name, old, new in (
-            ("may_change", contract.may_change, others),
-            ("may_extend", contract.may_extend, tests),
-        ):
-            if new:
-                yield _proposed(view, step, new, f"**{name}:** {', '.join((*old, *new))}")
+        if others := [path for path in there if path not in tests]:
+            yield _proposed(view, step, others, "may_change", contract.may_change)
+        if tests:
+            yield _proposed(view, step, tests, "may_extend", contract.may_extend)
 
 
 def _files_without_line(step: Step, contract: Contract) -> list[str]:
     """Files that could steer the check, spoken of as if the step changed them, and not allowed."""
-    told = [path for path in files_named(step) if says_to_change(step, path, of_list=False)]
+    named = [path for path in files_named(step) if _is_asked_about(path)]
     subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
-    named = [*told, *(p for p in subscribed if not speaks_of(step, p))]
-    could_steer = [p for p in named if not is_work(p) and not is_document(p) and ITEM not in p]
-    if not could_steer:
-        return []  # told without reading the contract, as for most of ten thousand steps
+    read = [p for p in subscribed if _is_asked_about(p) and not speaks_of(step, p)]
+    told = [path for path in named if says_to_change(step, path, of_list=False)]
+    could_steer = [path for path in (*told, *read) if ITEM not in path]
+    if not could_steer:  # most of ten thousand steps: their contracts need not be read
+        return []
     measured = measures(contract.command)
-    settled = {*demanded_files(contract), *(p for p in step.produces if not has_wildcard(p))}
+    settled = {p for p in step.produces if not has_wildcard(p)}
     # To be compared with and only to be read: `reference-unprotected` is about that.
     settled |= measured.difference(told)
     decided = (*contract.may_change, *contract.may_extend, *step.protects)
     if is_plain(contract.command):  # nothing else is obeyed by such tools
         could_steer = [path for path in could_steer if path in measured]
+    else:
+        settled.update(demanded_files(contract))
     return [p for p in could_steer if p not in settled and not matches_any(decided, p)]
 
 
-def _proposed(view: View, step: Step, paths: list[str], line: str) -> Finding:
+def _is_asked_about(path: str) -> bool:
+    """Whether it takes more than being named to make the file the work."""
+    return is_test(path) or is_settings(path) or "." not in path.rpartition("/")[2][1:]
+
+
+def _proposed(
+    view: View, step: Step, paths: list[str], field: str, so_far: tuple[str, ...]
+) -> Finding:
     named = ", ".join(f"`{path}`" for path in paths)
     return view.finding(
         "propose-may-change",
         Severity.NOTE,
         view.line_of(step, paths[0]),
         f"step {step.id} names {named}, and no line lets it change what a check may rest on",
-        f"if this step is to change it: `{line}`",
+        f"if this step is to change it: `**{field}:** {', '.join((*so_far, *paths))}`",
         step=step.id,
     )
 
