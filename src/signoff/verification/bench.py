@@ -76,12 +76,13 @@ class Bench:
     ) -> Observation:
         """Run a held-out check; what it prints is shown to nobody who watches the agent.
 
-        It works on a copy, because the home folder itself stays invisible in a sandbox. Its text
+        It works on a copy that only it is shown: the rest of the home folder stays invisible, and
+        so does the copy to agents that work meanwhile. Its text
         is read from there too: arguments of a process can be read by the product it runs. Where
         the product has `printed` already, the check works in an empty folder. Otherwise it runs
         the product: not in the workspace itself, where that could leave a note for the next agent.
         """
-        with _own_folder("signoff-") as place:
+        with _own_folder(".", folder.parent) as place:
             workspace, copy = seat.folder, place / "files"
             shutil.copytree(folder, copy, symlinks=True)
             # Without settings near its tests pytest lists every folder up to the one that they
@@ -100,7 +101,8 @@ class Bench:
                 argv=script_command(copy / CONTRACT_FILE),
                 extra={FOLDER_VARIABLE: str(copy)},
                 stdin=printed or b"",
-                readable=(place, workspace),
+                readable=(workspace,),
+                shown=(place,),
                 silent=True,
             )
 
@@ -127,6 +129,7 @@ class Bench:
         extra: Mapping[str, str] | None = None,
         readable: tuple[Path, ...] = (),
         writable: tuple[Path, ...] = (),
+        shown: tuple[Path, ...] = (),
         silent: bool = False,
     ) -> Observation:
         show = None if silent else self.on_output
@@ -147,7 +150,7 @@ class Bench:
             born_with=(WORKSPACE_VARIABLE, self.mark) if self.mark else None,
             find_stdout=needles(contract, ExpectationKind.STDOUT_CONTAINS),
             find_stderr=needles(contract, ExpectationKind.STDERR_CONTAINS),
-            confinement=self.enclosure.for_contract(contract, seat, readable, writable),
+            confinement=self.enclosure.for_contract(contract, seat, readable, writable, shown),
         )
         observation = run(
             command,
@@ -198,6 +201,6 @@ def _report_folder(contract: Contract) -> Iterator[Path | None]:
 
 
 @contextmanager
-def _own_folder(prefix: str) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
+def _own_folder(prefix: str, where: Path | None = None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=where, ignore_cleanup_errors=True) as name:
         yield Path(name).resolve()
