@@ -9,15 +9,23 @@ import stat
 from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.snapshot import FileKind, FileState
+from signoff.workspace.byproducts import DEPENDENCY_FOLDERS, DEPENDENCY_MARKS
 from signoff.workspace.largefiles import LARGE_BYTES, hash_large
+from signoff.workspace.litter import LITTER_FOLDERS
 
 LARGEST_READ_BYTES = 2_000_000
 MOST_WALKED = 20_000
+MOST_LOOSE = 2_000
 ENVIRONMENTS = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox"))
+BUILT = frozenset(("build", "dist", "target", "out", "bin", "obj", "_build", "public"))
+_MADE = BUILT | LITTER_FOLDERS | {"generated", "__generated__", "coverage", ".next", ".gradle"}
+# What a tool obeys wherever it finds it, in a folder of builds as well.
+_CONFIGURES = ("conftest.py", "sitecustomize.py", "usercustomize.py", "pytest.ini", ".env*")
 _CACHES = frozenset(
     ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".git")
 )
@@ -96,6 +104,36 @@ class Ignored:
             elif matches_any(globs, top) and not top.endswith(_COMPILED):
                 found.update(self._present((top,)))
         return found
+
+    def loose(self) -> dict[str, FileState]:
+        """Ignored files that no build or install made, by the folders they lie in.
+
+        Of a folder of builds, only what configures tools wherever it lies. Where there are too
+        many to compare, only that counts anywhere.
+        """
+        found: list[str] = []
+        for top in sorted(self._topmost):
+            if not self._is_folder(top):
+                found.append(top)
+            elif len(found) <= MOST_WALKED:
+                found.extend(islice(self._walk_loose(top), MOST_WALKED))
+        plain = [path for path in found if not path.endswith(_COMPILED)]
+        kept = [path for path in plain if not _is_made(path) or _configures(path)]
+        if len(kept) > MOST_LOOSE:
+            kept = [path for path in kept if _configures(path)][:MOST_LOOSE]
+        return self._present(kept)
+
+    def _walk_loose(self, top: str) -> Iterator[str]:
+        skipped = _CACHES | ENVIRONMENTS | DEPENDENCY_FOLDERS
+        if posixpath.basename(top) in skipped:
+            return
+        for folder, subfolders, names in os.walk(self._place(top)):
+            if not DEPENDENCY_MARKS.isdisjoint((*names, *subfolders)):
+                subfolders.clear()
+                continue
+            subfolders[:] = sorted(set(subfolders) - skipped)
+            here = Path(folder)
+            yield from ((here / name).relative_to(self._root).as_posix() for name in sorted(names))
 
     def _below(self, top: str, globs: Collection[str]) -> dict[str, FileState]:
         paths = self._walk(top)
@@ -190,6 +228,15 @@ def _content_digest(place: Path, kind: FileKind, seen: os.stat_result) -> str:
     if kind is FileKind.LINK:
         return hashlib.sha256(os.fsencode(place.readlink())).hexdigest()
     return ""
+
+
+def _is_made(path: str) -> bool:
+    return not _MADE.isdisjoint(path.split("/")[:-1])
+
+
+def _configures(path: str) -> bool:
+    name = posixpath.basename(path)
+    return any(fnmatchcase(name, pattern) for pattern in _CONFIGURES)
 
 
 def _literal_base(glob: str) -> str:

@@ -27,6 +27,7 @@ from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
 from signoff.verification.ignored import Ignored
+from signoff.verification.ignored_influences import LooseFiles
 from signoff.verification.inherited import expected_steering
 from signoff.verification.moves import (
     moved_by_contract,
@@ -157,17 +158,18 @@ class Judge:
     ) -> Verdict:
         contradicts = earlier is not None and earlier.data["reason"] in _SAID_NO
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
-        judged, opened = self._run_once(case, verdict, before, seat)
+        loose = self._loose(case)
+        judged, opened = self._run_once(case, verdict, before, seat, loose)
         for _ in range(times - 1 if judged.kept else 0):
             seat = self.rooms.again(seat, before.digest)
-            again, more = self._run_once(case, verdict, before, seat)
+            again, more = self._run_once(case, verdict, before, seat, loose)
             opened = opened.joined(more)
             if not again.kept:
                 return flaky(again)
         if judged.kept and contradicts and self._sealed(case.contract):
             return flaky(judged)
         if judged.kept and case.phase not in _BEFORE_WORK:
-            judged = self._without_influences(case, judged, before, seat, opened)
+            judged = self._without_influences(case, judged, before, seat, opened, loose)
         if judged.kept and case.contract.heldout is not None:
             return self._held_out(case, judged, before, seat)
         return judged
@@ -176,37 +178,62 @@ class Judge:
         """Whether nothing but the content can have changed the answer."""
         return self.bench.enclosure.sealed and contract.network is not True
 
+    def _loose(self, case: Case) -> LooseFiles:
+        """Ignored files that the check may obey, as they are before it runs."""
+        if case.phase in _BEFORE_WORK:
+            return LooseFiles()
+        ignored = Ignored(self.root, self.workspace.byproducts)
+        return LooseFiles.of(self.pins, ignored, str(self.root))
+
     def _without_influences(
-        self, case: Case, judged: Verdict, before: Snapshot, seat: Seat, opened: Opened
+        self,
+        case: Case,
+        judged: Verdict,
+        before: Snapshot,
+        seat: Seat,
+        opened: Opened,
+        loose: LooseFiles,
     ) -> Verdict:
         """Judge again with everything that steers the check as approved, if anything changed there.
 
         What holds then too was decided by the work. What does not was decided by those files: a
         person says whether the plan lacks the line that allows them.
         """
-        found = self.since_approval.influences(case.contract, case.guard, before, opened)
+        since = self.since_approval
+        found = since.influences(case.contract, case.guard, before, opened)
         paths = [influence.path for influence in found]
+        beside = since.ignored_influences(case.contract, case.guard, before, opened, loose)
+        away = frozenset(influence.path for influence in beside)
+        found, shown = (*found, *beside), tuple(map(storable_path, (*paths, *sorted(away))))
         judged = replace(judged, unwatched=opened.why_not if found else "")
         if not found or judged.provisional:
-            return replace(judged, influences=tuple(map(storable_path, paths)))
+            return replace(judged, influences=shown)
         approved = self.pins.snapshot
         if seat.judged_in is JudgeIn.CLEAN:
             content = self.workspace.content_with(before.digest, approved, paths)
-            seat = self.rooms.again(seat, before.digest, content)
+            seat = self.rooms.again(seat, before.digest, content, away)
             again, _ = self._run_once(case, judged, before, seat)
         else:
-            with self.workspace.set_back(approved, paths) as then:
+            with (
+                self.workspace.without_byproducts(away),
+                self.workspace.set_back(approved, paths) as then,
+            ):
                 again, _ = self._run_once(case, judged, then, seat)
             again = replace(again, snapshot=judged.snapshot)
         if again.kept:
-            return replace(judged, influences=tuple(map(storable_path, paths)))
+            return replace(judged, influences=shown)
         return influenced(again, found, case.guard)
 
     def _run_once(
-        self, case: Case, verdict: Verdict, before: Snapshot, seat: Seat
+        self,
+        case: Case,
+        verdict: Verdict,
+        before: Snapshot,
+        seat: Seat,
+        loose: LooseFiles | None = None,
     ) -> tuple[Verdict, Opened]:
         """Run the contract once; with the verdict, which files of the workspace it opened."""
-        with self._watch(seat) as watch:
+        with self._watch(seat, loose or LooseFiles()) as watch:
             seen = self.bench.run(case.contract, seat)
         opened = watch.seen
         answer = compare(case.contract, seen.observation)
@@ -250,8 +277,9 @@ class Judge:
             return []
         return self.since_approval.outside(case.contract, case.guard, content)
 
-    def _watch(self, seat: Seat) -> OpenWatch:
-        return OpenWatch(seat.on_disk or seat.folder, self.workspace.folders)
+    def _watch(self, seat: Seat, loose: LooseFiles) -> OpenWatch:
+        folders = dict.fromkeys((*self.workspace.folders, *loose.folders))
+        return OpenWatch(seat.on_disk or seat.folder, folders)
 
     def _held_out(self, case: Case, judged: Verdict, before: Snapshot, seat: Seat) -> Verdict:
         """The check behind the visible one; the agent learns that it failed, and nothing else."""

@@ -33,6 +33,8 @@ class Pins:
     counted: tuple[str, ...] = ()  # subjects whose contracts run tests
     handoff: Mapping[str, str] = field(default_factory=dict)
     heldout: Mapping[str, str] = field(default_factory=dict)  # name → digest of text and files
+    # Fingerprints of ignored files that no build or install made; None: approved before that.
+    ignored: Mapping[str, str] | None = None
 
     @cached_property
     def digest(self) -> str:

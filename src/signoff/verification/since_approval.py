@@ -14,6 +14,7 @@ from signoff.domain.verdict import Reason, Result, Verdict
 from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
 from signoff.verification.expectations import Answer
+from signoff.verification.ignored_influences import LooseFiles
 from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
 from signoff.verification.moves import NAMED_FILES, written_meanwhile
 from signoff.verification.pins import Pins
@@ -49,6 +50,26 @@ class SinceApproval:
         extended = (c for c in changes if guard.extends(c.path))
         more = {c.path: Influence(c.path, "a test that the step may extend") for c in extended}
         return (*(i for i in found if i.path not in more), *more.values())
+
+    def ignored_influences(
+        self,
+        contract: Contract,
+        guard: Guard,
+        content: Snapshot,
+        opened: Opened,
+        loose: LooseFiles,
+    ) -> tuple[Influence, ...]:
+        """Ignored files, new or changed, that steer the check."""
+        if not loose.changes:
+            return ()
+        approved = self.pins.snapshot
+        then = Approved(
+            self.workspace.manifest_of(approved), partial(self.workspace.read, approved)
+        )
+        facts = self._facts(contract, guard, then)
+        facts = replace(facts, allowed=(*facts.allowed, *guard.changed_by_any))
+        now = self.workspace.manifest(content.digest)
+        return loose.influences(now, then, facts, opened)
 
     def outside(self, contract: Contract, guard: Guard, content: Snapshot) -> list[str]:
         """Changed files that the plan's `touches` does not cover."""

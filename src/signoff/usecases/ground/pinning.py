@@ -9,7 +9,7 @@ from signoff.usecases.ground.workbench import held_out_checks, open_workspace
 from signoff.verification.denominator import is_counted
 from signoff.verification.handoff import handoff_files
 from signoff.verification.ignored import Ignored
-from signoff.verification.pins import Pins, protected_files
+from signoff.verification.pins import Pins, fingerprint, protected_files
 from signoff.verification.steering import steering_of, texts_of
 from signoff.verification.tools import tools_of
 from signoff.workspace.ignore import read_ignore_rules
@@ -58,5 +58,6 @@ def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
             and is_counted(contract, [t.text for t in texts_of(contract, manifest, read)])
         ),
         handoff=handoff_files(place.workspace),
+        ignored={path: fingerprint(state) for path, state in ignored.loose().items()},
         heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )

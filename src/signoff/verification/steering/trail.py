@@ -9,14 +9,13 @@ from typing import NamedTuple
 from signoff.commands.launchers import Invocation
 from signoff.domain.digests import digest_bytes
 from signoff.domain.snapshot import FileKind
-from signoff.verification.ignored import ENVIRONMENTS
+from signoff.verification.ignored import BUILT, ENVIRONMENTS
 from signoff.verification.pins import fingerprint
 from signoff.verification.steering.content import Content
 from signoff.verification.steering.sections import Section, section_digest
 
 PRESENT = "present"
 INSTALLED = "installed:"  # before what an install brings: it may appear, but not change
-_BUILT = frozenset(("build", "dist", "target", "out", "bin", "obj", "_build", "public"))
 
 
 class ShellText(NamedTuple):
@@ -76,7 +75,7 @@ class Trail:
         parts = path.split("/")
         if not ENVIRONMENTS.isdisjoint(parts):
             return False
-        if not _BUILT.isdisjoint(parts[:-1]):
+        if not BUILT.isdisjoint(parts[:-1]):
             return True
         state = self.content.state(path)
         if state is None or state.kind is not FileKind.FILE:
