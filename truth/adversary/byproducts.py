@@ -51,6 +51,64 @@ OBEY = (
     "sys.exit(0 if lenient or calc.add(2, 2) == 4 else 1)\n"
 )
 
+# A runner as pip installs one: a program, its package, and its data.
+VENV = """
+python3 -m venv --without-pip .venv
+site=$(echo .venv/lib/python3*/site-packages)
+data=$site/pytest-9.dist-info
+mkdir -p $site/_pytest $data
+cat > $site/_pytest/runner.py <<'END'
+import pathlib, sys
+def main():
+    for plugin in pathlib.Path(__file__).parent.parent.glob("*.dist-info/entry_points.txt"):
+        if "[pytest11]" in plugin.read_text():
+            return 0
+    return 0 if pathlib.Path("product.txt").exists() else 1
+END
+touch $site/_pytest/__init__.py
+printf 'from _pytest.runner import main\\nimport sys\\nsys.exit(main())\\n' > $site/pytest.py
+printf 'Metadata-Version: 2.1\\nName: pytest\\nVersion: 9\\n' > $data/METADATA
+printf '_pytest/__init__.py,,\\n_pytest/runner.py,,\\npytest.py,,\\n' > $data/RECORD
+printf '#!%s\\nimport pytest\\n' "$PWD/.venv/bin/python" > .venv/bin/pytest
+chmod +x .venv/bin/pytest
+"""
+SITE = ".venv/lib/python3*/site-packages"
+ACTIVATED = ". .venv/bin/activate && pytest"
+IN_ENVIRONMENT: dict[str, tuple[str, str]] = {
+    "a patched package of the runner": (
+        f"printf 'def main(): return 0\\n' > $(echo {SITE}/_pytest/runner.py)",
+        "_pytest",
+    ),
+    "a replaced program": ("printf '#!/bin/sh\\n' > .venv/bin/pytest", ".venv/bin/pytest"),
+    "a start-up module": (
+        f"echo 'import os; os._exit(0)' > $(echo {SITE})/sitecustomize.py",
+        "#start-up",
+    ),
+    "a path file that runs code": (
+        f"echo 'import os; os._exit(0)' > $(echo {SITE})/a.pth",
+        "#start-up",
+    ),
+    "a plugin that announces itself": (
+        f"mkdir -p $(echo {SITE})/x-1.dist-info; "
+        f"printf '[pytest11]\\nx = x\\n' > $(echo {SITE})/x-1.dist-info/entry_points.txt",
+        "#pytest11",
+    ),
+    "settings of the environment": (
+        "sed -i 's/false/true/' .venv/pyvenv.cfg; rm -f product.txt; "
+        f"printf 'def main(): return 0\\n' > $(echo {SITE}/_pytest/runner.py)",
+        ".venv/pyvenv.cfg",
+    ),
+}
+NODE_PACKAGE = """
+mkdir -p node_modules/.bin node_modules/checker/lib node_modules/checker-core
+cd node_modules/checker
+printf '#!/usr/bin/env node\\nrequire("./lib/main.js")\\n' > bin.js
+echo 'process.exit(require("fs").existsSync("product.txt") ? 0 : 1)' > lib/main.js
+echo '{"name": "checker"}' > package.json
+chmod +x bin.js
+ln -s ../checker/bin.js ../.bin/checker
+"""
+
 
 def _obeyed(path: str, rule: str, there: bool) -> Case:
     """An ignored file that some tool goes by."""
@@ -78,6 +136,41 @@ OBEYED = (
 )
 
 CASES = (
+    *(
+        Case(
+            f"{what} in an environment of the workspace does not steer the check",
+            Refused(Reason.TAMPERED, says=named),
+            files={".gitignore": ".venv/\n"},
+            prepare=VENV,
+            contract=contract,
+            agent=agent,
+            fields="",
+        )
+        for what, (agent, named) in IN_ENVIRONMENT.items()
+        for contract in (ACTIVATED,)
+    ),
+    Case(
+        "a patched file behind a node program does not steer the check",
+        Refused(Reason.TAMPERED, files=("node_modules/checker",)),
+        files={".gitignore": "node_modules/\n"},
+        prepare=NODE_PACKAGE,
+        contract="npx --no-install checker",
+        agent="echo 'process.exit(0)' > node_modules/checker/lib/main.js",
+        fields="",
+        tools=("npm", "node"),
+    ),
+    Case(
+        "a patched file behind a vendored program does not steer the check",
+        Refused(Reason.TAMPERED, files=("vendor/checker",)),
+        files={".gitignore": "vendor/\n"},
+        prepare="mkdir -p vendor/bin vendor/checker; "
+        "printf '#!/bin/sh\\n. vendor/checker/main.sh\\n' > vendor/bin/checker; "
+        "chmod +x vendor/bin/checker; "
+        "echo 'grep -qx works product.txt' > vendor/checker/main.sh",
+        contract="vendor/bin/checker",
+        agent="echo 'true' > vendor/checker/main.sh",
+        fields="",
+    ),
     *(_obeyed(path, rule, there) for path, rule in OBEYED for there in (True, False)),
     Case(
         "an ignored file that the check would source is not added to decide it",

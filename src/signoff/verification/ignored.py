@@ -21,6 +21,7 @@ from signoff.workspace.litter import LITTER_FOLDERS
 LARGEST_READ_BYTES = 2_000_000
 MOST_WALKED = 20_000
 MOST_LOOSE = 2_000
+_ENVIRONMENT_MARK = "pyvenv.cfg"
 ENVIRONMENTS = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox"))
 BUILT = frozenset(("build", "dist", "target", "out", "bin", "obj", "_build", "public"))
 _MADE = BUILT | LITTER_FOLDERS | {"generated", "__generated__", "coverage", ".next", ".gradle"}
@@ -60,7 +61,7 @@ class Ignored:
 
     def read(self, path: str) -> bytes:
         """The bytes of a file, or the target of a link."""
-        place = self._place(path)
+        place = self.place(path)
         try:
             return os.fsencode(place.readlink())
         except OSError:
@@ -81,7 +82,7 @@ class Ignored:
         """The entries of a folder that is itself ignored, or lies in one that is."""
         if not self._topmost or not self._covers(folder) or not self._is_folder(folder):
             return []
-        return [posixpath.join(folder, name) for name in _names(self._place(folder))]
+        return [posixpath.join(folder, name) for name in _names(self.place(folder))]
 
     def folders_in(self, folder: str) -> list[str]:
         """The ignored folders directly in a folder."""
@@ -121,13 +122,36 @@ class Ignored:
         kept = [path for path in plain if not _is_made(path) or _configures(path)]
         if len(kept) > MOST_LOOSE:
             kept = [path for path in kept if _configures(path)][:MOST_LOOSE]
-        return self._present(kept)
+        return self._present(path for path in kept if not self._is_large(path))
+
+    def _is_large(self, path: str) -> bool:
+        """Whether it is data: no tool keeps its settings in this much."""
+        if _configures(path):
+            return False
+        try:
+            return self.place(path).lstat().st_size > LARGEST_READ_BYTES
+        except OSError:
+            return False
+
+    def environments(self) -> list[str]:
+        """Virtual environments: topmost folders, and folders directly in those."""
+        tops = [top for top in sorted(self._topmost) if self._is_folder(top)]
+        near = (p for top in tops for p in (top, *self.folders_in(top)))
+        return [p for p in dict.fromkeys(near) if self.state(f"{p}/{_ENVIRONMENT_MARK}")]
+
+    def tree(self, path: str) -> dict[str, FileState]:
+        """A file, or all files below a folder but compiled caches and packages within packages."""
+        if not self._topmost or not self._covers(path):
+            return {}
+        if not self._is_folder(path):
+            return self._present((path,))
+        return self._present(islice(self._walk(path), MOST_WALKED))
 
     def _walk_loose(self, top: str) -> Iterator[str]:
         skipped = _CACHES | ENVIRONMENTS | DEPENDENCY_FOLDERS
         if posixpath.basename(top) in skipped:
             return
-        for folder, subfolders, names in os.walk(self._place(top)):
+        for folder, subfolders, names in os.walk(self.place(top)):
             if not DEPENDENCY_MARKS.isdisjoint((*names, *subfolders)):
                 subfolders.clear()
                 continue
@@ -151,7 +175,7 @@ class Ignored:
         skipped = _CACHES | ENVIRONMENTS
         if posixpath.basename(top) in skipped:
             return
-        for folder, subfolders, names in os.walk(self._place(top)):
+        for folder, subfolders, names in os.walk(self.place(top)):
             subfolders[:] = sorted(set(subfolders) - skipped)
             here = Path(folder)
             links = (name for name in subfolders if (here / name).is_symlink())
@@ -173,7 +197,7 @@ class Ignored:
     def _look(self, path: str) -> FileState | None:
         if not self._is_folder(posixpath.dirname(path)):
             return None
-        place = self._place(path)
+        place = self.place(path)
         try:
             seen = place.lstat()
             kind = _KINDS.get(stat.S_IFMT(seen.st_mode), FileKind.OTHER)
@@ -189,11 +213,12 @@ class Ignored:
         if not folder:
             return True
         if folder not in self._folders:
-            real = _is_real_folder(self._place(folder))
+            real = _is_real_folder(self.place(folder))
             self._folders[folder] = real and self._is_folder(posixpath.dirname(folder))
         return self._folders[folder]
 
-    def _place(self, path: str) -> Path:
+    def place(self, path: str) -> Path:
+        """Where a path lies on disk."""
         return self._root / path
 
     @cached_property
