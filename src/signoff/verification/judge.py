@@ -26,6 +26,7 @@ from signoff.verification.denominator import (
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import EvidenceKey
 from signoff.verification.expectations import Answer, compare
+from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
 from signoff.verification.ignored_influences import LooseFiles
 from signoff.verification.inherited import expected_steering
@@ -331,8 +332,10 @@ class Judge:
 
     def _tampering(self, case: Case, content: Snapshot) -> tuple[Tampering, ...]:
         guard = case.guard
+        texts = partial(self._texts, case.contract, content.digest)
+        beside = changed_git_rules(self.pins, self.root, guard, texts)
         if not (guard.protects or guard.lasting or guard.produced or guard.steering is not None):
-            return ()
+            return beside
         manifest = self.workspace.manifest(content.digest)
         ignored = Ignored(self.root, self.workspace.byproducts)
         now: Mapping[str, str] = {}
@@ -349,7 +352,7 @@ class Judge:
                 case.contract, guard, now, self.workspace, manifest, search_path
             )
             guard = replace(guard, steering=expected)
-        return find_tampering(guard, manifest, now, ignored)
+        return (*find_tampering(guard, manifest, now, ignored), *beside)
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
         """What the same run said of the same key; audit always judges afresh."""

@@ -7,6 +7,7 @@ from signoff.process.environment import safe_search_path
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import held_out_checks, open_workspace
 from signoff.verification.denominator import is_counted
+from signoff.verification.git_rules import git_rules
 from signoff.verification.handoff import handoff_files
 from signoff.verification.ignored import Ignored
 from signoff.verification.pins import Pins, fingerprint, protected_files
@@ -59,5 +60,6 @@ def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
         ),
         handoff=handoff_files(place.workspace),
         ignored={path: fingerprint(state) for path, state in ignored.loose().items()},
+        git_rules=git_rules(place.workspace),
         heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )
