@@ -109,6 +109,8 @@ chmod +x bin.js
 ln -s ../checker/bin.js ../.bin/checker
 """
 
+OBEY_FOLDER = "import sys\nsys.exit(open('PATH/lib/answer').read() != 'lenient\\n')\n"
+
 
 def _obeyed(path: str, rule: str, there: bool) -> Case:
     """An ignored file that some tool goes by."""
@@ -125,7 +127,7 @@ def _obeyed(path: str, rule: str, there: bool) -> Case:
         prepare=f"mkdir -p {folder}; echo strict > {path}" if there else "",
         contract="PYTHONPATH=. python3 checker/obey.py",
         fields="**protects:** checker/**\n",
-        agent=f"mkdir -p {folder}; echo lenient > {path}",
+        agent=f"mkdir -p {folder}; echo lenient > {path}; echo note > NOTES.md",
     )
 
 
@@ -148,6 +150,22 @@ CASES = (
         )
         for what, (agent, named) in IN_ENVIRONMENT.items()
         for contract in (ACTIVATED,)
+    ),
+    *(
+        Case(
+            f"what was broken does not hold because of {what} alone",
+            Refused(Reason.INFLUENCED, files=(name,), cause=Cause.INFLUENCED),
+            files={".gitignore": f"{name}/\n", "checker/run.py": OBEY_FOLDER.replace("PATH", name)},
+            prepare=prepare,
+            contract="python3 checker/run.py",
+            fields="",
+            agent=f"mkdir -p {name}/lib; echo lenient > {name}/lib/answer",
+        )
+        for what, name, prepare in (
+            ("a build that the agent made", "build", ""),
+            ("a build that the agent changed", "build", "mkdir build; echo strict > build/a"),
+            ("dependencies that the agent made", "vendor", ""),
+        )
     ),
     Case(
         "a patched file behind a node program does not steer the check",
@@ -197,7 +215,8 @@ CASES = (
             files={**CALC, ".gitignore": f"{folder}/\n"},
             prepare=f"mkdir {folder}; echo 'def test_x(): pass' > {folder}/test_x.py",
             contract=RUN_TESTS,
-            agent=f"mkdir -p {folder}; printf '{EXITS_0}' > {folder}/conftest.py",
+            agent=f"mkdir -p {folder}; printf '{EXITS_0}' > {folder}/conftest.py; "
+            "echo note > NOTES.md",
             fields="",
             tools=("pytest",),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -63,6 +64,35 @@ class LooseFiles:
         )
         return (*(Influence(c.path, "an ignored file that the check runs") for c in executed),
                 *(replace(i, why=f"ignored, {i.why}") for i in found))  # fmt: skip
+
+
+def changed_byproducts(
+    approved: Mapping[str, str],
+    now: Mapping[str, str],
+    facts: CheckFacts,
+    known: Iterable[Influence],
+) -> tuple[Influence, ...]:
+    """By-products that are not as approved, unless the check names them or the plan lets them be.
+
+    Asked where the same content was broken before: then nothing else can have made it hold. They
+    count as a whole, in place of those files in them that are known to steer the check.
+    """
+    settled = (*facts.allowed, *facts.produces)
+    changed = [
+        path
+        for path, seen in now.items()
+        if approved.get(path) != seen
+        and not any(f"{glob}/".startswith(f"{path}/") for glob in settled)
+        and not matches_any(facts.allowed, path)
+        and not any(_names(text, path) for text, _ in facts.texts)
+    ]
+    why = "a by-product; nothing else changed since the same content was broken"
+    apart = (i for i in known if not any(f"{i.path}/".startswith(f"{p}/") for p in changed))
+    return (*apart, *(Influence(path, why) for path in changed))
+
+
+def _names(text: str, path: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(path)}(?![\w-])", text) is not None
 
 
 def _run_by(texts: Iterable[tuple[str, str]]) -> frozenset[str]:

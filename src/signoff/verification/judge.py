@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
@@ -24,7 +24,7 @@ from signoff.verification.denominator import (
     watched_kinds,
 )
 from signoff.verification.enclosure import Seat
-from signoff.verification.evidence import EvidenceKey
+from signoff.verification.evidence import SAID_NO, Evidence, EvidenceKey, was_broken
 from signoff.verification.expectations import Answer, compare
 from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
@@ -55,23 +55,6 @@ CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what i
 
 # Before anybody worked there is nothing that could have been influenced.
 _BEFORE_WORK = frozenset({Phase.BEFORE, Phase.BASELINE})
-# Refusals that the contract itself gave; being tampered with says nothing about its answer.
-_SAID_NO = frozenset({Reason.EXPECTATION, Reason.HELD_OUT})
-
-
-class Evidence(Protocol):
-    """Where earlier verdicts are looked up."""
-
-    def find_verdict(self, key: str) -> Entry | None:
-        """The newest trustworthy verdict with this evidence key."""
-
-
-class NoEvidence:
-    """Nothing was judged before: what an audit wants, and a run that has just begun."""
-
-    def find_verdict(self, key: str) -> None:
-        """There is none."""
-        del key
 
 
 @dataclass(frozen=True)
@@ -157,7 +140,7 @@ class Judge:
     def _run_in(
         self, seat: Seat, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
     ) -> Verdict:
-        contradicts = earlier is not None and earlier.data["reason"] in _SAID_NO
+        contradicts = earlier is not None and earlier.data["reason"] in SAID_NO
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
         loose = self._loose(case)
         judged, opened = self._run_once(case, verdict, before, seat, loose)
@@ -203,7 +186,14 @@ class Judge:
         since = self.since_approval
         found = since.influences(case.contract, case.guard, before, opened)
         paths = [influence.path for influence in found]
-        beside = since.ignored_influences(case.contract, case.guard, before, opened, loose)
+        beside = since.ignored_influences(
+            case.contract,
+            case.guard,
+            before,
+            opened,
+            loose,
+            contradicted=was_broken(self.evidence, case.subject, before),
+        )
         away = frozenset(influence.path for influence in beside)
         found, shown = (*found, *beside), tuple(map(storable_path, (*paths, *sorted(away))))
         judged = replace(judged, unwatched=opened.why_not if found else "")

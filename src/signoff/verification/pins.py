@@ -35,6 +35,7 @@ class Pins:
     heldout: Mapping[str, str] = field(default_factory=dict)  # name → digest of text and files
     # Fingerprints of ignored files that no build or install made; None: approved before that.
     ignored: Mapping[str, str] | None = None
+    byproducts: Mapping[str, str] | None = None  # topmost ignored paths, by what stat says of them
     git_rules: Mapping[str, str] | None = None  # ignore rules in git's own folder, by digest
 
     @cached_property

@@ -14,7 +14,7 @@ from signoff.domain.verdict import Reason, Result, Verdict
 from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
 from signoff.verification.expectations import Answer
-from signoff.verification.ignored_influences import LooseFiles
+from signoff.verification.ignored_influences import LooseFiles, changed_byproducts
 from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
 from signoff.verification.moves import NAMED_FILES, written_meanwhile
 from signoff.verification.pins import Pins
@@ -58,18 +58,29 @@ class SinceApproval:
         content: Snapshot,
         opened: Opened,
         loose: LooseFiles,
+        *,
+        contradicted: bool,
     ) -> tuple[Influence, ...]:
-        """Ignored files, new or changed, that steer the check."""
-        if not loose.changes:
+        """Ignored files, new or changed, that steer the check.
+
+        `contradicted`: the same content was broken before, and only by-products changed since.
+        """
+        here = self.pins.workspace == str(self.workspace.root)
+        pinned = self.pins.byproducts if contradicted and here else None
+        if not loose.changes and pinned is None:
             return ()
         approved = self.pins.snapshot
         then = Approved(
             self.workspace.manifest_of(approved), partial(self.workspace.read, approved)
         )
         facts = self._facts(contract, guard, then)
-        facts = replace(facts, allowed=(*facts.allowed, *guard.changed_by_any))
+        allowed = (*facts.allowed, *guard.changed_by_any)
+        facts = replace(facts, allowed=(*allowed, *(f"{glob}/**" for glob in allowed)))
         now = self.workspace.manifest(content.digest)
-        return loose.influences(now, then, facts, opened)
+        found = loose.influences(now, then, facts, opened)
+        if pinned is None:
+            return found
+        return changed_byproducts(pinned, self.workspace.byproduct_digests(), facts, found)
 
     def outside(self, contract: Contract, guard: Guard, content: Snapshot) -> list[str]:
         """Changed files that the plan's `touches` does not cover."""

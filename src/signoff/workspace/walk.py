@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
@@ -280,6 +281,13 @@ def check_depth(path: str) -> None:
             hint=f"remove the folder; paths may have {MAX_PATH_CHARS} characters",
             facts={"path": path.partition("/")[0]},
         )
+
+
+def byproduct_digest(root_fd: int, path: str) -> str:
+    """What stat says of one topmost by-product and of everything in it."""
+    seen = os.stat(path, dir_fd=root_fd, follow_symlinks=False)
+    files, folders = ((), (path,)) if stat.S_ISDIR(seen.st_mode) else ((path,), ())
+    return _environment_digest(root_fd, files, folders, lambda: None)
 
 
 def _environment_digest(

@@ -15,6 +15,7 @@ from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
 from signoff.workspace.caches import CacheKeeper
+from signoff.workspace.folders import opened_root
 from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.litter import without_litter
 from signoff.workspace.objects import ObjectStore
@@ -29,7 +30,7 @@ from signoff.workspace.records import (
 from signoff.workspace.statcache import load_stat_cache, save_stat_cache, stat_cache_file
 from signoff.workspace.store import SnapshotStore, StoredFile, stored_by_folder
 from signoff.workspace.textdiff import render_diff
-from signoff.workspace.walk import Scan, Territory, scan
+from signoff.workspace.walk import Scan, Territory, byproduct_digest, scan
 from signoff.workspace.writing import (
     checked_content,
     not_put_back,
@@ -195,6 +196,15 @@ class Workspace:
         if self._known is None:
             self.digest_now()
         return self._byproducts
+
+    def byproduct_digests(self) -> dict[str, str]:
+        """What stat says of each topmost ignored path, and of everything in it."""
+        found: dict[str, str] = {}
+        with opened_root(self.root) as root_fd:
+            for path in self.byproducts:
+                with suppress(FileNotFoundError):
+                    found[path] = byproduct_digest(root_fd, path)
+        return found
 
     @property
     def last_digest(self) -> str:

@@ -60,6 +60,7 @@ def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
         ),
         handoff=handoff_files(place.workspace),
         ignored={path: fingerprint(state) for path, state in ignored.loose().items()},
+        byproducts=workspace.byproduct_digests(),
         git_rules=git_rules(place.workspace),
         heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )
