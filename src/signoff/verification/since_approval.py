@@ -23,6 +23,7 @@ from signoff.verification.steering import INSTALLED, PRESENT, texts_of
 from signoff.verification.steering.borrowed import installed_modules
 from signoff.verification.suppressions import Suppression, new_suppressions
 from signoff.workspace.opened import Opened
+from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 
 
@@ -80,7 +81,8 @@ class SinceApproval:
         found = loose.influences(now, then, facts, opened)
         if pinned is None:
             return found
-        return changed_byproducts(pinned, self.workspace.byproduct_digests(), facts, found)
+        beside = byproduct_digests(self.workspace.root, self.workspace.byproducts)
+        return changed_byproducts(pinned, beside, facts, found)
 
     def outside(self, contract: Contract, guard: Guard, content: Snapshot) -> list[str]:
         """Changed files that the plan's `touches` does not cover."""

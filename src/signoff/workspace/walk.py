@@ -283,11 +283,17 @@ def check_depth(path: str) -> None:
         )
 
 
-def byproduct_digest(root_fd: int, path: str) -> str:
-    """What stat says of one topmost by-product and of everything in it."""
-    seen = os.stat(path, dir_fd=root_fd, follow_symlinks=False)
-    files, folders = ((), (path,)) if stat.S_ISDIR(seen.st_mode) else ((path,), ())
-    return _environment_digest(root_fd, files, folders, lambda: None)
+def byproduct_digests(root: Path, paths: Iterable[str]) -> dict[str, str]:
+    """What stat says of each topmost by-product, and of everything in it."""
+    found: dict[str, str] = {}
+    with opened_root(root) as root_fd:
+        for path in paths:
+            with suppress(FileNotFoundError):
+                seen = os.stat(path, dir_fd=root_fd, follow_symlinks=False)
+                is_dir = stat.S_ISDIR(seen.st_mode)
+                files, folders = ((), (path,)) if is_dir else ((path,), ())
+                found[path] = _environment_digest(root_fd, files, folders, lambda: None)
+    return found
 
 
 def _environment_digest(

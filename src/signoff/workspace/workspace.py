@@ -6,7 +6,7 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,6 @@ from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
 from signoff.workspace.caches import CacheKeeper
-from signoff.workspace.folders import opened_root
 from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.litter import without_litter
 from signoff.workspace.objects import ObjectStore
@@ -30,7 +29,7 @@ from signoff.workspace.records import (
 from signoff.workspace.statcache import load_stat_cache, save_stat_cache, stat_cache_file
 from signoff.workspace.store import SnapshotStore, StoredFile, stored_by_folder
 from signoff.workspace.textdiff import render_diff
-from signoff.workspace.walk import Scan, Territory, byproduct_digest, scan
+from signoff.workspace.walk import Scan, Territory, scan
 from signoff.workspace.writing import (
     checked_content,
     not_put_back,
@@ -166,11 +165,9 @@ class Workspace:
         finally:
             self.put_forward()
 
-    @contextmanager
-    def without_byproducts(self, paths: Collection[str]) -> Iterator[None]:
+    def without_byproducts(self, paths: Collection[str]) -> AbstractContextManager[None]:
         """Keep these ignored files out of the workspace for a while; a kill loses none of them."""
-        with self._byproduct_keeper.aside(tuple(paths)):
-            yield
+        return self._byproduct_keeper.aside(tuple(paths))
 
     def put_forward(self) -> tuple[Change, ...]:
         """Undo a `set_back` that is over, or whose process died; who calls holds the workspace."""
@@ -196,15 +193,6 @@ class Workspace:
         if self._known is None:
             self.digest_now()
         return self._byproducts
-
-    def byproduct_digests(self) -> dict[str, str]:
-        """What stat says of each topmost ignored path, and of everything in it."""
-        found: dict[str, str] = {}
-        with opened_root(self.root) as root_fd:
-            for path in self.byproducts:
-                with suppress(FileNotFoundError):
-                    found[path] = byproduct_digest(root_fd, path)
-        return found
 
     @property
     def last_digest(self) -> str:

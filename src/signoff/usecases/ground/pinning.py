@@ -14,6 +14,7 @@ from signoff.verification.pins import Pins, fingerprint, protected_files
 from signoff.verification.steering import steering_of, texts_of
 from signoff.verification.tools import tools_of
 from signoff.workspace.ignore import read_ignore_rules
+from signoff.workspace.walk import byproduct_digests
 
 
 def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
@@ -60,7 +61,7 @@ def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
         ),
         handoff=handoff_files(place.workspace),
         ignored={path: fingerprint(state) for path, state in ignored.loose().items()},
-        byproducts=workspace.byproduct_digests(),
+        byproducts=byproduct_digests(place.workspace, workspace.byproducts),
         git_rules=git_rules(place.workspace),
         heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )
