@@ -20,8 +20,9 @@ from signoff.process.environment import STANDARD_PATH
 from signoff.process.sandboxes import probe_sandboxes
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
+from signoff.verification.evidence import NoEvidence
 from signoff.verification.heldout import HeldOutChecks
-from signoff.verification.judge import Case, Judge, NoEvidence
+from signoff.verification.judge import Case, Judge
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.rooms import Rooms

@@ -81,6 +81,12 @@ class Courtroom:
         found = [e for e in self.ledger.entries(PLAN_ID) if e.data.get("key") == key]
         return found[-1] if found else None
 
+    def verdicts_on(self, subject: str, snapshot: str) -> list[Entry]:
+        """The verdicts about a subject on one content."""
+        asked = {"subject": subject, "snapshot": snapshot}
+        entries = self.ledger.entries(PLAN_ID)
+        return [e for e in entries if asked.items() <= e.data.items()]
+
     def record(self, verdict: Verdict, run: str = RUN) -> Entry:
         """Append a verdict as the orchestrator does."""
         draft = Draft(Kind.VERDICT, asdict(verdict), run, verdict.subject, 1)

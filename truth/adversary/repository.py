@@ -77,9 +77,48 @@ TRICKS: dict[str, str] = {
     "no repository at all": "rm -rf .git",
     "a repository that is elsewhere": "rm -rf .git; echo 'gitdir: /nowhere' > .git",
 }
+# A stand-in for any linter that passes over what git ignores.
+LINT = (
+    "import pathlib, subprocess, sys\n"
+    "bad = [p for p in map(str, pathlib.Path('src').glob('*')) if 'bad' in open(p).read()]\n"
+    "git = ['git', 'check-ignore', '--no-index', '-q']\n"
+    "attribute = ['git', 'check-attr', 'generated', '--']\n"
+    "seen = [p for p in bad if subprocess.run([*git, p]).returncode]\n"
+    "said = (subprocess.run([*attribute, p], capture_output=True, text=True) for p in seen)\n"
+    "sys.exit(any(not s.stdout.rstrip().endswith(': set') for s in said))\n"
+)
+PASSED_OVER: dict[str, tuple[str, str]] = {
+    "an exclude file": ("echo 'src/*' >> .git/info/exclude", ".git/info/exclude"),
+    "attributes of the repository's own": (
+        "echo 'src/* generated' >> .git/info/attributes",
+        ".git/info/attributes",
+    ),
+    "an exclude file that git's configuration names": (
+        "echo 'src/*' > .git/x; git config core.excludesFile $PWD/.git/x",
+        ".git/config#core.excludesfile",
+    ),
+    "configuration included from elsewhere": (
+        "printf '[core]\\n\\texcludesFile = %s/.git/y\\n' $PWD > .git/x; echo 'src/*' > .git/y; "
+        "git config include.path x",
+        ".git/config#include.path",
+    ),
+}
 ALONE = "**protects:** tests/check.sh\n"
 
 CASES = (
+    *(
+        Case(
+            f"{what} does not keep a linter from looking",
+            Refused(Reason.TAMPERED, files=(name,)),
+            files={"src/a.txt": "bad\n", "checker/lint.py": LINT},
+            prepare=START,
+            contract="python3 checker/lint.py",
+            fields="",
+            agent=agent,
+            sandbox='writable = [".git"]\n',
+        )
+        for what, (agent, name) in PASSED_OVER.items()
+    ),
     *(
         Case(
             f"{what} hides no changed check and makes nothing run",

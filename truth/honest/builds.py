@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from truth.case import WORK, Accepted, Case
+from signoff.domain.escalation import Choice
+from truth.case import WORK, Accepted, Act, Case
+
+RUNS_BUILD = "import sys\nsys.exit(open('build/app').read() != 'built\\n')\n"
 
 MAKEFILE = """\
 build/app: product.txt
@@ -28,6 +31,22 @@ CASES = (
         contract="make -s check",
         files={"Makefile": MAKEFILE, ".gitignore": "build/\n"},
         agent=f"{WORK}; make -s check",
+    ),
+    *(
+        Case(
+            f"a build alone may make the check hold, {how}",
+            Accepted(attempts=1),
+            files={"checker/run.py": RUNS_BUILD, ".gitignore": "build/\n"},
+            contract=contract,
+            fields=fields,
+            agent="mkdir build; echo built > build/app",
+            person=person,
+        )
+        for how, contract, fields, person in (
+            ("where the check names it", "test -d build && python3 checker/run.py", "", ()),
+            ("where the plan says so", "python3 checker/run.py", "**may_change:** build/**\n", ()),
+            ("where a person says so", "python3 checker/run.py", "", (Act(Choice.ALLOW),)),
+        )
     ),
     Case(
         "an ignored build that was there before may be replaced",

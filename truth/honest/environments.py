@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from truth.adversary.byproducts import SITE as PACKAGES
+from truth.adversary.byproducts import VENV as RUNNER
 from truth.case import WORK, Accepted, Case
 from truth.plans import plan, step
 
@@ -55,6 +57,23 @@ CASES = (
         contract="cd / && \"$OLDPWD/.venv/bin/python\" -c 'import app; app.run()'",
         agent=f"echo 'def run(): pass' > src/app/__init__.py; echo \"$PWD/src\" > {SITE}/app.pth",
         fields="",
+    ),
+    *(
+        Case(
+            f"{what} may come into an environment whose runner checks the work",
+            Accepted(attempts=1),
+            files={".gitignore": ".venv/\n"},
+            prepare=RUNNER,
+            contract=". .venv/bin/activate && pytest",
+            agent=f"{WORK}; {agent}",
+            fields="**produces:** product.txt\n",
+        )
+        for what, agent in {
+            "another package": f"cd $(echo {PACKAGES}); mkdir other; touch other/a.py",
+            "a path file": f'echo "$PWD/src" > $(echo {PACKAGES})/app.pth',
+            "another program": "printf '#!/bin/sh\\n' > .venv/bin/other",
+            "compiled Python": "env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest",
+        }.items()
     ),
     Case(
         "a virtual environment that nobody ignored is content",

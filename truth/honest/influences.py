@@ -45,6 +45,51 @@ CASES = [
             ("base.toml", "may_change"),
         )
     ),
+    *(
+        Case(
+            f"an ignored file may decide the check when the plan says so in `{field}`",
+            Accepted(attempts=1),
+            files={**CHECKER, ".gitignore": ".env\n"},
+            contract=f"[ -f .env ] && . ./.env; {OBEYS} .env",
+            fields=f"**protects:** checker/**\n**{field}:** .env\n",
+            agent="echo MODE=lenient > .env",
+        )
+        for field in ("may_change", "produces")
+    ),
+    Case(
+        "ignored files that an agent leaves behind do not matter when the check holds without them",
+        Accepted(attempts=1),
+        files={**FILES, ".gitignore": "*.log\n.env\nnotes/\n"},
+        prepare="echo before > run.log; echo A=1 > .env",
+        contract=f"PYTHONPATH=. {PYTEST}",
+        fields="**protects:** tests/**\n",
+        agent=f"{FIX}; echo after >> run.log; echo B=2 >> .env; mkdir notes; echo x > notes/a.json",
+        afterwards="grep -q after run.log && grep -q B=2 .env && grep -q x notes/a.json",
+    ),
+    Case(
+        "a person may allow an ignored file that decides the check",
+        Accepted(attempts=1),
+        files={**CHECKER, ".gitignore": ".env\n"},
+        contract=f"{OBEYS} .env",
+        fields="**protects:** checker/**\n",
+        agent="echo lenient > .env",
+        person=(Act(Choice.ALLOW),),
+        afterwards="grep -q '[*][*]may_change:[*][*] .env' PLAN.md && grep -q lenient .env",
+    ),
+    Case(
+        "what one step was allowed to leave in an ignored file holds for the next",
+        Accepted(attempts=2),
+        files={".gitignore": ".env\n"},
+        plan=plan(
+            step(
+                "Set it",
+                '[ -f .env ] && . ./.env; test "$MODE" = on',
+                "**may_change:** .env\n",
+            ),
+            step("Use it", '[ -f .env ] && . ./.env; test "$MODE" = on && cat product.txt'),
+        ),
+        agent={"1": "echo MODE=on > .env", "2": "echo works > product.txt"},
+    ),
     Case(
         "a person may allow a file that steers the check, and nobody works again",
         Accepted(attempts=1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from truth.adversary.repository import LINT
 from truth.case import WORK, Accepted, Case, Door
 from truth.plans import plan, step
 
@@ -73,6 +74,32 @@ WAYS: dict[str, tuple[str, str]] = {
 }
 
 CASES = (
+    *(
+        Case(
+            f"a linter that asks git is not disturbed when an agent may {what}",
+            Accepted(attempts=1),
+            files={"src/a.txt": "bad\n", "checker/lint.py": LINT},
+            prepare=START,
+            contract="python3 checker/lint.py",
+            fields=fields,
+            agent=agent,
+            sandbox=MAY_COMMIT,
+        )
+        for what, agent, fields in (
+            (
+                "commit, branch and say who it is",
+                "echo good > src/a.txt; git config user.name me; git config core.pager cat; "
+                f"git remote add x /x; git checkout -qb b; {COMMIT}; "
+                "echo '# a comment' >> .git/info/exclude",
+                "**produces:** src/a.txt\n",
+            ),
+            (
+                "change what git excludes",
+                "echo 'src/*' >> .git/info/exclude; echo good > src/b.txt",
+                "**may_change:** .git/info/exclude\n**produces:** src/b.txt\n",
+            ),
+        )
+    ),
     *(
         Case(
             f"an agent may {what}",

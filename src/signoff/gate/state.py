@@ -64,6 +64,11 @@ class RunState:
         """The newest verdict of this run with this evidence key."""
         return self.verdicts.get(key)
 
+    def verdicts_on(self, subject: str, snapshot: str) -> list[Entry]:
+        """The verdicts of this run about one subject on one content, whatever lay beside it."""
+        about = (e for e in self.verdicts.values() if e.data["subject"] == subject)
+        return [entry for entry in about if entry.data["snapshot"] == snapshot]
+
     def apply_all(self, entries: Iterable[Entry]) -> RunState:
         """Fold several entries; returns itself."""
         for entry in entries:

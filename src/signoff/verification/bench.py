@@ -23,8 +23,15 @@ from signoff.process.runner import run
 from signoff.process.shell import script_command, shell_command
 from signoff.verification.counting import REPORT_DIR_VARIABLE, read_reports
 from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
-from signoff.verification.expectations import needles
-from signoff.verification.heldout import CONTRACT_FILE, FOLDER_VARIABLE, OUTPUT_FILE
+from signoff.verification.expectations import Answer, needles
+from signoff.verification.heldout import (
+    CONTRACT_FILE,
+    FOLDER_VARIABLE,
+    OUTPUT_FILE,
+    HeldOut,
+    answer_of,
+    failing_product,
+)
 
 LONGEST_LIST_BYTES = 16_000_000
 MOST_PROCESSES = 4_096
@@ -65,6 +72,21 @@ class Bench:
         most = LONGEST_LIST_BYTES
         limits = replace(_limits(product), keep_head=most, max_output=most)
         return self._run(product, seat, limits, silent=True)
+
+    def ask_heldout(
+        self, check: HeldOut, hidden: Contract, seat: Seat, linked: tuple[str, ...]
+    ) -> tuple[Answer, Observation]:
+        """What a held-out check says, of the product itself or of what the product printed."""
+        printed: bytes | None = None
+        if check.product is not None:
+            product = replace(hidden, command=check.product)
+            seen = self.run_product(product, seat)
+            failing = failing_product(product, seen)
+            if failing is not None:
+                return failing, seen
+            printed = seen.stdout.kept
+        observation = self.run_heldout(hidden, seat, check.folder, printed, linked)
+        return answer_of(hidden, observation), observation
 
     def run_heldout(
         self,

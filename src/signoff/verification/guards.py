@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from signoff.commands.analysis import analyse
-from signoff.domain.globs import matches_any
+from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_work
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.domain.product import NO_PRODUCTS, Products
@@ -32,6 +32,7 @@ class Guards:
     touches: tuple[str, ...] = ()  # what the plan lets change, with all that its steps name
     # Step → what steps before it protect whose contracts are not judged again.
     lasting: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    may_change: tuple[str, ...] = ()  # what any step may change, or is there to make
 
     @classmethod
     def of_plan(cls, pins: Pins, workspace: Workspace, plan: Plan) -> Guards:
@@ -50,6 +51,7 @@ class Guards:
             protects=tuple(sorted(protects)),
             touches=_bound_of(plan),
             lasting=lasting,
+            may_change=_changeable(plan),
         )
 
     def of(
@@ -96,6 +98,7 @@ class Guards:
             touches=self.touches,
             lasting=self._lasting(step),
             makes=self._makes(step, contract, products),
+            changed_by_any=self.may_change,
         )
 
     def of_postcondition(
@@ -118,6 +121,7 @@ class Guards:
             may_extend=contract.may_extend,
             kept_safe=self.protects,
             touches=self.touches,
+            changed_by_any=self.may_change,
         )
 
     def protected_from(self, step: Step) -> tuple[str, ...]:
@@ -245,6 +249,14 @@ def _bound_of(plan: Plan) -> tuple[str, ...]:
     contracts = [s.contract for s in plan.subjects if s.contract is not None]
     named += [g for c in contracts for g in (*c.may_change, *c.may_extend, *c.writes)]
     return tuple(dict.fromkeys((*plan.touches, *named)))
+
+
+def _changeable(plan: Plan) -> tuple[str, ...]:
+    """What a line of the plan lets anybody change; of what is produced, the exact paths."""
+    contracts = [s.contract for s in plan.subjects if s.contract is not None]
+    named = [glob for c in contracts for glob in (*c.may_change, *c.writes)]
+    named += [p for step in plan.steps for p in step.produces if not has_wildcard(p)]
+    return tuple(dict.fromkeys(named))
 
 
 def _merged(produced: Produced, without: str | None = None) -> dict[str, str]:

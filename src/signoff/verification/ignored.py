@@ -9,15 +9,24 @@ import stat
 from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.snapshot import FileKind, FileState
+from signoff.workspace.byproducts import DEPENDENCY_FOLDERS, DEPENDENCY_MARKS
 from signoff.workspace.largefiles import LARGE_BYTES, hash_large
+from signoff.workspace.litter import LITTER_FOLDERS
 
 LARGEST_READ_BYTES = 2_000_000
 MOST_WALKED = 20_000
+MOST_LOOSE = 2_000
+_ENVIRONMENT_MARK = "pyvenv.cfg"
 ENVIRONMENTS = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox"))
+BUILT = frozenset(("build", "dist", "target", "out", "bin", "obj", "_build", "public"))
+_MADE = BUILT | LITTER_FOLDERS | {"generated", "__generated__", "coverage", ".next", ".gradle"}
+# What a tool obeys wherever it finds it, in a folder of builds as well.
+_CONFIGURES = ("conftest.py", "sitecustomize.py", "usercustomize.py", "pytest.ini", ".env*")
 _CACHES = frozenset(
     ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".git")
 )
@@ -52,7 +61,7 @@ class Ignored:
 
     def read(self, path: str) -> bytes:
         """The bytes of a file, or the target of a link."""
-        place = self._place(path)
+        place = self.place(path)
         try:
             return os.fsencode(place.readlink())
         except OSError:
@@ -73,7 +82,7 @@ class Ignored:
         """The entries of a folder that is itself ignored, or lies in one that is."""
         if not self._topmost or not self._covers(folder) or not self._is_folder(folder):
             return []
-        return [posixpath.join(folder, name) for name in _names(self._place(folder))]
+        return [posixpath.join(folder, name) for name in _names(self.place(folder))]
 
     def folders_in(self, folder: str) -> list[str]:
         """The ignored folders directly in a folder."""
@@ -97,6 +106,59 @@ class Ignored:
                 found.update(self._present((top,)))
         return found
 
+    def loose(self) -> dict[str, FileState]:
+        """Ignored files that no build or install made, by the folders they lie in.
+
+        Of a folder of builds, only what configures tools wherever it lies. Where there are too
+        many to compare, only that counts anywhere.
+        """
+        found: list[str] = []
+        for top in sorted(self._topmost):
+            if not self._is_folder(top):
+                found.append(top)
+            elif len(found) <= MOST_WALKED:
+                found.extend(islice(self._walk_loose(top), MOST_WALKED))
+        plain = [path for path in found if not path.endswith(_COMPILED)]
+        kept = [path for path in plain if not _is_made(path) or _configures(path)]
+        if len(kept) > MOST_LOOSE:
+            kept = [path for path in kept if _configures(path)][:MOST_LOOSE]
+        return self._present(path for path in kept if not self._is_large(path))
+
+    def _is_large(self, path: str) -> bool:
+        """Whether it is data: no tool keeps its settings in this much."""
+        if _configures(path):
+            return False
+        try:
+            return self.place(path).lstat().st_size > LARGEST_READ_BYTES
+        except OSError:
+            return False
+
+    def environments(self) -> list[str]:
+        """Virtual environments: topmost folders, and folders directly in those."""
+        tops = [top for top in sorted(self._topmost) if self._is_folder(top)]
+        near = (p for top in tops for p in (top, *self.folders_in(top)))
+        return [p for p in dict.fromkeys(near) if self.state(f"{p}/{_ENVIRONMENT_MARK}")]
+
+    def tree(self, path: str) -> dict[str, FileState]:
+        """A file, or all files below a folder but compiled caches and packages within packages."""
+        if not self._topmost or not self._covers(path):
+            return {}
+        if not self._is_folder(path):
+            return self._present((path,))
+        return self._present(islice(self._walk(path), MOST_WALKED))
+
+    def _walk_loose(self, top: str) -> Iterator[str]:
+        skipped = _CACHES | ENVIRONMENTS | DEPENDENCY_FOLDERS
+        if posixpath.basename(top) in skipped:
+            return
+        for folder, subfolders, names in os.walk(self.place(top)):
+            if not DEPENDENCY_MARKS.isdisjoint((*names, *subfolders)):
+                subfolders.clear()
+                continue
+            subfolders[:] = sorted(set(subfolders) - skipped)
+            here = Path(folder)
+            yield from ((here / name).relative_to(self._root).as_posix() for name in sorted(names))
+
     def _below(self, top: str, globs: Collection[str]) -> dict[str, FileState]:
         paths = self._walk(top)
         found: list[str] = []
@@ -113,7 +175,7 @@ class Ignored:
         skipped = _CACHES | ENVIRONMENTS
         if posixpath.basename(top) in skipped:
             return
-        for folder, subfolders, names in os.walk(self._place(top)):
+        for folder, subfolders, names in os.walk(self.place(top)):
             subfolders[:] = sorted(set(subfolders) - skipped)
             here = Path(folder)
             links = (name for name in subfolders if (here / name).is_symlink())
@@ -135,7 +197,7 @@ class Ignored:
     def _look(self, path: str) -> FileState | None:
         if not self._is_folder(posixpath.dirname(path)):
             return None
-        place = self._place(path)
+        place = self.place(path)
         try:
             seen = place.lstat()
             kind = _KINDS.get(stat.S_IFMT(seen.st_mode), FileKind.OTHER)
@@ -151,11 +213,12 @@ class Ignored:
         if not folder:
             return True
         if folder not in self._folders:
-            real = _is_real_folder(self._place(folder))
+            real = _is_real_folder(self.place(folder))
             self._folders[folder] = real and self._is_folder(posixpath.dirname(folder))
         return self._folders[folder]
 
-    def _place(self, path: str) -> Path:
+    def place(self, path: str) -> Path:
+        """Where a path lies on disk."""
         return self._root / path
 
     @cached_property
@@ -190,6 +253,15 @@ def _content_digest(place: Path, kind: FileKind, seen: os.stat_result) -> str:
     if kind is FileKind.LINK:
         return hashlib.sha256(os.fsencode(place.readlink())).hexdigest()
     return ""
+
+
+def _is_made(path: str) -> bool:
+    return not _MADE.isdisjoint(path.split("/")[:-1])
+
+
+def _configures(path: str) -> bool:
+    name = posixpath.basename(path)
+    return any(fnmatchcase(name, pattern) for pattern in _CONFIGURES)
 
 
 def _literal_base(glob: str) -> str:

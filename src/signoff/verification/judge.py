@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
-from signoff.domain.observation import Observation
 from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
@@ -25,10 +24,11 @@ from signoff.verification.denominator import (
     watched_kinds,
 )
 from signoff.verification.enclosure import Seat
-from signoff.verification.evidence import EvidenceKey
+from signoff.verification.evidence import Evidence, EvidenceKey, said, was_broken
 from signoff.verification.expectations import Answer, compare
-from signoff.verification.heldout import HeldOut, answer_of, failing_product
+from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
+from signoff.verification.ignored_influences import LooseFiles
 from signoff.verification.inherited import expected_steering
 from signoff.verification.moves import (
     moved_by_contract,
@@ -55,21 +55,6 @@ CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what i
 
 # Before anybody worked there is nothing that could have been influenced.
 _BEFORE_WORK = frozenset({Phase.BEFORE, Phase.BASELINE})
-
-
-class Evidence(Protocol):
-    """Where earlier verdicts are looked up."""
-
-    def find_verdict(self, key: str) -> Entry | None:
-        """The newest trustworthy verdict with this evidence key."""
-
-
-class NoEvidence:
-    """Nothing was judged before: what an audit wants, and a run that has just begun."""
-
-    def find_verdict(self, key: str) -> None:
-        """There is none."""
-        del key
 
 
 @dataclass(frozen=True)
@@ -153,12 +138,13 @@ class Judge:
     def _run_in(
         self, seat: Seat, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
     ) -> Verdict:
-        contradicts = _said(Reason.EXPECTATION, earlier)
+        contradicts = said(Reason.EXPECTATION, earlier)
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
-        judged, opened = self._run_once(case, verdict, before, seat)
+        loose = self._loose(case)
+        judged, opened = self._run_once(case, verdict, before, seat, loose)
         for _ in range(times - 1 if judged.kept else 0):
             seat = self.rooms.again(seat, before.digest)
-            again, more = self._run_once(case, verdict, before, seat)
+            again, more = self._run_once(case, verdict, before, seat, loose)
             opened = opened.joined(more)
             if not again.kept:
                 return flaky(again)
@@ -168,47 +154,79 @@ class Judge:
             outside = self.since_approval.outside(case.contract, case.guard, before)
             if outside:
                 return out_of_bounds(judged, outside)
-            judged = self._without_influences(case, judged, before, seat, opened)
+            judged = self._without_influences(case, judged, before, seat, opened, loose)
         if judged.kept and case.contract.heldout is not None:
-            return self._held_out(case, judged, before, seat, _said(Reason.HELD_OUT, earlier))
+            return self._held_out(case, judged, before, seat, said(Reason.HELD_OUT, earlier))
         return judged
 
     def _sealed(self, contract: Contract) -> bool:
         """Whether nothing but the content can have changed the answer."""
         return self.bench.enclosure.sealed and contract.network is not True
 
+    def _loose(self, case: Case) -> LooseFiles:
+        """Ignored files that the check may obey, as they are before it runs."""
+        if case.phase in _BEFORE_WORK:
+            return LooseFiles()
+        ignored = Ignored(self.root, self.workspace.byproducts)
+        return LooseFiles.of(self.pins, ignored, str(self.root))
+
     def _without_influences(
-        self, case: Case, judged: Verdict, before: Snapshot, seat: Seat, opened: Opened
+        self,
+        case: Case,
+        judged: Verdict,
+        before: Snapshot,
+        seat: Seat,
+        opened: Opened,
+        loose: LooseFiles,
     ) -> Verdict:
         """Judge again with everything that steers the check as approved, if anything changed there.
 
         What holds then too was decided by the work. What does not was decided by those files: a
         person says whether the plan lacks the line that allows them.
         """
-        found = self.since_approval.influences(case.contract, case.guard, before, opened)
+        since = self.since_approval
+        found = since.influences(case.contract, case.guard, before, opened)
         paths = [influence.path for influence in found]
+        beside = since.ignored_influences(
+            case.contract,
+            case.guard,
+            before,
+            opened,
+            loose,
+            contradicted=was_broken(self.evidence, case.subject, before),
+        )
+        away = frozenset(influence.path for influence in beside)
+        found, shown = (*found, *beside), tuple(map(storable_path, (*paths, *sorted(away))))
         judged = replace(judged, unwatched=opened.why_not if found else "")
         in_room = seat.judged_in is JudgeIn.CLEAN
         if not found or (case.provisional and not in_room):
-            return replace(judged, influences=tuple(map(storable_path, paths)))
+            return replace(judged, influences=shown)
         approved = self.pins.snapshot
         if in_room:
             content = self.workspace.content_with(before.digest, approved, paths)
-            seat = self.rooms.again(seat, before.digest, content)
+            seat = self.rooms.again(seat, before.digest, content, away)
             again, _ = self._run_once(case, judged, before, seat)
         else:
-            with self.workspace.set_back(approved, paths) as then:
+            with (
+                self.workspace.without_byproducts(away),
+                self.workspace.set_back(approved, paths) as then,
+            ):
                 again, _ = self._run_once(case, judged, then, seat)
             again = replace(again, snapshot=judged.snapshot)
         if again.kept:
-            return replace(judged, influences=tuple(map(storable_path, paths)))
+            return replace(judged, influences=shown)
         return influenced(again, found, case.guard)
 
     def _run_once(
-        self, case: Case, verdict: Verdict, before: Snapshot, seat: Seat
+        self,
+        case: Case,
+        verdict: Verdict,
+        before: Snapshot,
+        seat: Seat,
+        loose: LooseFiles | None = None,
     ) -> tuple[Verdict, Opened]:
         """Run the contract once; with the verdict, which files of the workspace it opened."""
-        with self._watch(seat) as watch:
+        with self._watch(seat, loose or LooseFiles()) as watch:
             seen = self.bench.run(case.contract, seat)
         opened = watch.seen
         answer = compare(case.contract, seen.observation)
@@ -249,8 +267,9 @@ class Judge:
             return None
         return judge_suppressions(self.since_approval.suppressions(kinds, now))
 
-    def _watch(self, seat: Seat) -> OpenWatch:
-        return OpenWatch(seat.on_disk or seat.folder, self.workspace.folders)
+    def _watch(self, seat: Seat, loose: LooseFiles) -> OpenWatch:
+        folders = dict.fromkeys((*self.workspace.folders, *loose.folders))
+        return OpenWatch(seat.on_disk or seat.folder, folders)
 
     def _held_out(
         self, case: Case, judged: Verdict, before: Snapshot, seat: Seat, contradicts: bool
@@ -269,7 +288,8 @@ class Judge:
         check = self.obstacles.heldout(case.contract)
         hidden = check.as_contract(case.contract)
         try:
-            answer, observation = self._ask_held_out(check, hidden, seat)
+            linked = (*self.workspace.byproducts, *self.workspace.apart)
+            answer, observation = self.bench.ask_heldout(check, hidden, seat, linked)
         except OSError as error:
             return could_not_run(judged, f"its files cannot be copied: {error}")
         judged = replace(judged, heldout_kind=check.kind)
@@ -282,22 +302,6 @@ class Judge:
         if answer.result is Result.KEPT:
             return replace(judged, heldout=answer.result)
         return replace(judged, **answer._asdict(), output_tail="", heldout=answer.result)
-
-    def _ask_held_out(
-        self, check: HeldOut, hidden: Contract, seat: Seat
-    ) -> tuple[Answer, Observation]:
-        """What the check says, of the product itself or of what the product printed before."""
-        printed: bytes | None = None
-        if check.product is not None:
-            product = replace(hidden, command=check.product)
-            seen = self.bench.run_product(product, seat)
-            failing = failing_product(product, seen)
-            if failing is not None:
-                return failing, seen
-            printed = seen.stdout.kept
-        linked = (*self.workspace.byproducts, *self.workspace.apart)
-        observation = self.bench.run_heldout(hidden, seat, check.folder, printed, linked)
-        return answer_of(hidden, observation), observation
 
     def _key(self, case: Case, content: Snapshot) -> str:
         contract = case.contract
@@ -329,8 +333,10 @@ class Judge:
 
     def _tampering(self, case: Case, content: Snapshot) -> tuple[Tampering, ...]:
         guard = case.guard
+        texts = partial(self._texts, case.contract, content.digest)
+        beside = changed_git_rules(self.pins, self.root, guard, texts)
         if not (guard.protects or guard.lasting or guard.produced or guard.steering is not None):
-            return ()
+            return beside
         manifest = self.workspace.manifest(content.digest)
         ignored = Ignored(self.root, self.workspace.byproducts)
         now: Mapping[str, str] = {}
@@ -347,7 +353,7 @@ class Judge:
                 case.contract, guard, now, self.workspace, manifest, search_path
             )
             guard = replace(guard, steering=expected)
-        return find_tampering(guard, manifest, now, ignored)
+        return (*find_tampering(guard, manifest, now, ignored), *beside)
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
         """What the same run said of the same key; audit always judges afresh."""
@@ -384,10 +390,6 @@ def _can_stand(case: Case, earlier: Entry) -> bool:
     if case.phase in _BEFORE_WORK:
         told |= {Reason.EXPECTATION, Reason.HELD_OUT}
     return earlier.data["reason"] in told
-
-
-def _said(reason: Reason, earlier: Entry | None) -> bool:
-    return earlier is not None and earlier.data["reason"] == reason
 
 
 def _counted(counts: TestCounts | None, *, with_names: bool) -> dict[str, Any] | None:

@@ -33,6 +33,10 @@ class Pins:
     counted: tuple[str, ...] = ()  # subjects whose contracts run tests
     handoff: Mapping[str, str] = field(default_factory=dict)
     heldout: Mapping[str, str] = field(default_factory=dict)  # name → digest of text and files
+    # Fingerprints of ignored files that no build or install made; None: approved before that.
+    ignored: Mapping[str, str] | None = None
+    byproducts: Mapping[str, str] | None = None  # topmost ignored paths, by what stat says of them
+    git_rules: Mapping[str, str] | None = None  # ignore rules in git's own folder, by digest
 
     @cached_property
     def digest(self) -> str:

@@ -37,6 +37,8 @@ class Guard:
     # What earlier steps protect until sign-off, except new files that this one is there to make.
     lasting: tuple[str, ...] = ()
     makes: frozenset[str] = frozenset()
+    # What any step of the plan may change: an ignored file has no owner among them.
+    changed_by_any: tuple[str, ...] = ()
 
     def allowing(self, globs: tuple[str, ...]) -> Guard:
         """The same with more files that may change."""

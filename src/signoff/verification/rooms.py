@@ -51,11 +51,17 @@ class Rooms:
                 return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, message)
             return Seat(self.root, note=f"no clean room: {dear}")
 
-    def again(self, seat: Seat, digest: str, instead: FilesByFolder | None = None) -> Seat:
+    def again(
+        self,
+        seat: Seat,
+        digest: str,
+        instead: FilesByFolder | None = None,
+        without: frozenset[str] = frozenset(),
+    ) -> Seat:
         """The same seat as if nobody had sat there; in a clean room also with other content."""
         if seat.judged_in is JudgeIn.WORKSPACE or self.clean is None:
             return seat
-        return self._in_room(self.clean.prepare(digest, instead))
+        return self._in_room(self.clean.prepare(digest, instead, without))
 
     def moved(self) -> tuple[Change, ...]:
         """What the contract changed in the clean room."""

@@ -15,6 +15,7 @@ from signoff.domain.verdict import Reason, Result, Verdict
 from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
 from signoff.verification.expectations import Answer
+from signoff.verification.ignored_influences import LooseFiles, changed_byproducts
 from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
 from signoff.verification.moves import NAMED_FILES, written_meanwhile
 from signoff.verification.pins import Pins
@@ -23,6 +24,7 @@ from signoff.verification.steering import INSTALLED, PRESENT, texts_of
 from signoff.verification.steering.borrowed import installed_modules
 from signoff.verification.suppressions import Suppression, new_suppressions
 from signoff.workspace.opened import Opened
+from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 
 
@@ -53,6 +55,38 @@ class SinceApproval:
         extended = (c for c in changes if guard.extends(c.path))
         more = {c.path: Influence(c.path, "a test that the step may extend") for c in extended}
         return (*(i for i in found if i.path not in more), *more.values())
+
+    def ignored_influences(
+        self,
+        contract: Contract,
+        guard: Guard,
+        content: Snapshot,
+        opened: Opened,
+        loose: LooseFiles,
+        *,
+        contradicted: bool,
+    ) -> tuple[Influence, ...]:
+        """Ignored files, new or changed, that steer the check.
+
+        `contradicted`: the same content was broken before, and only by-products changed since.
+        """
+        here = self.pins.workspace == str(self.workspace.root)
+        pinned = self.pins.byproducts if contradicted and here else None
+        if not loose.changes and pinned is None:
+            return ()
+        approved = self.pins.snapshot
+        then = Approved(
+            self.workspace.manifest_of(approved), partial(self.workspace.read, approved)
+        )
+        facts = self._facts(contract, guard, then)
+        allowed = (*facts.allowed, *guard.changed_by_any)
+        facts = replace(facts, allowed=(*allowed, *(f"{glob}/**" for glob in allowed)))
+        now = self.workspace.manifest(content.digest)
+        found = loose.influences(now, then, facts, opened)
+        if pinned is None:
+            return found
+        beside = byproduct_digests(self.workspace.root, self.workspace.byproducts)
+        return changed_byproducts(pinned, beside, facts, found)
 
     def outside(self, contract: Contract, guard: Guard, content: Snapshot) -> list[str]:
         """Changed files outside the plan's `touches`; a folder that leads to its files is not."""

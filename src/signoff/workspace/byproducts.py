@@ -65,10 +65,17 @@ class Survey:
 
 
 def survey(
-    root_fd: int, byproducts: Iterable[str], apart: Iterable[str], limits: RoomLimits
+    root_fd: int,
+    byproducts: Iterable[str],
+    apart: Iterable[str],
+    limits: RoomLimits,
+    without: frozenset[str] = frozenset(),
 ) -> Survey:
-    """Look at every by-product and all that is apart; RoomTooDear when there is much to copy."""
-    surveyor = _Surveyor(root_fd, limits)
+    """Look at every by-product and all that is apart; RoomTooDear when there is much to copy.
+
+    `without` are by-products that the room is not to have.
+    """
+    surveyor = _Surveyor(root_fd, limits, without)
     surveyor.look_apart(apart)
     for path in sorted(byproducts):
         surveyor.look_at(path)
@@ -78,8 +85,9 @@ def survey(
 class _Surveyor:
     """look_at: a file or link is to be copied; a folder { shared whole? else what is in it }."""
 
-    def __init__(self, root_fd: int, limits: RoomLimits):
+    def __init__(self, root_fd: int, limits: RoomLimits, without: frozenset[str]):
         self._root_fd = root_fd
+        self._without = without
         self._limits = limits
         self._shared: list[str] = []
         self._apart: list[str] = []
@@ -108,7 +116,7 @@ class _Surveyor:
     def look_at(self, top: str) -> None:
         """One topmost by-product."""
         seen = self._lstat(top)
-        if seen is None:
+        if seen is None or top in self._without:
             return
         if not stat.S_ISDIR(seen.st_mode):
             self._add(top, seen, top)
@@ -153,7 +161,7 @@ class _Surveyor:
         for entry in entries:
             inside = f"{path}/{entry.name}"
             is_dir = entry.is_dir(follow_symlinks=False)
-            if inside in self._apart or is_cache(entry, is_dir):
+            if inside in self._apart or inside in self._without or is_cache(entry, is_dir):
                 continue
             if is_dir:
                 below.append(inside)

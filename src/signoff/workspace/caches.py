@@ -44,11 +44,12 @@ _BLOCKED = frozenset({errno.ENOTDIR, errno.ELOOP})
 class CacheKeeper:
     """Tells caches that may go from those that are kept, and moves the latter out of the way."""
 
-    def __init__(self, root: Path, store: Path, protects: Sequence[str] = ()):
+    def __init__(self, root: Path, store: Path, protects: Sequence[str] = (), *, aside: str = ""):
+        """`aside` names a place of its own for what is moved away, if that may happen at once."""
         self._root = root
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:20]
         self._known = store / f"caches-{name}"  # what was there when a plan was approved
-        self._aside = store / f"{_ASIDE}{name}"
+        self._aside = store / f"{_ASIDE}{name}{aside}"
         self._protects = tuple(protects)
         self._away = False
 
@@ -103,7 +104,7 @@ class CacheKeeper:
                     _put_back(self._aside, aside_fd)
                 except OSError as error:
                     raise StorageFailed(
-                        f"compiled caches could not be put back: {error.strerror or error}",
+                        f"files moved away could not be put back: {error.strerror or error}",
                         hint=f"they lie in `{self._aside}`, and the next command tries again",
                         facts={"path": str(self._aside), "errno": error.errno},
                     ) from error

@@ -63,10 +63,16 @@ class CleanRoom:
         self._copies: Copies = {}
         self._cloner = Cloner()
 
-    def prepare(self, digest: str, instead: FilesByFolder | None = None) -> Room:
+    def prepare(
+        self,
+        digest: str,
+        instead: FilesByFolder | None = None,
+        without: frozenset[str] = frozenset(),
+    ) -> Room:
         """Make the room equal to the snapshot, with the by-products of the workspace's last walk.
 
-        `instead` is other content than the snapshot's, for a second look.
+        For a second look, `instead` is other content than the snapshot's, and `without` are
+        by-products to leave out.
 
         A source file has the time of the workspace's where the content is the same, so that build
         tools see what is newer than what; otherwise the time at which it is put there.
@@ -75,7 +81,9 @@ class CleanRoom:
         _check_size(content, self._limits)
         with opened_root(self._workspace.root) as workspace_fd:
             workspace = self._workspace
-            found = survey(workspace_fd, workspace.byproducts, workspace.apart, self._limits)
+            found = survey(
+                workspace_fd, workspace.byproducts, workspace.apart, self._limits, without
+            )
             layout = lay_out(content, found)
             fitted = self._fit_or_start_over(layout, workspace_fd)
         return Room(

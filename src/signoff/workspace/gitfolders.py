@@ -35,6 +35,8 @@ _HARMLESS = frozenset(
     {"noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"}
 )
 
+_RULES_ELSEWHERE = frozenset({"core.excludesfile", "core.attributesfile"})
+
 
 class ObjectFormat(StrEnum):
     """The hash that names a repository's objects."""
@@ -224,6 +226,21 @@ def _settings(text: str) -> dict[str, str]:
         if section and setting:
             value = "true" if setting[2] is None else _plain(setting[2])
             found[f"{section}.{setting[1].lower()}"] = value
+    return found
+
+
+def ignore_settings(text: str) -> dict[str, list[str]]:
+    """Settings that name more rules of what to pass over, or more settings, in their order."""
+    found: dict[str, list[str]] = {}
+    section = ""
+    for line in text.removeprefix("\ufeff").replace("\\\n", "").split("\n"):
+        rest = line
+        while header := _SECTION.match(rest):
+            section, rest = header[1].lower(), rest[header.end() :]
+        setting = _SETTING.match(rest)
+        name = f"{section}.{setting[1].lower()}" if setting else ""
+        if setting and (name in _RULES_ELSEWHERE or section in ("include", "includeif")):
+            found.setdefault(name, []).append(_plain(setting[2] or ""))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
@@ -280,6 +281,19 @@ def check_depth(path: str) -> None:
             hint=f"remove the folder; paths may have {MAX_PATH_CHARS} characters",
             facts={"path": path.partition("/")[0]},
         )
+
+
+def byproduct_digests(root: Path, paths: Iterable[str]) -> dict[str, str]:
+    """What stat says of each topmost by-product, and of everything in it."""
+    found: dict[str, str] = {}
+    with opened_root(root) as root_fd:
+        for path in paths:
+            with suppress(FileNotFoundError):
+                seen = os.stat(path, dir_fd=root_fd, follow_symlinks=False)
+                is_dir = stat.S_ISDIR(seen.st_mode)
+                files, folders = ((), (path,)) if is_dir else ((path,), ())
+                found[path] = _environment_digest(root_fd, files, folders, lambda: None)
+    return found
 
 
 def _environment_digest(

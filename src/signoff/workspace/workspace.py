@@ -6,7 +6,7 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -66,6 +66,7 @@ class Workspace:
         self.protects = protects
         self._store = SnapshotStore(self.store)
         self._keeper = CacheKeeper(self.root, self.store, protects)
+        self._byproduct_keeper = CacheKeeper(self.root, self.store, aside="-by-products")
         self._cache_file = stat_cache_file(self.store, self.root)
         self._set_back_note = self._cache_file.with_suffix(".set-back")
         self._known: Folders | None = None
@@ -163,6 +164,10 @@ class Workspace:
             yield self.snapshot()
         finally:
             self.put_forward()
+
+    def without_byproducts(self, paths: Collection[str]) -> AbstractContextManager[None]:
+        """Keep these ignored files out of the workspace for a while; a kill loses none of them."""
+        return self._byproduct_keeper.aside(tuple(paths))
 
     def put_forward(self) -> tuple[Change, ...]:
         """Undo a `set_back` that is over, or whose process died; who calls holds the workspace."""

@@ -7,12 +7,14 @@ from signoff.process.environment import safe_search_path
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import held_out_checks, open_workspace
 from signoff.verification.denominator import is_counted
+from signoff.verification.git_rules import git_rules
 from signoff.verification.handoff import handoff_files
 from signoff.verification.ignored import Ignored
-from signoff.verification.pins import Pins, protected_files
+from signoff.verification.pins import Pins, fingerprint, protected_files
 from signoff.verification.steering import steering_of, texts_of
 from signoff.verification.tools import tools_of
 from signoff.workspace.ignore import read_ignore_rules
+from signoff.workspace.walk import byproduct_digests
 
 
 def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
@@ -58,5 +60,8 @@ def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
             and is_counted(contract, [t.text for t in texts_of(contract, manifest, read)])
         ),
         handoff=handoff_files(place.workspace),
+        ignored={path: fingerprint(state) for path, state in ignored.loose().items()},
+        byproducts=byproduct_digests(place.workspace, workspace.byproducts),
+        git_rules=git_rules(place.workspace),
         heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )

@@ -31,8 +31,9 @@ from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.worker import Worker
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
+from signoff.verification.evidence import NoEvidence
 from signoff.verification.heldout import HeldOutChecks
-from signoff.verification.judge import Judge, NoEvidence
+from signoff.verification.judge import Judge
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.rooms import Rooms

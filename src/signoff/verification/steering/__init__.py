@@ -10,6 +10,7 @@ from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Manifest
 from signoff.verification.ignored import Ignored
 from signoff.verification.steering.content import Content
+from signoff.verification.steering.rule_environments import pin_environments
 from signoff.verification.steering.rule_node import pin_in_front
 from signoff.verification.steering.rule_python import pin_startup, steer_python_path
 from signoff.verification.steering.rule_scripts import execute, steer_executed
@@ -47,6 +48,7 @@ def steering_of(
     trail = _followed(contract, Trail(Content(manifest, read, ignored), search_path))
     pin_in_front(trail)
     pin_startup(trail)
+    pin_environments(trail)
     return dict(sorted(trail.pinned.items()))
 
 
@@ -70,6 +72,7 @@ def _followed(contract: Contract, trail: Trail) -> Trail:
 
 def _look_at(what: ShellText | Invocation, trail: Trail) -> None:
     if isinstance(what, Invocation):
+        trail.tools.add(what.tool)
         for pin in _PINS_BY_TOOL.get(what.tool, ()):
             pin(what, trail)
         if what.path:

@@ -38,7 +38,7 @@ _KNOWN = (
 _PYTHONS = ("python3", "python")
 _PROJECT = re.compile(r"[A-Za-z0-9._-]+")
 _FOR_EXTRA = re.compile(r"\bextra\s*==")
-_PLUGINS = b"[pytest11]"
+PLUGINS = b"[pytest11]"
 
 
 @lru_cache(maxsize=16)
@@ -87,9 +87,18 @@ def _prefixes(python: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=64)
 def _brought_with_pytest(folder: str) -> frozenset[str]:
-    """Only what is needed is read: a folder may hold hundreds of packages."""
-    installed = {_normal(i.stem.partition("-")[0]): i for i in Path(folder).glob("*.dist-info")}
-    ahead = ["pytest", *(name for name, info in installed.items() if _is_plugin(info))]
+    installed = _installed(Path(folder))
+    plugins = (name for name, info in installed.items() if _is_plugin(info))
+    return brought_with(Path(folder), frozenset(("pytest", *plugins)))
+
+
+def brought_with(folder: Path, roots: frozenset[str]) -> frozenset[str]:
+    """Modules of these distributions and of all that they need, as installed in the folder.
+
+    Only what is needed is read: a folder may hold hundreds of packages.
+    """
+    installed = _installed(folder)
+    ahead = [*roots]
     brought: set[str] = set()
     modules: set[str] = set()
     while ahead:
@@ -102,16 +111,20 @@ def _brought_with_pytest(folder: str) -> frozenset[str]:
     return frozenset(modules)
 
 
+def _installed(folder: Path) -> dict[str, Path]:
+    return {normal_name(i.stem.partition("-")[0]): i for i in folder.glob("*.dist-info")}
+
+
 def _is_plugin(info: Path) -> bool:
     try:
-        return _PLUGINS in (info / "entry_points.txt").read_bytes()
+        return PLUGINS in (info / "entry_points.txt").read_bytes()
     except OSError:
         return False
 
 
 def _needs(package: PathDistribution) -> list[str]:
     plain = (line for line in package.requires or () if not _FOR_EXTRA.search(line))
-    return [_normal(found[0]) for line in plain if (found := _PROJECT.match(line))]
+    return [normal_name(found[0]) for line in plain if (found := _PROJECT.match(line))]
 
 
 def _modules_of(package: PathDistribution) -> Iterator[str]:
@@ -122,5 +135,6 @@ def _modules_of(package: PathDistribution) -> Iterator[str]:
             yield name
 
 
-def _normal(name: str) -> str:
+def normal_name(name: str) -> str:
+    """How the name of a distribution is compared."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property
+from pathlib import Path
 
 from signoff.commands.launchers import inside
 from signoff.domain.globs import has_wildcard, matches
@@ -112,6 +113,27 @@ class Content:
         """The ignored folders directly in a folder whose name matches."""
         found = self._ignored.folders_in(folder) if self._ignored is not None else ()
         return [path for path in found if fnmatchcase(posixpath.basename(path), pattern)]
+
+    def ignored_environments(self) -> list[str]:
+        """Virtual environments among ignored folders."""
+        return self._ignored.environments() if self._ignored is not None else []
+
+    def listed(self, folder: str) -> list[str]:
+        """The names of everything directly in a folder."""
+        found = {p[len(folder) + 1 :].partition("/")[0] for p in self.below(f"{folder}/")}
+        if self._ignored is not None:
+            found.update(map(posixpath.basename, self._ignored.in_folder(folder)))
+        return sorted(found)
+
+    def tree(self, path: str) -> dict[str, FileState]:
+        """A file, or all files below a folder but compiled caches and packages within packages."""
+        sources = (p for p in (path, *self.below(f"{path}/")) if self.is_source(p))
+        found = {p: self.manifest[p] for p in sources if self.has(p)}
+        return found | (self._ignored.tree(path) if self._ignored is not None else {})
+
+    def on_disk(self, folder: str) -> Path:
+        """Where an ignored folder lies; nowhere, if nothing is known of ignored files."""
+        return self._ignored.place(folder) if self._ignored is not None else Path("/nowhere")
 
     def matching(self, pattern: str) -> list[str]:
         """The paths that a shell pattern stands for."""

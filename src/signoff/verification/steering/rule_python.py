@@ -10,6 +10,7 @@ from functools import lru_cache
 from signoff.commands.launchers import Invocation, inside, is_plain, python_words
 from signoff.domain.snapshot import FileKind
 from signoff.verification.steering.borrowed import borrowed_modules
+from signoff.verification.steering.rule_environments import environments, is_used
 from signoff.verification.steering.sections import Section
 from signoff.verification.steering.settings_files import SETTINGS
 from signoff.verification.steering.trail import Trail
@@ -18,10 +19,6 @@ _STARTUP_MODULES = ("sitecustomize.py", "usercustomize.py")
 _RUNNER_MODULES = ("pytest", "_pytest", "pluggy", "iniconfig", "xdist", "hypothesis", "unittest")
 _PLUGIN_PATTERNS = ("pytest_*", "_hypothesis_pytestplugin*")
 _PYTHON_PATH = re.compile(r"\bPYTHONPATH=[\"']?([\w./:-]+)")
-# These look for an environment by themselves.
-_FINDS_ONE = re.compile(
-    r"\b(?:uvx?|poetry|pdm|hatch|pipenv|rye|pixi|tox|nox|conda|mamba|micromamba)\b"
-)
 _COMMAND_TABLES = (
     ("project", "scripts"),
     ("project", "gui-scripts"),
@@ -108,7 +105,7 @@ def pin_startup(trail: Trail) -> None:
     """
     if not trail.starts_python:
         return
-    unused = tuple(f"{folder}/" for folder in _environments(trail) if not _is_used(folder, trail))
+    unused = tuple(f"{folder}/" for folder in environments(trail) if not is_used(folder, trail))
     paths = [p for name in _STARTUP_MODULES for p in trail.content.anywhere(name)]
     paths += [p for p in trail.content.anywhere("*.pth") if _is_for_packages(p)]
     for path in paths:
@@ -118,19 +115,6 @@ def pin_startup(trail: Trail) -> None:
 
 def _is_for_packages(path: str) -> bool:
     return posixpath.basename(posixpath.dirname(path)) in ("site-packages", "dist-packages")
-
-
-def _environments(trail: Trail) -> list[str]:
-    """Virtual environments in the content, by the file that makes a folder one."""
-    folders = map(posixpath.dirname, trail.content.anywhere("pyvenv.cfg"))
-    return [folder for folder in folders if folder]
-
-
-def _is_used(environment: str, trail: Trail) -> bool:
-    """Whether the contract can start an interpreter of the environment, as far as can be seen."""
-    name = posixpath.basename(environment)
-    on_path = f"/{environment}/bin" in trail.search_path
-    return on_path or any(name in t or _FINDS_ONE.search(t) for t, _ in trail.texts)
 
 
 def _pin_patterned(folder: str, trail: Trail) -> None:

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from signoff.commands.launchers import Invocation
 from signoff.domain.digests import digest_bytes
 from signoff.domain.snapshot import FileKind
-from signoff.verification.ignored import ENVIRONMENTS
+from signoff.verification.ignored import BUILT, ENVIRONMENTS
 from signoff.verification.pins import fingerprint
 from signoff.verification.steering.content import Content
 from signoff.verification.steering.sections import Section, section_digest
+from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
 
 PRESENT = "present"
 INSTALLED = "installed:"  # before what an install brings: it may appear, but not change
-_BUILT = frozenset(("build", "dist", "target", "out", "bin", "obj", "_build", "public"))
 
 
 class ShellText(NamedTuple):
@@ -37,6 +37,7 @@ class Trail:
     called: set[str] = field(default_factory=set)  # names of programs, as a shell looks for them
     in_front: dict[str, None] = field(default_factory=dict)  # folders before the search path
     texts: list[ShellText] = field(default_factory=list)  # all that a shell is given to run
+    tools: set[str] = field(default_factory=set)  # all that is run, seen through launchers
     starts_python: bool = False
     _done: set[tuple[str, ...]] = field(default_factory=set)
 
@@ -70,13 +71,18 @@ class Trail:
         """Pin a by-product that may appear, but not change."""
         state = self.content.state(path)
         if state is not None and self.content.has(path):
-            self.pinned.setdefault(path, f"{INSTALLED}{fingerprint(state)}")
+            self.pinned.setdefault(path, self.as_installed(fingerprint(state)))
+
+    @staticmethod
+    def as_installed(seen: str) -> str:
+        """How something is pinned that may appear, but not change."""
+        return f"{INSTALLED}{seen}"
 
     def _is_built(self, path: str) -> bool:
         parts = path.split("/")
-        if not ENVIRONMENTS.isdisjoint(parts):
+        if not (ENVIRONMENTS | DEPENDENCY_FOLDERS).isdisjoint(parts):
             return False
-        if not _BUILT.isdisjoint(parts[:-1]):
+        if not BUILT.isdisjoint(parts[:-1]):
             return True
         state = self.content.state(path)
         if state is None or state.kind is not FileKind.FILE:

@@ -1,0 +1,183 @@
+"""What a contract runs out of an environment in the workspace: `.venv`, `node_modules`, `vendor`.
+
+An environment that is not there yet may be made. In one that is there, the programs and packages of
+the tools that the contract runs stay as they are; other packages come and go.
+"""
+
+from __future__ import annotations
+
+import configparser
+import posixpath
+import re
+from collections.abc import Iterator
+
+from signoff.domain.digests import digest_of
+from signoff.verification.pins import fingerprint
+from signoff.verification.steering.borrowed import PLUGINS, brought_with, normal_name
+from signoff.verification.steering.content import upwards
+from signoff.verification.steering.trail import PRESENT, Trail
+
+_STARTUP = ("sitecustomize.py", "usercustomize.py")
+_ALWAYS = ("python", "python3")
+# These look for an environment by themselves.
+_FINDS_ONE = re.compile(
+    r"\b(?:uvx?|poetry|pdm|hatch|pipenv|rye|pixi|tox|nox|conda|mamba|micromamba)\b"
+)
+_NODE = re.compile(r"\b(?:npm|npx|yarn|pnpm|bunx?|node_modules)\b")
+_SHIM_LEADS_TO = re.compile(rb"\$basedir/((?:\.\./)+[^\"'\s]+)")
+_NODE_FOLDER = "node_modules"
+_VENDORED = re.compile(r"(?:^|.*/)vendor/(?:bin/)?(?=[^/]+$)")
+
+
+def pin_environments(trail: Trail) -> None:
+    """Pin what the tools of the contract consist of, in environments of the workspace."""
+    for folder in environments(trail):
+        if is_used(folder, trail):
+            _pin_python(folder, trail)
+    if any(_NODE.search(text) for text, _ in trail.texts):
+        _pin_node(trail)
+    for path in [p for p in trail.pinned if _VENDORED.match(p)]:
+        _pin_tree(f"{path.rpartition('vendor/')[0]}vendor/{posixpath.basename(path)}", trail)
+
+
+def environments(trail: Trail) -> list[str]:
+    """Virtual environments in the workspace, by the file that makes a folder one."""
+    folders = map(posixpath.dirname, trail.content.anywhere("pyvenv.cfg"))
+    return [*filter(None, folders), *trail.content.ignored_environments()]
+
+
+def is_used(environment: str, trail: Trail) -> bool:
+    """Whether the contract can start an interpreter of the environment, as far as can be seen."""
+    name = posixpath.basename(environment)
+    on_path = f"/{environment}/bin" in trail.search_path
+    return on_path or any(name in t or _FINDS_ONE.search(t) for t, _ in trail.texts)
+
+
+def _pin_python(environment: str, trail: Trail) -> None:
+    trail.pin_installed(f"{environment}/pyvenv.cfg")
+    for name in sorted({*trail.tools, *_ALWAYS}):
+        _pin_program(f"{environment}/bin/{name}", trail)
+    for packages in _package_folders(environment, trail):
+        found = trail.content.listed(packages)
+        trail.pinned[f"{packages}#start-up"] = trail.as_installed(_startup(packages, found, trail))
+        plugins = _plugins(packages, found, trail) if "pytest" in trail.tools else {}
+        if "pytest" in trail.tools:
+            trail.pinned[f"{packages}#pytest11"] = trail.as_installed(digest_of(plugins))
+        roots = {normal_name(t) for t in trail.tools if not _is_own(t, trail)} | {*plugins}
+        for module in sorted(brought_with(trail.content.on_disk(packages), frozenset(roots))):
+            if not _is_own(module, trail):
+                _pin_module(packages, module, found, trail)
+
+
+def _is_own(name: str, trail: Trail) -> bool:
+    """Whether it is the project itself, installed: that is the work."""
+    module = name.replace("-", "_")
+    places = (f"{top}{module}{end}" for top in ("", "src/") for end in (".py", "/__init__.py"))
+    return any(map(trail.content.is_source, places))
+
+
+def _package_folders(environment: str, trail: Trail) -> Iterator[str]:
+    for lib in trail.content.listed(f"{environment}/lib"):
+        if lib.startswith("python"):
+            yield f"{environment}/lib/{lib}/site-packages"
+
+
+def _startup(packages: str, names: list[str], trail: Trail) -> str:
+    """What an interpreter runs at its start: a path file runs its lines that import something."""
+    runs: dict[str, str] = {}
+    for name in names:
+        if not (name in _STARTUP or name.endswith(".pth")):
+            continue
+        data = trail.content.read(f"{packages}/{name}")
+        text = "unreadable" if data is None else data.decode("utf-8", "replace")
+        lines = text.splitlines() if name.endswith(".pth") and data is not None else []
+        code = [line for line in lines if line.startswith(("import ", "import\t"))]
+        if code or not name.endswith(".pth"):
+            runs[name] = "\n".join(code) or text
+    return digest_of(runs)
+
+
+def _plugins(packages: str, names: list[str], trail: Trail) -> dict[str, list[list[str]]]:
+    """Distribution → the plugins that it announces to pytest."""
+    found: dict[str, list[list[str]]] = {}
+    for name in names:
+        data = None
+        if name.endswith((".dist-info", ".egg-info")):
+            data = trail.content.read(f"{packages}/{name}/entry_points.txt")
+        if data is None or PLUGINS not in data:
+            continue
+        parsed = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
+        try:
+            parsed.read_string(data.decode("utf-8", "replace"))
+            entries = sorted(map(list, parsed.items("pytest11")))
+        except configparser.Error:
+            entries = [[data.hex()]]
+        found[normal_name(name.rpartition(".")[0].partition("-")[0])] = entries
+    return found
+
+
+def _pin_module(packages: str, module: str, names: list[str], trail: Trail) -> None:
+    """Everything that an import of the module could find there, under one name."""
+    files = [n for n in names if n == module or n.partition(".")[0] == module]
+    seen = {path: fp for name in files for path, fp in _tree(f"{packages}/{name}", trail).items()}
+    if seen:
+        trail.pinned[f"{packages}/{module}"] = trail.as_installed(digest_of(seen))
+
+
+def _pin_node(trail: Trail) -> None:
+    """Programs of node packages that the contract runs, and the packages that they belong to."""
+    folders = {place for _, folder in trail.texts for place in upwards(folder)}
+    for folder in sorted(folders):
+        modules = posixpath.join(folder, _NODE_FOLDER)
+        for tool in sorted(trail.tools | trail.called):
+            end = _pin_program(f"{modules}/.bin/{tool}", trail)
+            package = _package_of(end) if end else ""
+            if package:
+                _pin_package(modules, package, trail)
+
+
+def _pin_program(path: str, trail: Trail) -> str:
+    """Pin a program, and the links on the way to it; returns where they lead."""
+    if not trail.content.has(path):
+        return ""
+    links, end = trail.content.trace(path)
+    for part in (*links, end):
+        # What a monorepo links into its own environment is the work.
+        if _NODE_FOLDER in part.split("/") or not trail.content.is_source(part):
+            trail.pin_installed(part)
+    shim = _SHIM_LEADS_TO.search(trail.content.read(end) or b"")
+    if shim is None:
+        return end
+    target = shim[1].decode("utf-8", "replace")
+    return trail.content.trace(posixpath.normpath(f"{posixpath.dirname(end)}/{target}"))[1]
+
+
+def _package_of(path: str) -> str:
+    """The name of the node package that a file belongs to."""
+    _, found, rest = path.rpartition(f"{_NODE_FOLDER}/")
+    parts = rest.split("/")
+    if not found or parts[0].startswith("."):
+        return ""
+    return "/".join(parts[:2]) if parts[0].startswith("@") else parts[0]
+
+
+def _pin_package(modules: str, package: str, trail: Trail) -> None:
+    """The package, and what is installed beside it under the same name or scope."""
+    stem = package.lstrip("@").partition("/")[0].partition("-")[0]
+    beside = [n for n in trail.content.listed(modules) if n.partition("-")[0] == stem]
+    scope = [f"@{stem}/{n}" for n in trail.content.listed(f"{modules}/@{stem}")]
+    for name in sorted({package, *beside, *scope}):
+        if not name.startswith("@") or "/" in name:
+            _pin_tree(f"{modules}/{name}", trail)
+
+
+def _pin_tree(folder: str, trail: Trail) -> None:
+    seen = _tree(folder, trail)
+    if seen:
+        trail.pinned.setdefault(folder, trail.as_installed(digest_of(seen)))
+
+
+def _tree(path: str, trail: Trail) -> dict[str, str]:
+    """All files below a path that are not pinned by themselves."""
+    found = trail.content.tree(path).items()
+    return {p: fingerprint(s) for p, s in found if trail.pinned.get(p, PRESENT) == PRESENT}
