@@ -15,7 +15,7 @@ from measure_agent import agent_loop
 from measure_cleanroom import clean_room
 from measure_content import appends, snapshots
 from measure_doors import hooks, mcp
-from measure_judging import judging
+from measure_judging import judging, watching
 from measure_plans import memory, parsing
 from measure_runs import resume, start_up, steps
 from measure_toolbatch import tool_batches
@@ -36,6 +36,7 @@ PARTS: dict[str, Callable[[Path, Sizes], Iterator[Line]]] = {
     "snapshots": snapshots,
     "clean-room": clean_room,
     "judging": judging,
+    "watching": watching,
     "memory": memory,
     "appends": appends,
     "vault": vault_writes,

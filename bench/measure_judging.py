@@ -1,11 +1,14 @@
-"""What a sandbox and a clean room cost per judging, against the same contract without either."""
+"""What a sandbox, a clean room and watching what a check opens cost, against going without."""
 
 from __future__ import annotations
 
 import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from lines import Line, Unit, compared
@@ -23,10 +26,12 @@ from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.rooms import Rooms
 from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.opened import OpenWatch
 from signoff.workspace.workspace import Workspace
 
 FILES_PER_FOLDER = 100
 JUDGINGS = 5
+WATCHED_TESTS = 100
 
 
 def judging(folder: Path, sizes: Sizes) -> Iterator[Line]:
@@ -43,6 +48,34 @@ def judging(folder: Path, sizes: Sizes) -> Iterator[Line]:
             taken = [_seconds(judge) * 1000 for _ in range(JUDGINGS)]
             name = f"judging with {what}, {count:,} files"
             yield compared(name, Unit.MILLISECONDS, taken, [statistics.median(floor)] * JUDGINGS)
+
+
+def watching(folder: Path, sizes: Sizes) -> Iterator[Line]:
+    """A pytest run in a large workspace, with its opens watched and without."""
+    count = sizes.room_files[-1]
+    root = folder / "watched"
+    _fill(root, count)
+    tests = root / "tests"
+    tests.mkdir()
+    for number in range(WATCHED_TESTS):
+        text = "from pathlib import Path\n\ndef test_it():\n    assert Path('{}').read_text()\n"
+        (tests / f"test_{number}.py").write_text(text.format("part-0/file-0.txt"))
+    folders = [str(path.relative_to(root)) for path in root.iterdir() if path.is_dir()]
+    runs = {True: list[float](), False: list[float]()}
+    for _ in range(JUDGINGS):
+        for watched, taken in runs.items():
+            taken.append(_pytest_ms(root, ["", *folders] if watched else None))
+    yield compared(
+        f"pytest, {count:,} files, opens watched", Unit.MILLISECONDS, runs[True], runs[False]
+    )
+
+
+def _pytest_ms(root: Path, folders: list[str] | None) -> float:
+    argv = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    began = time.perf_counter()
+    with OpenWatch(root, folders) if folders is not None else nullcontext():
+        subprocess.run(argv, cwd=root, check=True, capture_output=True)
+    return (time.perf_counter() - began) * 1000
 
 
 def _judges(home: Path, root: Path) -> Iterator[tuple[str, Callable[[], None]]]:

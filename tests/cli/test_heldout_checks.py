@@ -88,6 +88,32 @@ def test_a_separate_check_holds_in_every_sandbox_and_cannot_touch_the_workspace(
     assert desk.entries("verdict")[-1]["data"]["heldout_kind"] == "separate"
 
 
+@pytest.mark.parametrize("mode", MODES[1:])
+@pytest.mark.parametrize("judge_in", ["", "workspace"])
+def test_a_product_that_copies_the_check_leaves_nothing_for_the_next_attempt(
+    desk: Desk, mode: str, judge_in: str
+) -> None:
+    desk.file(".gitignore", "build/\ndist/\n").file("build/kept", "as it was\n")
+    with_check(desk, PYTEST, mode, test_deep=TEST)
+    desk.edit_plan(VISIBLE, f"ls -d */loot; {VISIBLE}")
+    if judge_in:
+        desk.edit_plan("**heldout:** deep", f"**heldout:** deep\n**judge_in:** {judge_in}")
+    places = "build build/more dist $HOME /var/tmp /dev/shm"
+    thief = (
+        "import os, shutil\n\n\ndef add(a, b): return 4\n\n\n"
+        f"for place in os.path.expandvars('{places}').split():\n"
+        "    try: shutil.copytree(os.environ['SIGNOFF_HELDOUT_DIR'], place + '/loot')\n"
+        "    except (OSError, KeyError): pass\n"
+    )
+    look = f"for place in {places}; do ls -d $place/loot; done > seen 2> /dev/null"
+    desk.agent(f"{look}; cat > adder.py <<'EOF'\n{thief}EOF")
+    desk.run("--yes").exits(6)
+    told = [v["data"] for v in desk.entries("verdict") if v["data"]["phase"] == "attempt"]
+    assert [v["reason"] for v in told] == ["held-out"] * 2
+    assert not list(desk.workspace.rglob("loot")) and desk.read("seen") == ""
+    assert "/loot\n" not in desk.about_plan("log", "--json").stdout
+
+
 @SEVERAL
 def test_a_contract_gets_no_variable_of_ours(desk: Desk, mode: str) -> None:
     desk.person(f'[sandbox]\nisolation = "{mode}"\n').agent("echo firm > ground")

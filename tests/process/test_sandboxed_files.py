@@ -168,6 +168,18 @@ def test_a_folder_opened_inside_what_is_hidden_is_all_that_is_seen(pen: Pen) -> 
     assert (report / "usage").read_text() == "spent\n"
 
 
+def test_what_is_shown_inside_what_is_hidden_can_be_read_and_not_changed(pen: Pen) -> None:
+    shown = pen.home / "copy"
+    (shown / "work").mkdir(parents=True)
+    (shown / "file").write_text("the answer")
+    opened = pen.with_rules(shown=(shown,), writable=(pen.workspace, shown / "work"))
+    seen = opened.bash("cat ../state/copy/file; ls ../state/copy; ls ../state ../state/keys")
+    assert seen.stdout.kept == b"the answerfile\nwork\n"
+    assert opened.bash("echo x > ../state/copy/file").exit_code != 0
+    assert opened.bash("echo x > ../state/copy/work/new").exit_code == 0
+    assert (shown / "file").read_text() == "the answer" and (shown / "work" / "new").exists()
+
+
 def test_readable_does_not_uncover_what_is_hidden(pen: Pen) -> None:
     named = pen.with_rules(readable=(pen.root, pen.home / "keys", pen.home / "keys" / "key"))
     assert named.bash("cat ../state/keys/key; ls ../state/keys").stdout.size == 0

@@ -19,6 +19,15 @@ HELD_OUT = (
     'mkdir -m 700 -p "$HOME_FOLDER" && mkdir -p "$HOME_FOLDER/heldout/secret" && '
     "echo 'grep -qx works product.txt' > \"$HOME_FOLDER/heldout/secret/contract\""
 )
+SEPARATE = (
+    'echo \'grep -qx works "$SIGNOFF_HELDOUT_DIR/output"\' > "$HOME_FOLDER/heldout/secret/contract"'
+    " && echo 'cat product.txt' > \"$HOME_FOLDER/heldout/secret/product\""
+)
+BY_PYTEST = (
+    'echo \'pytest -q "$SIGNOFF_HELDOUT_DIR"\' > "$HOME_FOLDER/heldout/secret/contract" && '
+    'echo \'def test_it(): assert open("product.txt").read() == "works\\n"\' '
+    '> "$HOME_FOLDER/heldout/secret/test_it.py"'
+)
 ANSWER = 'echo "SAID: the specification is missing" > "$SIGNOFF_ANSWER_FILE"'
 
 CASES = (
@@ -50,6 +59,29 @@ CASES = (
         Accepted(attempts=1),
         prepare=HELD_OUT,
         fields=f"{PROTECTS_TESTS}**heldout:** secret\n",
+    ),
+    Case(
+        "a check that sees only what the product prints holds too",
+        Accepted(attempts=1),
+        prepare=f"{HELD_OUT.rpartition(' && ')[0]} && {SEPARATE}",
+        fields=f"{PROTECTS_TESTS}**heldout:** secret\n",
+    ),
+    Case(
+        "a held-out check by pytest needs no flag and no settings",
+        Accepted(attempts=1),
+        prepare=f"{HELD_OUT.rpartition(' && ')[0]} && {BY_PYTEST}",
+        fields=f"{PROTECTS_TESTS}**heldout:** secret\n",
+        tools=("pytest",),
+    ),
+    Case(
+        "work that looked right and was wrong is kept once it is right",
+        Accepted(attempts=2),
+        files={"product.txt": "works\nnot quite\n"},
+        prepare=HELD_OUT.replace("grep -qx works product.txt", "! grep -q not product.txt"),
+        plan=plan(
+            step("Repair it", CHECK, "**heldout:** secret\n", on_fail="retry(1), then escalate")
+        ),
+        agent={"1:1": "true", "1:2": WORK},
     ),
     Case(
         "work may be judged in a checkout that the agent never touched",

@@ -38,6 +38,8 @@ class Confinement:
     """Not there, and not to be made: shown empty and not changeable while the command runs."""
     readable: tuple[Path, ...] = ()
     """Seen although they lie below a private or hidden folder."""
+    shown: tuple[Path, ...] = ()
+    """Seen and not changeable, even below a hidden folder."""
     hidden: tuple[Path, ...] = ()
     """Folders or files of which nothing can be read."""
     scratch: tuple[Path, ...] = ()

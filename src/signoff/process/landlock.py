@@ -110,7 +110,7 @@ class Fence:
         tcp = 0 if self._confinement.network or abi < 4 else kernel.TCP
         ruleset = kernel.create_ruleset(fs, tcp, scopes)
         try:
-            for path in _readable_places(self._confinement):
+            for path in (*_readable_places(self._confinement), *self._confinement.shown):
                 _allow(ruleset, path, _READ)
             for name in _DEVICES:
                 _allow(ruleset, Path("/dev", name), (_READ | kernel.WRITE_FILE) & fs)

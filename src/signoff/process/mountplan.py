@@ -78,6 +78,7 @@ class _Rules:
             self._rules[place] = _Rule(kind, _real(mount.source))
         self._add(_Kind.READONLY, (*confinement.readonly, *confinement.absent))
         self._add(_Kind.HIDDEN, confinement.hidden)
+        self._add(_Kind.READONLY, confinement.shown)
         self._drop_what_needs_no_mount()
         self._hold_parents_in_place()
 

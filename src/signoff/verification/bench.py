@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.text import decode_output
+from signoff.domain.verdict import Isolation
 from signoff.errors import Interrupted, ListUnreadable
 from signoff.process.command import Command
 from signoff.process.environment import clean_environment
@@ -65,16 +67,23 @@ class Bench:
         return self._run(product, seat, limits, silent=True)
 
     def run_heldout(
-        self, contract: Contract, seat: Seat, folder: Path, printed: bytes | None = None
+        self,
+        contract: Contract,
+        seat: Seat,
+        folder: Path,
+        printed: bytes | None = None,
+        linked: Collection[str] = (),
     ) -> Observation:
         """Run a held-out check; what it prints is shown to nobody who watches the agent.
 
-        It works on a copy, because the home folder itself stays invisible in a sandbox. Its text
+        It works on a copy that only it is shown: the rest of the home folder stays invisible, and
+        so does the copy to agents that work meanwhile. Its text
         is read from there too: arguments of a process can be read by the product it runs. Where
-        the product has `printed` already, the check works in an empty folder, not in the workspace.
+        the product has `printed` already, the check works in an empty folder. Otherwise it runs
+        the product: not in the workspace itself, where that could leave a note for the next agent.
         """
-        with _own_folder("signoff-") as place:
-            copy = place / "files"
+        with _own_folder(".", folder.parent) as place:
+            workspace, copy = seat.folder, place / "files"
             shutil.copytree(folder, copy, symlinks=True)
             # Without settings near its tests pytest lists every folder up to the one that they
             # share with the workspace, and a sandbox may hide what lies there.
@@ -83,6 +92,8 @@ class Bench:
                 (copy / OUTPUT_FILE).write_bytes(printed)
                 seat = Seat(place / "empty")
                 seat.folder.mkdir()
+            elif self.enclosure.isolation is not Isolation.NONE and not seat.mounts:
+                seat = _disposable(seat.folder, linked, place / "work")
             return self._run(
                 contract,
                 seat,
@@ -90,7 +101,8 @@ class Bench:
                 argv=script_command(copy / CONTRACT_FILE),
                 extra={FOLDER_VARIABLE: str(copy)},
                 stdin=printed or b"",
-                readable=(place,),
+                readable=(workspace,),
+                shown=(place,),
                 silent=True,
             )
 
@@ -117,6 +129,7 @@ class Bench:
         extra: Mapping[str, str] | None = None,
         readable: tuple[Path, ...] = (),
         writable: tuple[Path, ...] = (),
+        shown: tuple[Path, ...] = (),
         silent: bool = False,
     ) -> Observation:
         show = None if silent else self.on_output
@@ -137,7 +150,7 @@ class Bench:
             born_with=(WORKSPACE_VARIABLE, self.mark) if self.mark else None,
             find_stdout=needles(contract, ExpectationKind.STDOUT_CONTAINS),
             find_stderr=needles(contract, ExpectationKind.STDERR_CONTAINS),
-            confinement=self.enclosure.for_contract(contract, seat, readable, writable),
+            confinement=self.enclosure.for_contract(contract, seat, readable, writable, shown),
         )
         observation = run(
             command,
@@ -147,6 +160,26 @@ class Bench:
         if observation.ending is Ending.CANCELLED:
             raise Interrupted("interrupted while a contract was judged; state is safe")
         return observation
+
+
+def _disposable(folder: Path, linked: Collection[str], copy: Path) -> Seat:
+    """A copy of the folder to work in; what is `linked` stays where it is and cannot be changed."""
+    kept_there = {folder / path for path in linked}
+
+    def left_out(here: str, names: list[str]) -> list[str]:
+        # Pipes and sockets are no content; reading one would wait for whoever writes.
+        paths = [Path(here, name) for name in names]
+        return [p.name for p in paths if p in kept_there or not _is_plain(p)]
+
+    shutil.copytree(folder, copy, symlinks=True, ignore=left_out)
+    for path in linked:
+        if os.path.lexists(folder / path) and (copy / path).parent.is_dir():
+            (copy / path).symlink_to(folder / path)
+    return Seat(copy)
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_symlink() or path.is_file() or path.is_dir()
 
 
 def _limits(contract: Contract) -> Limits:
@@ -168,6 +201,6 @@ def _report_folder(contract: Contract) -> Iterator[Path | None]:
 
 
 @contextmanager
-def _own_folder(prefix: str) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
+def _own_folder(prefix: str, where: Path | None = None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=where, ignore_cleanup_errors=True) as name:
         yield Path(name).resolve()

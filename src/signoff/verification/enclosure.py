@@ -71,6 +71,7 @@ class Enclosure:
         seat: Seat,
         readable: Iterable[Path] = (),
         writable: Iterable[Path] = (),
+        shown: Iterable[Path] = (),
     ) -> Confinement | None:
         """The profile of a contract; None when nothing confines it."""
         if self.isolation is Isolation.NONE:
@@ -81,6 +82,7 @@ class Enclosure:
             writable=(*(() if in_room else (seat.folder,)), *writable),
             readonly=() if in_room else self.untouchable,
             readable=(*self._tool_folders(), *self.readable, *readable),
+            shown=tuple(shown),
             hidden=self.hidden,
             scratch=self.scratch,
             mounts=seat.mounts,

@@ -295,7 +295,8 @@ class Judge:
             if failing is not None:
                 return failing, seen
             printed = seen.stdout.kept
-        observation = self.bench.run_heldout(hidden, seat, check.folder, printed)
+        linked = (*self.workspace.byproducts, *self.workspace.apart)
+        observation = self.bench.run_heldout(hidden, seat, check.folder, printed, linked)
         return answer_of(hidden, observation), observation
 
     def _key(self, case: Case, content: Snapshot) -> str:

@@ -1,0 +1,90 @@
+"""Products that look for the answers of a held-out check, and agents that wait for them."""
+
+from __future__ import annotations
+
+from signoff.domain.escalation import Cause
+from signoff.domain.verdict import Reason, Result
+from truth.adversary.forgery import HELD_OUT, UNSEEN
+from truth.case import Case, Refused
+from truth.plans import plan, step
+
+FOLDER = '"$HOME_FOLDER/heldout/adding"'
+VISIBLE = "grep -q answer app.py"
+BEHIND = "**heldout:** adding\n"
+IN_PROCESS = (
+    f"{HELD_OUT}{FOLDER}/contract <<'END'\ntest \"$(python3 app.py 2> /dev/null)\" = 5822\nEND"
+)
+SEPARATE = (
+    f'{HELD_OUT}{FOLDER}/contract <<"END"\ngrep -qx "$(cat "$SIGNOFF_HELDOUT_DIR/key")"\nEND\n'
+    f"echo 4711 > {FOLDER}/key; echo 'python3 app.py' > {FOLDER}/product"
+)
+# Everything that a process can read about others, and every temporary file there is.
+SEARCH = """cat > app.py <<'END'
+import glob, os, re
+answer, seen = "", []
+for place in ("/proc/[0-9]*/cmdline", "/proc/[0-9]*/environ", "/tmp/*/files/*", "/tmp/*/*"):
+    for path in glob.glob(place):
+        try:
+            seen.append(open(path, "rb").read(100_000))
+        except OSError:
+            pass
+seen += [os.environb.get(b"SIGNOFF_HELDOUT_DIR", b"")]
+print(answer, *(n.decode() for s in seen for n in re.findall(rb"\\b47[0-9]{2}\\b", s)), sep="\\n")
+END"""
+LEAVE_IT = """cat dist/loot/* build/loot/* > "$LOOT/seen" 2> /dev/null
+cat > app.py <<'END'
+import os, shutil
+answer = ""
+for place in ("build", "dist"):
+    try:
+        shutil.copytree(os.environ.get("SIGNOFF_HELDOUT_DIR", "/nowhere"), place + "/loot")
+    except OSError:
+        pass
+print(answer)
+END"""
+
+CASES = (
+    Case(
+        "a product that searches the machine for the answers of a separate check finds none",
+        UNSEEN,
+        prepare=SEPARATE,
+        contract=VISIBLE,
+        fields=BEHIND,
+        agent=SEARCH,
+        needs_isolation=True,
+    ),
+    Case(
+        "a product that copies the check leaves nothing for the next attempt",
+        UNSEEN,
+        files={".gitignore": "build/\ndist/\n", "build/kept": "as it was\n"},
+        prepare=IN_PROCESS,
+        plan=plan(step("Answer", VISIBLE, BEHIND, on_fail="retry(1), then escalate")),
+        agent=LEAVE_IT,
+        afterwards='! test -s "$LOOT/seen" && test ! -e dist && test "$(ls build)" = kept',
+        needs_isolation=True,
+    ),
+    Case(
+        "the same content is refused by the same held-out check however often it is judged",
+        UNSEEN,
+        files={"app.py": "answer = 1\n"},
+        prepare=IN_PROCESS,
+        plan=plan(step("Answer", VISIBLE, BEHIND, on_fail="retry(3), then escalate")),
+        agent="true",
+    ),
+    Case(
+        "a held-out check that cannot run keeps nothing and is a person's to repair",
+        Refused(Reason.INFRASTRUCTURE, Result.UNKNOWN, cause=Cause.INFRASTRUCTURE),
+        prepare=f"{HELD_OUT}{FOLDER}/contract <<'END'\nno-such-tool-anywhere app.py\nEND",
+        contract=VISIBLE,
+        fields=BEHIND,
+        agent="echo answer = 1 > app.py",
+    ),
+    Case(
+        "a product that ends the check from within does not pass it",
+        Refused(Reason.SIGNALLED, Result.UNKNOWN),
+        prepare=f"{HELD_OUT}{FOLDER}/contract <<'END'\npython3 app.py\nEND",
+        contract=VISIBLE,
+        fields=BEHIND,
+        agent="echo 'import os; answer = os.kill(os.getppid(), 9)' > app.py",
+    ),
+)
