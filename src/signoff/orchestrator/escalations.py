@@ -11,7 +11,7 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.verdict import Reason
 from signoff.errors import StorageFailed
-from signoff.gate.record import Record
+from signoff.gate.record import Judged, Record
 from signoff.gate.state import RunState
 
 _EVERY = (Choice.RETRY, Choice.REVISE, Choice.ABORT, Choice.WAIVE)
@@ -113,9 +113,9 @@ def _evidence(step: Step, record: Record) -> dict[str, Any]:
         context |= {
             "ledger entry": latest.seq,
             "output_tail": latest.output_tail,
-            "the held-out check's last output": latest.heldout_tail,
             "tampered": list(latest.tampered),
         }
+        context |= held_out_output(latest)
     context["suspects"] = list(record.suspects)
     if record.restored:
         context["put back or removed again"] = list(record.restored)
@@ -127,6 +127,12 @@ def _evidence(step: Step, record: Record) -> dict[str, Any]:
     if record.handoff:
         context["files that make other programs act"] = list(record.handoff)
     return context
+
+
+def held_out_output(latest: Judged | None) -> dict[str, Any]:
+    """Why a held-out check could not be run: a person repairs it, and no agent is to read it."""
+    said = latest.heldout_tail if latest is not None else ""
+    return {"the held-out check's last output": said} if said else {}
 
 
 def _is_in_trouble(record: Record) -> bool:

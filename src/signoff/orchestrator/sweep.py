@@ -141,7 +141,7 @@ class FinalSweep:
         context = {
             "contract": post.contract.command if post.contract else "",
             "output_tail": latest.output_tail if latest else "",
-            "the held-out check's last output": latest.heldout_tail if latest else "",
+            **escalations.held_out_output(latest),
         }
         question = f"postcondition {post.number} does not hold: {why}"
         drive.append(drive.question(Cause.POSTCONDITION, question, post.id, context))
