@@ -299,3 +299,46 @@ def test_the_workspace_itself_is_no_environment(tmp_path: Path) -> None:
     place = Place(tmp_path, {"m.py": ""})
     edits = {"pyvenv.cfg": "", "sitecustomize.py": "import os; os._exit(0)"}
     assert place.change("python3 -m unittest", edits) == ["sitecustomize.py"]
+
+
+PACKAGES = ".venv/lib/python3.12/site-packages"
+RUNNER = {
+    ".venv/pyvenv.cfg": "home = /usr/bin\n",
+    ".venv/bin/pytest": "#!/bin/sh\n",
+    f"{PACKAGES}/_pytest/runner.py": "strict\n",
+    f"{PACKAGES}/pytest/__init__.py": "",
+    f"{PACKAGES}/pytest-9.dist-info/METADATA": "Name: pytest\nVersion: 9\n",
+    f"{PACKAGES}/pytest-9.dist-info/RECORD": "_pytest/runner.py,,\npytest/__init__.py,,\n",
+    f"{PACKAGES}/lib.py": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("edits", "names"),
+    [
+        ({f"{PACKAGES}/_pytest/runner.py": "lenient\n"}, [f"{PACKAGES}/_pytest"]),
+        ({f"{PACKAGES}/_pytest/more.py": ""}, [f"{PACKAGES}/_pytest"]),
+        ({f"{PACKAGES}/pytest.so": ""}, [f"{PACKAGES}/pytest"]),
+        ({".venv/bin/pytest": "#!/bin/true\n"}, [".venv/bin/pytest"]),
+        ({".venv/pyvenv.cfg": "home = /x\n"}, [".venv/pyvenv.cfg"]),
+        ({f"{PACKAGES}/sitecustomize.py": ""}, [f"{PACKAGES}#start-up"]),
+        ({f"{PACKAGES}/a.pth": "import os\n"}, [f"{PACKAGES}#start-up"]),
+        (
+            {f"{PACKAGES}/x-1.dist-info/entry_points.txt": "[pytest11]\nx = x\n"},
+            [f"{PACKAGES}#pytest11"],
+        ),
+        ({f"{PACKAGES}/a.pth": "/src\n"}, []),
+        ({f"{PACKAGES}/lib.py": "x = 1\n"}, []),
+        ({f"{PACKAGES}/_pytest/__pycache__/runner.cpython-312.pyc": ""}, []),
+    ],
+)
+def test_a_runner_in_an_environment_of_the_workspace_stays_as_approved(
+    tmp_path: Path, edits: dict[str, str], names: list[str]
+) -> None:
+    place = Place(tmp_path, RUNNER, ignored=".venv/\n")
+    assert place.change(". .venv/bin/activate && pytest -q", edits) == names
+
+
+def test_an_environment_may_be_made_later(tmp_path: Path) -> None:
+    place = Place(tmp_path, {"a.py": ""}, ignored=".venv/\n")
+    assert place.change(". .venv/bin/activate && pytest -q", RUNNER) == []
