@@ -181,4 +181,34 @@ CASES = [
         fields="",
         agent="sed -i 's/return 0/return a + b/' pkg/calc.py",
     ),
+    Case(
+        "what a makefile builds is the work, whatever the makefile includes",
+        Accepted(attempts=1),
+        files={
+            "Makefile": (
+                "include config.mk\n\ncheck: calc\n\t./calc\n\n"
+                "calc: calc.c\n\t$(CC) -o calc calc.c\n"
+            ),
+            "config.mk": "CC = cc\n",
+            "calc.c": "int main(void) { return 1; }\n",
+            ".gitignore": "calc\n",
+        },
+        contract="make -s check",
+        fields="",
+        agent="sed -i 's/return 1/return 0/' calc.c",
+        tools=("cc",),
+    ),
+    Case(
+        "what a package names as its own is the work",
+        Accepted(attempts=1),
+        files={
+            "package.json": '{"main": "index.js", "scripts": {"test": "node --test"}}\n',
+            "index.js": "exports.x = 0;\n",
+            "index.test.js": "require('assert').equal(require('./index').x, 1);\n",
+        },
+        contract="npm test --silent",
+        fields="**protects:** *.test.js\n",
+        agent="echo 'exports.x = 1;' > index.js",
+        tools=("npm", "node"),
+    ),
 ]

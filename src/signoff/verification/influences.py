@@ -36,8 +36,13 @@ _NODE_IMPORT = re.compile(
 _NODE_ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/index.ts")
 # What settings call the code that a tool is to load, shortly before they name it.
 _LOADS = (
-    r"(?:plugin|setup|require|preload|report|transform|resolve|runner|loader|preset|environment|hook"
-    r"|extend|include|import|module|rules|(?<=\s)-[pr]\s).{0,200}?"
+    r"(?:plugins?|setup_?files\w*|global_?setup|preload|transform\w*|presets?|loaders?|hooks?"
+    r"|reporters?|test_?(?:runner|environment)|extends?|(?<=\s)-[pr]\s)[^\]}]{0,120}?"
+)
+# What builds the work names it too.
+_BUILDS = re.compile(
+    r"(?:GNU)?[Mm]akefile|.*\.mk|CMakeLists\.txt|tsconfig.*|Cargo\.toml|go\.mod|pom\.xml|meson\..*"
+    r"|BUILD(?:\.\w+)?|.*\.(?:csproj|sln|gradle)"
 )
 _PACKAGE_MARKS = ("__init__.py", "package.json")
 _LANGUAGE_OF_PROGRAM = {
@@ -306,6 +311,8 @@ class _Finder:
             if language_of(path) is not None and not is_settings(path):
                 continue
             if is_document(path) or not self._may_have_read(path):
+                continue
+            if _BUILDS.fullmatch(posixpath.basename(path)):
                 continue
             found[path] = self.approved.text(path)
         return found
