@@ -308,7 +308,9 @@ class _Finder:
         """Texts that steer tools, of those that the check read."""
         found: dict[str, str] = {}
         for path in self.approved.manifest:
-            if language_of(path) is not None and not is_settings(path):
+            # Of tests, `conftest.py` alone says what is to be loaded; the others import the work.
+            is_code = not is_settings(path) or is_test(path)
+            if language_of(path) and is_code and posixpath.basename(path) != "conftest.py":
                 continue
             if is_document(path) or not self._may_have_read(path):
                 continue
