@@ -44,6 +44,7 @@ CLAIMS = (
     "clean room of 100 files, one file changed",
     "clean room of 100 files, asked what moved",
     *(f"judging with {way}, 100 files" for way in WAYS),
+    "pytest, 100 files, opens watched",
     "peak memory: planning",
     "peak memory: 2 MB of output",
     "durable append",
