@@ -213,4 +213,16 @@ CASES = [
         agent="echo 'exports.x = 1;' > index.js",
         tools=("npm", "node"),
     ),
+    Case(
+        "what a program that the check runs as a module is made of is the work",
+        Accepted(attempts=1),
+        files={
+            "app/__init__.py": "",
+            "app/__main__.py": "from app.core import answer\n\nprint(answer())\n",
+            "app/core.py": "def answer():\n    return 0\n",
+        },
+        contract="python3 -m app | grep -qx 4",
+        fields="",
+        agent="sed -i 's/return 0/return 4/' app/core.py",
+    ),
 ]

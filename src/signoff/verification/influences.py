@@ -251,8 +251,25 @@ class _Finder:
             return None
         if path in self._helpers and not (change.kind is ChangeKind.ADDED and self._helpers[path]):
             return "imported by the check's own script"
+        if path in self._run_modules and change.kind is not ChangeKind.ADDED:
+            return "run by the check"
         settings = self._naming_settings(path)
         return f"loaded by `{settings}`" if settings else None
+
+    @cached_property
+    def _run_modules(self) -> frozenset[str]:
+        """Modules that the check runs by name: `python -m tools.check` is a script like another."""
+        calls = [
+            c for text, folder in self.facts.texts for c in invocations_of(analyse(text), folder)
+        ]
+        named = (
+            self._in(call.folder, name.replace(".", "/"))
+            for call in calls
+            if call.tool == "python"
+            for option, name in zip(call.args, call.args[1:], strict=False)
+            if option == "-m"
+        )
+        return frozenset(p for base in named for p in (f"{base}.py", f"{base}/__main__.py"))
 
     @cached_property
     def _own_scripts(self) -> tuple[str, ...]:
