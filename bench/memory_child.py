@@ -20,8 +20,8 @@ def plan_a_run(path: Path) -> None:
     """Everything between reading a plan and the first thing a run does."""
     # Imported here: an idle process is the floor for the others.
     from signoff.gate.actions import next_action  # noqa: PLC0415
-    from signoff.gate.standing import evaluate  # noqa: PLC0415
-    from signoff.gate.state import RunState  # noqa: PLC0415
+    from signoff.gate.gate import evaluate  # noqa: PLC0415
+    from signoff.gate.state import State  # noqa: PLC0415
     from signoff.planfile.parse import parse  # noqa: PLC0415
     from signoff.planfile.verify import verify  # noqa: PLC0415
     from signoff.settings.loading import Policy, Settings  # noqa: PLC0415
@@ -31,7 +31,7 @@ def plan_a_run(path: Path) -> None:
     settings = Settings().with_roles({"coder": "true"})
     parsed = parse(path.read_text())
     verify(parsed, RealSurroundings(path.parent, Vault(path.parent), "/usr/bin:/bin", settings))
-    state = RunState(parsed.plan, "bench")
+    state = State(parsed.plan, "bench")
     evaluate(state, None)
     next_action(state, Policy())
 

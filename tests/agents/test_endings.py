@@ -8,6 +8,7 @@ import pytest
 
 from signoff.agents.command import GIT_IS_READ_ONLY, WORKSPACE_ONLY, why_it_ended
 from signoff.domain.digests import digest_bytes
+from signoff.domain.facts import AttemptFinished, read_fact
 from signoff.domain.observation import Ending, Observation, Output
 from signoff.domain.verdict import Isolation
 from signoff.gate.record import Worked
@@ -103,7 +104,7 @@ def test_the_reason_stands_behind_the_ending(worked: Worked, said: str) -> None:
 
 def test_an_entry_of_before_has_no_reason_and_is_read_all_the_same() -> None:
     old = {"ending": "exited", "exit_code": 1, "output_tail": "oops"}
-    assert Worked.from_data(old) == Worked("exited", 1, "oops")
+    assert Worked.of(read_fact(AttemptFinished, old)) == Worked("exited", 1, "oops")
 
 
 def test_the_page_that_is_named_is_there() -> None:

@@ -21,9 +21,9 @@ from signoff.domain.plan import (
     Then,
 )
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.record import Record
-from signoff.gate.standing import GateReport, evaluate
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 
 RUN = "run-1"
 EARLIER_RUN = "run-0"
@@ -86,7 +86,7 @@ class Scribe:
         self.plan = plan or plan_of(*steps)
         self.run = run
         self.entries: list[Entry] = []
-        self.state = RunState(self.plan, run)
+        self.state = State(self.plan, run)
 
     def write(
         self,

@@ -27,8 +27,9 @@ from signoff.gate.actions import (
     next_action,
 )
 from signoff.gate.budget import shortfall
-from signoff.gate.standing import Gate, evaluate, is_stale
-from signoff.gate.state import RunState
+from signoff.gate.gate import Gate, evaluate
+from signoff.gate.state import State
+from signoff.gate.subjects import is_stale
 from signoff.settings.loading import HUMAN_ROLE, Policy
 from tests.gate.scribe import RUN, Scribe
 
@@ -91,7 +92,7 @@ class Simulation:
         }
 
     @property
-    def state(self) -> RunState:
+    def state(self) -> State:
         """The fold of what was written so far."""
         return self.ledger.state
 
@@ -109,15 +110,15 @@ class Simulation:
         """Go on until the run is over, or nobody answers any more."""
         while True:
             action = next_action(self.state, self.policy)
-            again = RunState(self.plan, RUN).apply_all(self.ledger.entries)
+            again = State(self.plan, RUN).apply_all(self.ledger.entries)
             assert next_action(again, self.policy) == action, "a new driver would act otherwise"
             if isinstance(action, Finish):
                 return action
             if isinstance(action, Wait):
-                assert action.escalations, "it waits for nobody"
+                assert action.questions, "it waits for nobody"
                 if self.answered == self.world.patience:
                     return action
-                self._answer(self.world.chance.choice(action.escalations))
+                self._answer(self.world.chance.choice(action.questions))
                 continue
             self.actions += 1
             assert self.actions <= self.most_actions, f"no end in sight: {action}"
@@ -243,11 +244,11 @@ class Simulation:
 
     def _answer(self, escalation: str) -> None:
         self.answered += 1
-        opened = self.state.escalations[escalation]
-        offered = [c for c in self.world.answers if c in opened.data["choices"]]
+        opened = self.state.questions[escalation]
+        offered = [c for c in self.world.answers if c in opened.choices]
         choice = self.world.chance.choice(offered or [Choice.RETRY])
         self.ledger.answer(escalation, choice)
-        if opened.step is not None:
-            self.attempts_since_answer[opened.step] = 0
+        if opened.subject is not None:
+            self.attempts_since_answer[opened.subject] = 0
             if choice is Choice.WAIVE:
-                self.ledger.waived(opened.step, escalation)
+                self.ledger.waived(opened.subject, escalation)

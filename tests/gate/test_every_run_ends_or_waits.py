@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.plan import Budget, OnFail, Plan, Then
 from signoff.gate.actions import Finish, Wait
-from signoff.gate.standing import Gate, evaluate
+from signoff.gate.gate import Gate, evaluate
 from signoff.settings.loading import HUMAN_ROLE, Policy
 from tests.gate.acts import plans
 from tests.gate.oracle import Oracle
@@ -68,7 +68,7 @@ def test_every_run_ends_or_waits_and_is_done_only_with_an_open_gate(
         assert evaluate(simulation.state, content).gate is not Gate.SHUT
         assert Oracle(plan, simulation.ledger.entries, RUN, content).proven()
     if isinstance(end, Wait):
-        assert set(end.escalations) <= set(simulation.state.escalations)
+        assert set(end.questions) <= set(simulation.state.questions)
 
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))

@@ -8,7 +8,7 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Cost
 from signoff.domain.verdict import Phase, Result
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from tests.gate.scribe import BEFORE_NOW, EARLIER_RUN, NOW, Scribe, key_of, step
 
 
@@ -111,7 +111,7 @@ def test_nothing_else_of_another_run_is_folded() -> None:
     ledger.ask("q", "1", run=EARLIER_RUN)
     ledger.ended(Outcome.FAILED, run=EARLIER_RUN)
     assert ledger.state.outcome is None
-    assert ledger.state.escalations == {}
+    assert ledger.state.questions == {}
     assert ledger.state.seq == 2
 
 
@@ -280,7 +280,7 @@ def test_folding_the_same_ledger_twice_gives_the_same_facts() -> None:
     ledger.finished("1", tokens=5)
     ledger.settle("1")
     ledger.waive("2")
-    again = RunState(ledger.plan, ledger.run).apply_all(ledger.entries)
+    again = State(ledger.plan, ledger.run).apply_all(ledger.entries)
     assert again.records == ledger.state.records
     assert again.spent == ledger.state.spent
     assert again.seq == ledger.state.seq == len(ledger.entries)

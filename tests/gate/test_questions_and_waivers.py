@@ -7,19 +7,20 @@ import pytest
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.domain.verdict import Phase, Result
-from signoff.gate.standing import Gate, StepState
+from signoff.gate.gate import Gate
+from signoff.gate.subjects import StepState
 from tests.gate.scribe import BEFORE_NOW, EARLIER_RUN, NOW, Scribe, plan_of, post, step
 
 
 def test_a_waiver_needs_a_question_and_a_person_who_answered_waive() -> None:
     ledger = Scribe(step("1"))
     ledger.ask("q", "1")
-    assert ledger.record("1").escalation == "q"
+    assert ledger.record("1").question == "q"
     ledger.answer("q", Choice.WAIVE)
     assert not ledger.record("1").waived
     ledger.waived("1", "q")
     record = ledger.record("1")
-    assert (record.waived, record.settled, record.escalation) == (True, True, None)
+    assert (record.waived, record.settled, record.question) == (True, True, None)
 
 
 def test_a_waiver_without_a_question_counts_for_nothing() -> None:
@@ -58,7 +59,7 @@ def test_an_answer_given_before_the_question_answers_nothing() -> None:
     ledger.ask("q", "1")
     ledger.waived("1", "q")
     assert not ledger.record("1").waived
-    assert ledger.record("1").escalation == "q"
+    assert ledger.record("1").question == "q"
 
 
 def test_an_answer_recorded_in_another_run_answers_nothing_here() -> None:
@@ -92,7 +93,7 @@ def test_retry_gives_the_step_its_attempts_back() -> None:
     ledger.ask("q", "1")
     ledger.answer("q", Choice.RETRY)
     record = ledger.record("1")
-    assert (record.failures, record.escalation) == (0, None)
+    assert (record.failures, record.question) == (0, None)
 
 
 def test_retry_on_the_budget_grants_it_once_more() -> None:

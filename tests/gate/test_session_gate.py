@@ -6,9 +6,9 @@ from typing import Any
 
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import SessionStanding
-from signoff.gate.session import Content, Proof, ask_gate, standing_of
-from signoff.gate.session_state import SessionState
-from signoff.settings.agent import SessionPolicy
+from signoff.gate.gate import evaluate, session_standing
+from signoff.gate.state import State
+from signoff.gate.subjects import Content
 
 TEXT = (
     "# Aim\n\n## Steps\n\n### 1. one\n\n**target:** agent\n**task:** one\n\n"
@@ -18,8 +18,8 @@ WRITTEN = {"text": TEXT, "declared": {}, "reason": "", "dropped": [], "weakened"
 BASIS = {"files": {"a": "sha-a"}, "content": "", "contracts": []}
 
 
-def _state(*events: tuple[Kind, str | None, dict[str, Any]]) -> SessionState:
-    state = SessionState()
+def _state(*events: tuple[Kind, str | None, dict[str, Any]]) -> State:
+    state = State(None, driven=False)
     for seq, (kind, step, data) in enumerate(events, 1):
         state.apply(Entry("session-1", seq, "", kind, None, step, None, data, "", ""))
     return state
@@ -47,14 +47,14 @@ PLAN = (Kind.PLAN_WRITTEN, None, WRITTEN)
 NOW = Content("d1", {"a": "sha-a"})
 
 
-def _open(state: SessionState, content: Content = NOW) -> bool:
-    return ask_gate(state, content, SessionPolicy()).open
+def _open(state: State, content: Content = NOW) -> bool:
+    return evaluate(state, content).open
 
 
 def test_the_gate_opens_when_everything_is_proved_on_this_content() -> None:
     state = _state(PLAN, _claim("done", basis=BASIS), _verdict("kept"))
-    gate = ask_gate(state, NOW, SessionPolicy())
-    assert (gate.open, gate.provisional, gate.self_set) == (True, True, True)
+    gate = evaluate(state, NOW)
+    assert (gate.open, gate.self_set) == (True, True)
     assert not _open(state, Content("d2", {"a": "sha-a"}))
     assert not _open(state, Content("d1", {"a": "other"}))
     assert not _open(state, Content("", {"a": "sha-a"}))
@@ -67,7 +67,7 @@ def test_a_claim_without_accepted_evidence_opens_nothing() -> None:
 def test_a_claim_says_nothing_about_a_step_with_a_check() -> None:
     claimed = (Kind.STEP_CLAIMED, "2", {"status": "done", "basis": BASIS})
     state = _state(PLAN, _claim("done", basis=BASIS), claimed)
-    assert ask_gate(state, NOW, SessionPolicy()).ids(Proof.UNPROVED) == ("2",)
+    assert evaluate(state, NOW).proved == ("1",)
 
 
 def test_a_verdict_about_something_else_is_not_taken_for_this_steps() -> None:
@@ -101,25 +101,24 @@ def test_a_signature_counts_only_over_verdicts_made_with_the_agent_gone() -> Non
     proved = (PLAN, _claim("done", basis=BASIS))
     sign = (Kind.SESSION_SIGNED, None, signed)
     for verdict in (_verdict("kept"), _verdict("kept", "d0", provisional=False)):
-        assert _state(*proved, verdict, sign).signed is None
+        assert _state(*proved, verdict, sign).session.signed is None
     state = _state(*proved, _verdict("kept", provisional=False), sign)
-    gate = ask_gate(state, NOW, SessionPolicy())
-    assert standing_of(state, gate) is SessionStanding.DONE
+    gate = evaluate(state, NOW)
+    assert session_standing(state, gate) is SessionStanding.DONE
     labelled = (Kind.SESSION_SIGNED, None, signed | {"self_set_accepted": False})
     state = _state(*proved, _verdict("kept", provisional=False), labelled)
-    assert standing_of(state, gate) is SessionStanding.KEPT_SELF_SET
+    assert session_standing(state, gate) is SessionStanding.KEPT_SELF_SET
 
 
 def test_without_a_plan_nothing_can_be_signed() -> None:
     signed = {"snapshot": "d1", "open": True, "self_set": False, "self_set_accepted": True}
-    assert _state((Kind.SESSION_SIGNED, None, signed)).signed is None
+    assert _state((Kind.SESSION_SIGNED, None, signed)).session.signed is None
 
 
 def test_the_same_things_missing_are_the_same_refusal() -> None:
-    policy = SessionPolicy()
-    before = ask_gate(_state(PLAN), NOW, policy)
-    toggled = ask_gate(_state(PLAN, _claim("in_progress", notes="x")), NOW, policy)
-    less = ask_gate(_state(PLAN, _claim("done", basis=BASIS)), NOW, policy)
+    before = evaluate(_state(PLAN), NOW)
+    toggled = evaluate(_state(PLAN, _claim("in_progress", notes="x")), NOW)
+    less = evaluate(_state(PLAN, _claim("done", basis=BASIS)), NOW)
     assert before.missing_digest == toggled.missing_digest != less.missing_digest
 
 

@@ -17,7 +17,7 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Contract
 from signoff.domain.session import Decision, ToolCall
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
-from signoff.gate.session import Proof
+from signoff.gate.subjects import StepState
 from signoff.settings.agent import SessionPolicy
 from signoff.storage.database import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
@@ -247,7 +247,7 @@ class Agents(RuleBasedStateMachine):
 
     @rule()
     def finish(self) -> None:
-        ended = self.session._desk.look().ended
+        ended = self.session._desk.look().session.ended
         decision = self.session.try_finish("done").decision
         if decision is Decision.ACCEPTED and self.parts:
             assert self._all_settled()
@@ -263,9 +263,9 @@ class Agents(RuleBasedStateMachine):
         gate = self.session.gate()
         assert len(gate.subjects) == len(self.parts)
         for subject, name in zip(gate.subjects, self.parts, strict=True):
-            if subject.proof is Proof.PROVED:
+            if subject.proved:
                 assert self._proved(name), name
-            elif subject.proof is Proof.WAIVED:
+            elif subject.state is StepState.WAIVED:
                 assert self.parts[name].waived, name
 
     def _proved(self, name: str) -> bool:
@@ -286,7 +286,7 @@ class Agents(RuleBasedStateMachine):
     def _question_about(self, number: int) -> str:
         state = self.session._desk.look()
         assert state.plan is not None
-        asked = str(state.item(state.plan.steps[number - 1].id).question or "")
+        asked = str(state.record(state.plan.steps[number - 1].id).question or "")
         opened = [str(e.data["id"]) for e in self.ledger.open_escalations(self.session.id)]
         return asked if asked in opened else ""
 

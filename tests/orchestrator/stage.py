@@ -12,7 +12,7 @@ from typing import Any
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.redaction import NOTHING_SECRET
-from signoff.gate.standing import GateReport, evaluate
+from signoff.gate.gate import GateReport, evaluate
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Event
 from signoff.orchestrator.mission import Mission

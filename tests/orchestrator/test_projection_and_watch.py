@@ -11,7 +11,7 @@ import pytest
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import PlanStatus
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from signoff.orchestrator.projection import PlanFileProjection
 from signoff.orchestrator.watch import PinWatch
 from signoff.planfile.parse import parse
@@ -28,7 +28,7 @@ class Counting:
     inner: PlanFileProjection
     texts: list[str] = field(default_factory=list)
 
-    def show(self, state: RunState, status: PlanStatus, *, now: bool) -> None:
+    def show(self, state: State, status: PlanStatus, *, now: bool) -> None:
         self.inner.show(state, status, now=now)
         text = self.inner.path.read_text()
         if not self.texts or self.texts[-1] != text:

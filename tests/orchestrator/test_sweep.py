@@ -9,7 +9,7 @@ import pytest
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.errors import ContentMoved
-from signoff.gate.standing import Gate
+from signoff.gate.gate import Gate
 from signoff.orchestrator.events import Appended, Event
 from tests.orchestrator.scripted_agent import Act
 from tests.orchestrator.stage import Stage, post, step, write

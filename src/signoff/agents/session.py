@@ -25,7 +25,7 @@ from signoff.agents.sessions.recording import record_call, record_note, record_u
 from signoff.agents.sessions.reporting import SessionReport, make_report
 from signoff.agents.sessions.showing import show_plan
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.plan import Budget, Cost, Plan
+from signoff.domain.plan import Author, Budget, Cost, Plan
 from signoff.domain.session import (
     ClaimStatus,
     SessionStanding,
@@ -33,15 +33,16 @@ from signoff.domain.session import (
     session_id_of,
 )
 from signoff.errors import UsageError
-from signoff.gate.session import SessionGate, SessionMissing, standing_of
+from signoff.gate.gate import GateReport, session_standing
+from signoff.gate.missing import Missing
 from signoff.settings.agent import SessionPolicy
 from signoff.storage.ledger import Ledger
 
 __all__ = [
     "Delegation",
     "Finalization",
+    "GateReport",
     "PlanSession",
-    "SessionGate",
     "SessionJudge",
     "SessionReport",
     "sign_session",
@@ -91,14 +92,15 @@ class PlanSession:
         given = session_id or secrets.token_hex(16)
         desk = open_desk(ledger, session_id_of(given), workspace, policy, judge, plan)
         session = cls(desk)
-        known = bool(desk.state.started)
+        begun = desk.state.session.started
         refuse_other_plan(desk, plan)
-        over = bool(desk.state.ended or desk.state.signed)
-        if known and not (resume and over):
+        over = bool(desk.state.session.ended or desk.state.session.signed)
+        if begun is not None and not (resume and over):
             return session
         limit = budget if budget is not None else Budget()
-        facts = desk.state.started or first_facts(workspace, plan, limit, pins)
-        desk.append(Draft(Kind.SESSION_STARTED, {**facts, "author": author, "resumed": known}))
+        facts = begun.to_data() if begun is not None else first_facts(workspace, plan, limit, pins)
+        said = {"author": author, "resumed": begun is not None}
+        desk.append(Draft(Kind.SESSION_STARTED, {**facts, **said}))
         return session
 
     @property
@@ -125,16 +127,16 @@ class PlanSession:
     def has_own_plan(self) -> bool:
         """Whether the agent or a person wrote it."""
         state = self._desk.look()
-        return state.plan is not None and not state.derived
+        return state.plan is not None and state.author is not Author.DERIVED
 
     def open_steps(self) -> int:
         """How many steps of its own plan the agent has not called done, nor anybody let go."""
         state = self._desk.look()
-        if state.plan is None or state.derived:
+        if state.plan is None or state.author is Author.DERIVED:
             return 0
-        items = (state.item(step.id) for step in state.plan.steps)
+        records = (state.record(step.id) for step in state.plan.steps)
         over = (ClaimStatus.DONE, ClaimStatus.BLOCKED)
-        return sum(item.status not in over and not item.waived for item in items)
+        return sum(r.claim.status not in over and not r.waived for r in records)
 
     def let_rule(self, adjudicator: Adjudicator) -> None:
         """Have a second model rule about blocked steps, where the policy wants one."""
@@ -233,7 +235,8 @@ class PlanSession:
     def is_over(self) -> bool:
         """Whether it uses nothing any more, unless it is taken up again."""
         state = self._desk.look()
-        return bool(state.accepted or state.ended or state.aborted or state.signed)
+        session = state.session
+        return bool(session.accepted or session.ended or state.aborted or session.signed)
 
     @property
     def checks(self) -> SessionChecks:
@@ -250,7 +253,7 @@ class PlanSession:
         """The digest of the workspace as it is now."""
         return self._desk.content()
 
-    def gate(self) -> SessionGate:
+    def gate(self) -> GateReport:
         """May the agent call its work finished, and if not, exactly what is missing."""
         return self._desk.gate()
 
@@ -259,7 +262,7 @@ class PlanSession:
         answer: str,
         *,
         limit_s: float | None = None,
-        unmet: Sequence[SessionMissing] = (),
+        unmet: Sequence[Missing] = (),
         dropped: Sequence[str] = (),
     ) -> Finalization:
         """A final answer: accepted, refused with what is missing, or handed to a person."""
@@ -269,7 +272,7 @@ class PlanSession:
     def standing(self) -> SessionStanding:
         """Where the session stands now."""
         gate = self._desk.gate()
-        return standing_of(self._desk.state, gate)
+        return session_standing(self._desk.state, gate)
 
     def report(self) -> SessionReport:
         """What was claimed, what is proved, and what it cost."""

@@ -16,7 +16,7 @@ from signoff.cli.show import dollars, duration, styles
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Step
 from signoff.domain.text import decode_output, escape, escape_line
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from signoff.orchestrator.events import Appended, Doing, Driving, Event, Output
 
 TAIL_LINES = 6
@@ -31,7 +31,7 @@ class LiveReporter:
     """
 
     def __init__(self) -> None:
-        self._state: RunState | None = None
+        self._state: State | None = None
         self._lock = threading.Lock()
         self._tail: list[str] = []
         self._doing = ""
@@ -90,7 +90,7 @@ class LiveReporter:
         elapsed = duration(time.monotonic() - self._since)
         return escape_line(f"step {self._current}: {self._doing} ({elapsed})")
 
-    def _spent(self, state: RunState) -> str:
+    def _spent(self, state: State) -> str:
         """Of each kind what was used, and the limit as often as a person granted it."""
         budget, grants = state.schedule.plan.budget, state.budget_grants
         tokens, usd, work_s = state.spent.tokens, state.spent.usd, self._work_s(state)
@@ -103,13 +103,13 @@ class LiveReporter:
             )
         )
 
-    def _work_s(self, state: RunState) -> float:
+    def _work_s(self, state: State) -> float:
         """What is counted, and what the attempt in flight will add to it."""
         record = state.records.get(self._current or "")
         at_work = record is not None and record.in_flight is not None
         return state.spent_s + (time.monotonic() - self._since if at_work else 0.0)
 
-    def _steps(self, state: RunState) -> Table:
+    def _steps(self, state: State) -> Table:
         table = Table.grid(padding=(0, 1))
         steps = list(state.schedule.steps)
         at = next((i for i, step in enumerate(steps) if step.id == self._current), 0)
@@ -120,14 +120,14 @@ class LiveReporter:
             table.add_row(*(Text(escape_line(part)) for part in shown))
         return table
 
-    def _mark(self, state: RunState, step: Step) -> str:
+    def _mark(self, state: State, step: Step) -> str:
         record = state.records.get(step.id)
         if record is not None and record.settled:
             return "-" if record.waived else "✓"
         return "▸" if step.id == self._current else " "
 
 
-def _counted(state: RunState) -> str:
+def _counted(state: State) -> str:
     """How many steps are done, and how many a person let go, of those that are known by now."""
     # Read while the run goes on: never through `state.record`, which would write.
     steps = list(state.schedule.steps)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from signoff.cli.show import dollars, duration, say_json, short
+from signoff.domain.facts import AttemptFinished, read_fact
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import POSTCONDITION_PREFIX
 from signoff.domain.text import escape_line
@@ -100,10 +101,10 @@ def _attempt_finished(entry: Entry) -> str:
 
 def _trouble(data: Mapping[str, Any]) -> str:
     """Why an agent failed by itself stands at its end; of any other only the work counts."""
-    if "exit_code" not in data:
+    worked = Worked.of(read_fact(AttemptFinished, data))
+    if worked is None or not worked.in_trouble:
         return ""
-    worked = Worked.from_data(data)
-    return f"; it ended: {worked}{_last_line(worked.output_tail)}" if worked.in_trouble else ""
+    return f"; it ended: {worked}{_last_line(worked.output_tail)}"
 
 
 def _run_started(entry: Entry) -> str:

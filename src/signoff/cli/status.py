@@ -26,7 +26,7 @@ from signoff.domain.counts import TestCounts
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import Exit, NotApproved
-from signoff.gate.standing import Standing, StepState
+from signoff.gate.subjects import Standing, StepState
 from signoff.planfile.digest import file_digest
 from signoff.usecases.ground.driver import Driver
 from signoff.usecases.ground.history import approved_text

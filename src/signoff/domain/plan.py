@@ -28,6 +28,14 @@ class PlanStatus(StrEnum):
     FAILED = "failed"
 
 
+class Author(StrEnum):
+    """Who wrote a plan."""
+
+    PERSON = "person"
+    AGENT = "agent"  # its checks are self-set
+    DERIVED = "derived"  # by the harness, from a task without a plan
+
+
 class Mark(StrEnum):
     """The sign in front of a step's title: a projection for readers, never proof."""
 

@@ -115,7 +115,7 @@ class ToolCall:
     output_sha256: str = ""
     touched: tuple[str, ...] = ()
     content: str = ""
-    at: str = ""
+    called_at: str = ""
 
     def basis(self) -> dict[str, str]:
         """Every file it rests on, with its content."""
@@ -139,7 +139,7 @@ class ToolCall:
             "output_sha256": self.output_sha256,
             "touched": list(self.touched),
             "content": self.content,
-            "called_at": self.at,
+            "called_at": self.called_at,
         }
 
 

@@ -8,7 +8,7 @@ from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.plan import Contract, Effects, RedFirst, Step, Then
 from signoff.domain.verdict import Failure, Phase
 from signoff.gate.record import Record
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from signoff.settings.loading import Policy
 
 
@@ -78,7 +78,7 @@ class Fail:
 class Wait:
     """Nothing can go on before a person answers."""
 
-    escalations: tuple[str, ...]
+    questions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ Action = (
 )
 
 
-def next_action(state: RunState, policy: Policy) -> Action:
+def next_action(state: State, policy: Policy) -> Action:
     """The one next thing to do in this run."""
     if state.outcome is not None:
         return Finish(state.outcome)
@@ -112,7 +112,7 @@ def next_action(state: RunState, policy: Policy) -> Action:
         return Finish(Outcome.REVISED)
     if state.aborted or state.any_failed:
         return Finish(Outcome.FAILED)
-    for_all = tuple(i for i, entry in state.escalations.items() if entry.step is None)
+    for_all = tuple(i for i, asked in state.questions.items() if asked.subject is None)
     if for_all:
         return Wait(for_all)
     if state.unlisted:
@@ -122,27 +122,27 @@ def next_action(state: RunState, policy: Policy) -> Action:
     return _first_step_action(state, policy)
 
 
-def _first_step_action(state: RunState, policy: Policy) -> Action:
+def _first_step_action(state: State, policy: Policy) -> Action:
     steps = state.schedule.steps
     blocked = False
     for step in steps[state.settle_cursor() :]:
         record = state.record(step.id)
         if record.settled:
             continue
-        if record.escalation is not None or not _needs_settled(state, step):
+        if record.question is not None or not _needs_settled(state, step):
             blocked = True
             continue
         return _action_for(step, record, state, policy)
-    if blocked or state.escalations:
-        return Wait(tuple(state.escalations))
+    if blocked or state.questions:
+        return Wait(tuple(state.questions))
     return Sweep()
 
 
-def _needs_settled(state: RunState, step: Step) -> bool:
+def _needs_settled(state: State, step: Step) -> bool:
     return all(state.record(need).settled for need in state.schedule.needed(step))
 
 
-def _action_for(step: Step, record: Record, state: RunState, policy: Policy) -> Action:
+def _action_for(step: Step, record: Record, state: State, policy: Policy) -> Action:
     if record.in_flight is not None:
         return Abandon(step, record.in_flight)
     if step.for_each is not None:
@@ -190,7 +190,7 @@ def _looks_first(contract: Contract) -> bool:
 
 
 def _action_before_first_attempt(
-    step: Step, record: Record, state: RunState, policy: Policy
+    step: Step, record: Record, state: State, policy: Policy
 ) -> Action | None:
     """Red first, and steps that an earlier run already finished."""
     contract = step.contract

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from signoff.domain.plan import Step
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Shortfall:
         )
 
 
-def shortfall(state: RunState, step: Step) -> Shortfall | None:
+def shortfall(state: State, step: Step) -> Shortfall | None:
     """Whether dispatching this step would go over a limit; None when it fits."""
     budget, grants = state.schedule.plan.budget, state.budget_grants
     expected = _expected(state, step)
@@ -45,7 +45,7 @@ def shortfall(state: RunState, step: Step) -> Shortfall | None:
     return None
 
 
-def wall_left_s(state: RunState) -> float | None:
+def wall_left_s(state: State) -> float | None:
     """How long the run may still work; None without a limit."""
     wall_s = state.schedule.plan.budget.wall_s
     return None if wall_s is None else max(0.0, wall_s * state.budget_grants - state.spent_s)
@@ -58,7 +58,7 @@ class _Expected:
     wall_s: float
 
 
-def _expected(state: RunState, step: Step) -> _Expected:
+def _expected(state: State, step: Step) -> _Expected:
     """The step's own estimate, else the average of the attempts so far."""
     attempts = max(state.attempts_ended, 1)
     if step.estimate is not None:

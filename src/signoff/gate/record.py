@@ -1,32 +1,37 @@
-"""What the fold knows of one step or postcondition, and of one verdict about it."""
+"""What the ledger says about one step or postcondition, and about one verdict on it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from signoff.domain.counts import TestCounts
+from signoff.domain.facts import AttemptFinished
 from signoff.domain.observation import Ending
-from signoff.domain.verdict import Failure, Phase, Reason, Result, failure_of
+from signoff.domain.session import Basis, ClaimStatus
+from signoff.domain.verdict import Failure, Isolation, Phase, Reason, Result, failure_of
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The part of a verdict that decides anything."""
+    """The part of a verdict that decides anything; `seq` is the entry that has all of it."""
 
-    seq: int
-    phase: Phase
     result: Result
     reason: Reason
-    key: str
     snapshot: str
-    message: str
-    exit_code: int | None
-    output_tail: str
-    tampered: tuple[str, ...]
+    subject: str = ""
+    phase: Phase = Phase.ATTEMPT
+    key: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    output_tail: str = ""
+    tampered: tuple[str, ...] = ()
     counts: TestCounts | None = None
+    isolation: Isolation = Isolation.NONE
+    provisional: bool = False
+    reused_from: int | None = None
+    duration_s: float = 0.0
     heldout_tail: str = ""  # for people alone
+    seq: int = 0
 
     @property
     def kept(self) -> bool:
@@ -65,10 +70,11 @@ class Worked:
     why: str = ""
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Worked:
-        """Of the entry that ended an attempt."""
-        output = data.get("output_tail", "")
-        return cls(data["ending"], data["exit_code"], output, data.get("why", ""))
+    def of(cls, fact: AttemptFinished) -> Worked | None:
+        """None of a lost attempt, and of work that no process of ours did."""
+        if fact.lost or fact.ending not in {str(ending) for ending in Ending}:
+            return None
+        return cls(fact.ending, fact.exit_code, fact.output_tail, fact.why)
 
     @property
     def in_trouble(self) -> bool:
@@ -101,8 +107,32 @@ class Advice:
 
 
 @dataclass
+class Claim:
+    """What an agent says of the subject in a session, and what its evidence rests on."""
+
+    since: int = 0  # the entry that brought the subject into the plan
+    begun: int = 0  # the entry that put it in progress last
+    status: ClaimStatus = ClaimStatus.PENDING
+    evidence: str = ""
+    notes: str = ""
+    basis: Basis | None = None  # of evidence that was accepted; None when nothing was
+    ruling: str = ""  # of a second model, about a claim that it is blocked
+    reopened: int = 0
+    children: tuple[str, ...] = ()  # sessions that it was handed to
+
+    @property
+    def counts_from(self) -> int:
+        """Evidence must be younger than this entry."""
+        return max(self.begun, self.since)
+
+    def send_back(self, seq: int) -> None:
+        """Nothing that was said of it counts any more."""
+        self.status, self.begun, self.basis = ClaimStatus.PENDING, seq, None
+
+
+@dataclass
 class Record:
-    """What the ledger says about one step or postcondition in this run."""
+    """Everything that the ledger says about one step or postcondition."""
 
     attempts: int = 0
     in_flight: int | None = None
@@ -132,13 +162,17 @@ class Record:
     suspects: tuple[str, ...] = ()
     failed: bool = False
     waived: bool = False
-    escalation: str | None = None
+    let_go: bool = (
+        False  # an agent calls it blocked, and the user's policy takes that for an answer
+    )
+    question: str | None = None  # open, about this subject
     waivers: set[str] = field(default_factory=set)
     vouched: Vouched | None = None
     held_before_accepted: bool = False
     listed: tuple[str, ...] | None = None
     looking_again: bool = False
     baseline: TestCounts | None = None
+    claim: Claim = field(default_factory=Claim)
 
     @property
     def done(self) -> bool:

@@ -8,9 +8,9 @@ from signoff.domain.plan import Plan, Step, expand
 class Schedule:
     """The plan's steps as they stand in this run; expanded steps replace their template."""
 
-    def __init__(self, plan: Plan):
-        self.plan = plan
-        self.steps: list[Step] = list(plan.steps)
+    def __init__(self, plan: Plan | None):
+        self.plan = plan or Plan("", ())
+        self.steps: list[Step] = list(self.plan.steps)
         self._position = {step.id: i for i, step in enumerate(self.steps)}
         self._children: dict[str, tuple[str, ...]] = {}
 

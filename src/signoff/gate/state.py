@@ -1,32 +1,43 @@
-"""Where a run stands: the ledger's entries folded, one after the other, into facts per step."""
+"""The one fold: ledger entries in, one after the other; where a plan stands out.
+
+A run, an agent's session and a task without a plan are the same state. They differ in who wrote
+the plan (`author`), and in whether a driver dispatches its steps (`driven`) or the agent does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from signoff.domain import facts
 from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
-from signoff.domain.plan import Cost, Plan
+from signoff.domain.plan import Author, Contract, Cost, Plan
 from signoff.domain.product import Product
+from signoff.domain.session import ToolCall
 from signoff.domain.sessionwork import SessionWork
-from signoff.domain.verdict import Isolation, Phase, Reason, Result
-from signoff.gate.products import remember_products
-from signoff.gate.questions import escalation_answered, escalation_opened, step_waived
-from signoff.gate.record import Judged, Record, Worked
+from signoff.domain.verdict import Isolation
+from signoff.gate import fold_questions, fold_run, fold_session
+from signoff.gate.record import Judged, Record
 from signoff.gate.schedule import Schedule
+from signoff.gate.sessionfacts import SessionFacts
 
 
-class RunState:
-    """The fold. Only `apply` changes it; everything else reads."""
+class State:
+    """Where a plan stands. Only `apply` changes it; everything else reads."""
 
-    def __init__(self, plan: Plan, run: str):
+    def __init__(self, plan: Plan | None, run: str = "", *, driven: bool = True):
         self.run = run
+        self.driven = driven
+        self.author = Author.AGENT if plan is None else Author.PERSON
+        self.plan = plan
         self.schedule = Schedule(plan)
         self.records: dict[str, Record] = {}
-        self.escalations: dict[str, Entry] = {}
-        self.escalations_opened = 0
+        if plan is not None and not driven:
+            self.records = {subject.id: Record() for subject in plan.subjects}
+        self.questions: dict[str, facts.QuestionOpened] = {}  # open ones
+        self.questions_asked = 0
         self.history: set[str] = set()
         self.spent = Cost()
         self.spent_s = 0.0
@@ -42,14 +53,15 @@ class RunState:
         self.produced: dict[str, dict[str, str]] = {}
         self.products: dict[str, Product] = {}  # those, and what contracts of accepted steps name
         self.moments: list[tuple[int, str, str]] = []
-        self.unlisted = [step.id for step in plan.steps if step.for_each is not None]
+        self.unlisted = [step.id for step in self.schedule.steps if step.for_each is not None]
         self.counted: frozenset[str] = frozenset()
         self.uncounted: list[str] = []
         self.baselines: dict[str, TestCounts] = {}  # of earlier runs of the same approval
         self.handoff: dict[str, str] = {}
         self.isolations: set[Isolation] = set()
-        self.session: SessionWork | None = None  # did the work before this run began
+        self.earlier_work: SessionWork | None = None  # of a session, before this run began
         self.usage_told: set[str] = set()  # sessions whose usage is counted already
+        self.session = SessionFacts()
         self.seq = 0
         self.cursor = 0
 
@@ -60,6 +72,11 @@ class RunState:
             found = self.records[subject] = Record()
         return found
 
+    def contract(self, subject: str) -> Contract | None:
+        """What decides this subject, if a contract does."""
+        subjects = self.plan.subjects if self.plan is not None else ()
+        return next((s.contract for s in subjects if s.id == subject), None)
+
     def find_verdict(self, key: str) -> Entry | None:
         """The newest verdict of this run with this evidence key."""
         return self.verdicts.get(key)
@@ -69,7 +86,7 @@ class RunState:
         about = (e for e in self.verdicts.values() if e.data["subject"] == subject)
         return [entry for entry in about if entry.data["snapshot"] == snapshot]
 
-    def apply_all(self, entries: Iterable[Entry]) -> RunState:
+    def apply_all(self, entries: Iterable[Entry]) -> State:
         """Fold several entries; returns itself."""
         for entry in entries:
             self.apply(entry)
@@ -80,12 +97,13 @@ class RunState:
         if entry.seq <= self.seq:
             return
         self.seq = entry.seq
-        if entry.run != self.run:
-            _apply_other_run(self, entry)
+        if (entry.run or "") != self.run:
+            fold_run.apply_other_run(self, entry)
             return
         handler = _HANDLERS.get(entry.kind)
         if handler is not None:
-            handler(self, entry)
+            kind, take = handler
+            take(self, entry, facts.read_fact(kind, entry.data))
 
     def settle_cursor(self) -> int:
         """The position of the first step that still needs something."""
@@ -95,248 +113,35 @@ class RunState:
         return self.cursor
 
 
-def _apply_other_run(state: RunState, entry: Entry) -> None:
-    """What an earlier run leaves: steps it finished, and how many tests there were to begin with.
-
-    A run that failed may have removed tests, so its beginning counts until somebody approves again.
-    """
-    data = entry.data
-    if entry.kind is Kind.STEP_DONE and data.get("step_digest"):
-        state.history.add(data["step_digest"])
-    elif entry.kind is Kind.PLAN_APPROVED:
-        state.baselines.clear()
-    elif entry.kind is Kind.VERDICT and data.get("phase") in (Phase.BASELINE, Phase.BEFORE):
-        counts = TestCounts.from_data(data.get("counts"))
-        of_step = data.get("subject") == entry.step and not data.get("provisional")
-        if counts is not None and of_step:
-            state.baselines.setdefault(entry.step or "", counts)
-
-
-def _started(state: RunState, entry: Entry) -> None:
-    """The run says whose tests are counted before anybody works, unless they were before."""
-    _take_session(state, entry)
-    state.counted = frozenset(str(subject) for subject in entry.data.get("counted", ()))
-    lists = {step.id for step in state.schedule.steps if step.for_each is not None}
-    for subject, counts in state.baselines.items():
-        state.record(subject).baseline = counts
-    state.uncounted = sorted(state.counted - lists - state.baselines.keys())
-
-
-def _take_session(state: RunState, entry: Entry) -> None:
-    if said := entry.data.get("session"):
-        state.session = SessionWork.from_data(said)
-
-
-def _finished(state: RunState, entry: Entry) -> None:
-    state.outcome = Outcome(entry.data["outcome"])
-
-
-def _edited(state: RunState, entry: Entry) -> None:
-    state.noticed.add(entry.data["digest"])
-
-
-def _amended(state: RunState, entry: Entry) -> None:
-    """The plan file says what a person allowed: that is no edit behind the pins."""
-    state.noticed.add(str(entry.data.get("seen", "")))
-
-
-def _listed(state: RunState, entry: Entry) -> None:
-    """The first look counts: a later one cannot make an item vanish."""
-    step_id = entry.step or ""
-    record = state.record(step_id)
-    if record.listed is None:
-        record.listed = tuple(entry.data["items"])
-    state.unlisted = [i for i in state.unlisted if i != step_id]
-
-
-def _expanded(state: RunState, entry: Entry) -> None:
-    """Counts only for a list that still stands, with every item of the first look."""
-    step_id, items = entry.step or "", tuple(dict.fromkeys(entry.data["items"]))
-    if not state.schedule.has(step_id) or state.schedule.step(step_id).for_each is None:
-        return
-    if items and set(state.record(step_id).listed or ()) <= set(items):
-        state.schedule.expand(step_id, items)
-        if step_id in state.counted:
-            made = [s.id for s in state.schedule.steps if s.parent == step_id]
-            state.uncounted += [i for i in made if state.record(i).baseline is None]
-
-
-def _attempt_started(state: RunState, entry: Entry) -> None:
-    record = state.record(entry.step or "")
-    record.attempts = entry.attempt or record.attempts + 1
-    record.in_flight = record.attempts
-    record.unjudged = None
-    record.restored = tuple(sorted({*record.restored, *entry.data.get("restored", ())}))
-    _step_back(state, entry.step)
-
-
-def _attempt_finished(state: RunState, entry: Entry) -> None:
-    record = state.record(entry.step or "")
-    record.in_flight = None
-    record.unjudged = None if entry.data.get("lost") else entry.attempt
-    answer = entry.data.get("answer") or {}
-    record.answer, record.answer_reason = answer.get("kind"), answer.get("reason", "")
-    record.worked = _worked(entry.data)
-    _remember_handoff(state, record, entry)
-    state.attempts_ended += 1
-    usage = entry.data.get("usage") or {}
-    if usage and entry.data.get("session"):
-        state.usage_told.add(entry.data["session"])
-    state.spent += Cost(int(usage.get("tokens", 0)), float(usage.get("usd", 0.0)))
-    state.spent_s += float(entry.data.get("duration_s", 0.0))
-    if "snapshot" in entry.data:
-        state.snapshot = entry.data["snapshot"]
-        label = f"step {entry.step}, attempt {entry.attempt}"
-        state.moments.append((entry.seq, label, entry.data["snapshot"]))
-
-
-def _worked(data: Mapping[str, Any]) -> Worked | None:
-    """None of a lost attempt, and of work that was done in a session."""
-    if data.get("lost") or "exit_code" not in data:
-        return None
-    return Worked.from_data(data)
-
-
-def _remember_handoff(state: RunState, record: Record, entry: Entry) -> None:
-    """Files that make other programs act: told once, and again only when they change again."""
-    found: dict[str, str] = entry.data.get("handoff") or {}
-    state.handoff.update(found)
-    record.handoff = tuple(sorted({*record.handoff, *found}))
-
-
-def _verdict(state: RunState, entry: Entry) -> None:
-    data = entry.data
-    if data.get("provisional") or data.get("subject") != entry.step:
-        return
-    judged = _judged(entry)
-    state.verdicts[judged.key] = entry
-    record = state.record(entry.step or "")
-    state.snapshot = judged.snapshot
-    state.spent_s += 0.0 if data.get("reused_from") else float(data.get("duration_s", 0.0))
-    state.isolations.add(Isolation(data["isolation"]))
-    if judged.kept:
-        record.kept_keys.add(judged.key)
-    if judged.phase is Phase.BASELINE:
-        record.baseline = record.baseline or judged.counts
-        state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
-    elif judged.phase is Phase.BEFORE:
-        # A runner that the contract did not show, but that printed its ending.
-        record.baseline = record.baseline or judged.counts
-        if record.before is None:
-            record.held_before, record.before = _held_before(state, judged, entry.step), judged
-    elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):
-        record.unjudged = None
-        if not judged.kept:
-            record.count_failure(judged)
-            _step_back(state, entry.step)
-        record.latest = judged
-        record.looking_again = False
-
-
-def _held_before(state: RunState, judged: Judged, step_id: str | None) -> bool | None:
-    """Of work that was done before the run began: what its session saw, else nobody knows."""
-    if state.session is None or not judged.kept:
-        return judged.kept
-    return False if step_id in state.session.red else None
-
-
-def _step_back(state: RunState, step_id: str | None) -> None:
-    """A step that was settled may need work again."""
-    if step_id is not None and state.schedule.has(step_id):
-        state.cursor = min(state.cursor, state.schedule.position(step_id))
-
-
-def _judged(entry: Entry) -> Judged:
-    data = entry.data
-    return Judged(
-        seq=entry.seq,
-        phase=Phase(data["phase"]),
-        result=Result(data["result"]),
-        reason=Reason(data["reason"]),
-        key=data["key"],
-        snapshot=data["snapshot"],
-        message=data.get("message", ""),
-        exit_code=data.get("exit_code"),
-        output_tail=data.get("output_tail", ""),
-        tampered=tuple(data.get("tampered", ())),
-        counts=TestCounts.from_data(data.get("counts")),
-        heldout_tail=data.get("heldout_tail", ""),
-    )
-
-
-def _step_done(state: RunState, entry: Entry) -> None:
-    """Counts only when a kept verdict of this run stands behind it."""
-    record = state.record(entry.step or "")
-    key = entry.data.get("key")
-    if key not in record.kept_keys:
-        return
-    if entry.data.get("carried"):
-        before = record.before
-        known = entry.step is not None and _digest_of(state, entry.step) in state.history
-        held = before is not None and before.kept and before.key == key
-        if not (known and held and record.latest is None):
-            return
-        record.latest, record.held_before, record.carried = before, None, True
-    elif record.latest is None or record.latest.key != key or not record.latest.kept:
-        return
-    record.accepted = True
-    _remember_produced(state, entry)
-
-
-def _digest_of(state: RunState, step_id: str) -> str | None:
-    return state.schedule.step(step_id).digest if state.schedule.has(step_id) else None
-
-
-def _remember_produced(state: RunState, entry: Entry) -> None:
-    """What an accepted step produced is pinned from then on; the newest owner wins."""
-    produced: dict[str, str] = entry.data.get("produced", {})
-    for owned in state.produced.values():
-        for path in produced:
-            owned.pop(path, None)
-    if produced:
-        state.produced[entry.step or ""] = dict(produced)
-    remember_products(state.products, entry)
-
-
-def _step_failed(state: RunState, entry: Entry) -> None:
-    state.record(entry.step or "").failed = True
-    state.any_failed = True
-
-
-def _step_reopened(state: RunState, entry: Entry) -> None:
-    record = state.record(entry.step or "")
-    record.reopened = True
-    record.suspects = tuple(entry.data.get("suspects", ()))
-
-
-def _step_restored(state: RunState, entry: Entry) -> None:
-    state.record(entry.step or "").reopened = False
-    _remember_produced(state, entry)
-
-
-def _step_cleared(state: RunState, entry: Entry) -> None:
-    record = state.record(entry.step or "")
-    record.cleared = entry.seq
-    record.restored = tuple(sorted({*record.restored, *entry.data["paths"]}))
-
-
-_HANDLERS: dict[Kind, Any] = {
-    Kind.RUN_STARTED: _started,
-    Kind.RUN_RESUMED: _take_session,
-    Kind.RUN_FINISHED: _finished,
-    Kind.PLAN_EDITED: _edited,
-    Kind.PLAN_AMENDED: _amended,
-    Kind.STEP_LISTED: _listed,
-    Kind.STEP_EXPANDED: _expanded,
-    Kind.ATTEMPT_STARTED: _attempt_started,
-    Kind.ATTEMPT_FINISHED: _attempt_finished,
-    Kind.VERDICT: _verdict,
-    Kind.STEP_DONE: _step_done,
-    Kind.STEP_FAILED: _step_failed,
-    Kind.STEP_REOPENED: _step_reopened,
-    Kind.STEP_RESTORED: _step_restored,
-    Kind.STEP_CLEARED: _step_cleared,
-    Kind.STEP_WAIVED: step_waived,
-    Kind.ESCALATION_OPENED: escalation_opened,
-    Kind.ESCALATION_ANSWERED: escalation_answered,
+_HANDLERS: dict[Kind, tuple[type, Callable[[State, Entry, Any], None]]] = {
+    Kind.RUN_STARTED: (facts.RunStarted, fold_run.run_started),
+    Kind.RUN_RESUMED: (facts.RunStarted, fold_run.run_resumed),
+    Kind.RUN_FINISHED: (facts.RunFinished, fold_run.run_finished),
+    Kind.PLAN_EDITED: (facts.PlanEdited, fold_run.plan_edited),
+    Kind.PLAN_AMENDED: (facts.PlanAmended, fold_run.plan_amended),
+    Kind.STEP_LISTED: (facts.ListRead, fold_run.step_listed),
+    Kind.STEP_EXPANDED: (facts.ListRead, fold_run.step_expanded),
+    Kind.ATTEMPT_STARTED: (facts.AttemptStarted, fold_run.attempt_started),
+    Kind.ATTEMPT_FINISHED: (facts.AttemptFinished, fold_run.attempt_finished),
+    Kind.VERDICT: (Judged, fold_run.verdict),
+    Kind.STEP_DONE: (facts.StepAccepted, fold_run.step_done),
+    Kind.STEP_FAILED: (facts.StepFailed, fold_run.step_failed),
+    Kind.STEP_REOPENED: (facts.StepReopened, fold_run.step_reopened),
+    Kind.STEP_RESTORED: (facts.StepAccepted, fold_run.step_restored),
+    Kind.STEP_CLEARED: (facts.StepCleared, fold_run.step_cleared),
+    Kind.STEP_WAIVED: (facts.StepWaived, fold_questions.step_waived),
+    Kind.ESCALATION_OPENED: (facts.QuestionOpened, fold_questions.opened),
+    Kind.ESCALATION_ANSWERED: (facts.QuestionAnswered, fold_questions.answered),
+    Kind.SESSION_STARTED: (facts.SessionStarted, fold_session.started),
+    Kind.PLAN_WRITTEN: (facts.PlanWritten, fold_session.plan_written),
+    Kind.STEP_CLAIMED: (facts.StepClaimed, fold_session.step_claimed),
+    Kind.TOOL_CALLED: (ToolCall, fold_session.tool_called),
+    Kind.NOTE_KEPT: (facts.NoteKept, fold_session.note_kept),
+    Kind.STEP_STRAYED: (facts.StepStrayed, fold_session.step_strayed),
+    Kind.SESSION_DELEGATED: (facts.SessionDelegated, fold_session.delegated),
+    Kind.SESSION_USAGE: (facts.Used, fold_session.used),
+    Kind.ANSWER_REFUSED: (facts.AnswerRefused, fold_session.answer_refused),
+    Kind.ANSWER_ACCEPTED: (facts.AnswerAccepted, fold_session.answer_accepted),
+    Kind.SESSION_ENDED: (facts.SessionEnded, fold_session.ended),
+    Kind.SESSION_SIGNED: (facts.SessionSigned, fold_session.signed),
 }

@@ -21,7 +21,7 @@ from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, Workspac
 from signoff.gate.actions import Abandon, Dispatch
 from signoff.gate.budget import shortfall, wall_left_s
 from signoff.gate.record import Record
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Output
 from signoff.orchestrator.restoring import Restored, left_tampered, restore_tampered
@@ -287,7 +287,7 @@ class Attempts:
         return {path: seen for path, seen in found.items() if not matches_any(meant, path)}
 
 
-def lost_attempts(state: RunState, exchange: Path) -> Iterator[Draft]:
+def lost_attempts(state: State, exchange: Path) -> Iterator[Draft]:
     """What agents of a driver that died left in flight: each is ended, then told."""
     for step in state.schedule.steps:
         attempt = state.record(step.id).in_flight

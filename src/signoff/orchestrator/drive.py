@@ -31,7 +31,7 @@ from signoff.gate.actions import (
     Wait,
     next_action,
 )
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from signoff.orchestrator import escalations
 from signoff.orchestrator.attempts import Attempts
 from signoff.orchestrator.events import Appended, Doing, Driving
@@ -60,7 +60,7 @@ class Drive:
 
     def __init__(self, mission: Mission):
         self.mission = mission
-        self.state = RunState(mission.plan, mission.run)
+        self.state = State(mission.plan, mission.run)
         # Verdicts are reused within a run only, so the fold is all the evidence there is to ask.
         self.court = replace(mission.judge, evidence=self.state)
         self._last_hash = GENESIS

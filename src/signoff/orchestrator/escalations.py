@@ -12,7 +12,7 @@ from signoff.domain.plan import Postcondition, Step
 from signoff.domain.verdict import Reason
 from signoff.errors import StorageFailed
 from signoff.gate.record import Judged, Record
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 
 _EVERY = (Choice.RETRY, Choice.REVISE, Choice.ABORT, Choice.WAIVE)
 _FOR_THE_PLAN = (Choice.RETRY, Choice.REVISE, Choice.ABORT)
@@ -20,7 +20,7 @@ _BY_WORD = (Choice.ACCEPT, *_EVERY)
 
 
 def ask(
-    state: RunState,
+    state: State,
     cause: Cause,
     question: str,
     *,
@@ -34,7 +34,7 @@ def ask(
     return Draft(
         Kind.ESCALATION_OPENED,
         {
-            "id": f"{state.run}-{state.escalations_opened + 1}",
+            "id": f"{state.run}-{state.questions_asked + 1}",
             "cause": cause,
             "question": question,
             "context": context or {},
@@ -46,7 +46,7 @@ def ask(
     )
 
 
-def _allowable(state: RunState, step: str) -> list[str]:
+def _allowable(state: State, step: str) -> list[str]:
     """The files that a line in the plan would let the step change, of the latest verdict."""
     latest = state.record(step).latest
     if latest is None or latest.reason not in (Reason.INFLUENCED, Reason.OUTSIDE):
@@ -54,7 +54,7 @@ def _allowable(state: RunState, step: str) -> list[str]:
     return sorted(map(literal, latest.tampered))
 
 
-def ask_for_word(state: RunState, post: Postcondition, content: str, *, allowed: bool) -> Draft:
+def ask_for_word(state: State, post: Postcondition, content: str, *, allowed: bool) -> Draft:
     """The question whether a postcondition without a contract holds, of exactly this content."""
     how = "accept says that it holds"
     if not allowed:

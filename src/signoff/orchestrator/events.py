@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from signoff.domain.ledger import Entry
 
 if TYPE_CHECKING:
-    from signoff.gate.state import RunState
+    from signoff.gate.state import State
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Driving:
     The fold goes on with every entry before that is told; whoever watches only reads it.
     """
 
-    state: RunState
+    state: State
 
 
 Event = Appended | Output | Doing | Driving

@@ -12,7 +12,7 @@ from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from signoff.orchestrator.events import Reporter
 from signoff.settings.loading import Settings
 from signoff.storage.ledger import Ledger
@@ -35,7 +35,7 @@ class Projection(Protocol):
 
     unwritten: str  # why the file does not show the latest; empty when it does
 
-    def show(self, state: RunState, status: PlanStatus, *, now: bool) -> None:
+    def show(self, state: State, status: PlanStatus, *, now: bool) -> None:
         """Bring the file up to date; unless `now`, at most once in a while."""
 
 

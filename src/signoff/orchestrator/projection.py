@@ -8,8 +8,9 @@ from pathlib import Path
 
 from signoff.domain.plan import Mark, PlanStatus
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
-from signoff.gate.standing import GateReport, StepState, evaluate
-from signoff.gate.state import RunState
+from signoff.gate.gate import GateReport, evaluate
+from signoff.gate.state import State
+from signoff.gate.subjects import StepState
 from signoff.orchestrator.progress import ProgressProjection
 from signoff.planfile.decode import decode
 from signoff.planfile.digest import file_digest, plan_digest
@@ -43,7 +44,7 @@ class PlanFileProjection:
     unwritten: str = field(default="", init=False)
     _next: float = field(default=0.0, init=False)
 
-    def show(self, state: RunState, status: PlanStatus, *, now: bool) -> None:
+    def show(self, state: State, status: PlanStatus, *, now: bool) -> None:
         """Bring the file up to date; one that cannot be written stops nothing, and is told."""
         began = time.monotonic()
         if not now and began < self._next:
@@ -72,7 +73,7 @@ def standing_note(report: GateReport, status: PlanStatus, seq: int) -> StandingN
     return StandingNote(seq, status, total - len(left), total, step, title)
 
 
-def marks_of(state: RunState, report: GateReport) -> dict[str, Mark]:
+def marks_of(state: State, report: GateReport) -> dict[str, Mark]:
     """A mark per step as written in the file; a list's heading shows the worst of its items."""
     marks = {s.id: MARK_OF[s.state] for s in report.steps}
     for parent, children in state.schedule.parents().items():

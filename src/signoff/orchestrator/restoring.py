@@ -9,7 +9,7 @@ from signoff.domain.snapshot import Change, ChangeKind
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Reason
 from signoff.gate.record import Judged, Record
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from signoff.orchestrator.mission import Mission
 from signoff.verification.protection import file_of
 
@@ -29,7 +29,7 @@ class Restored:
         return tuple(sorted((*self.put_back, *self.removed)))
 
 
-def restore_tampered(mission: Mission, state: RunState, record: Record) -> Restored:
+def restore_tampered(mission: Mission, state: State, record: Record) -> Restored:
     """Make every file that the latest verdict calls tampered what it has to be.
 
     As approved, or as the accepted step left it that made it. What the agent made of them stays in
@@ -50,13 +50,13 @@ def restore_tampered(mission: Mission, state: RunState, record: Record) -> Resto
     return Restored(_names(c for c in undone if c not in added), _names(added))
 
 
-def left_tampered(state: RunState, besides: str) -> list[tuple[str, Record]]:
+def left_tampered(state: State, besides: str) -> list[tuple[str, Record]]:
     """Other steps that wait for a person, with what their agents tampered with still in place."""
     return [
         (subject, record)
         for subject, record in state.records.items()
         if subject != besides
-        and record.escalation is not None
+        and record.question is not None
         and record.latest is not None
         and record.latest.reason in _CHANGED_THE_CHECK
         and record.cleared < record.latest.seq

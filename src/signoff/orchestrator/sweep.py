@@ -12,7 +12,8 @@ from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import ContentMoved
 from signoff.gate.actions import Sweep
-from signoff.gate.standing import Gate, StepState, evaluate, is_stale
+from signoff.gate.gate import Gate, evaluate
+from signoff.gate.subjects import StepState, is_stale
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing
 from signoff.testing.crash import CrashPoint, reach

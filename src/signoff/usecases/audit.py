@@ -12,8 +12,8 @@ from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Isolation, Result
 from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
-from signoff.gate.standing import Gate, evaluate
-from signoff.gate.state import RunState
+from signoff.gate.gate import Gate, evaluate
+from signoff.gate.state import State
 from signoff.settings.loading import settings_from_pin
 from signoff.storage.records import ChainReport, Holder
 from signoff.usecases.ground.history import (
@@ -192,7 +192,7 @@ def _with_waivers(lines: tuple[Line, ...], waivers: tuple[WaiverProof, ...]) -> 
     return tuple(replace(line, message=said.get(line.subject, line.message)) for line in lines)
 
 
-def _sign_off(history: PlanHistory, state: RunState) -> tuple[str | None, str | None]:
+def _sign_off(history: PlanHistory, state: State) -> tuple[str | None, str | None]:
     """The sign-off counts only if the gate, asked again about that content, is open."""
     finished = history.finished
     if finished is None or not _says_done(history):

@@ -11,7 +11,7 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import SESSION_PREFIX, SessionStanding
 from signoff.errors import LedgerBroken
-from signoff.gate.session import SessionGate, standing_of
+from signoff.gate.gate import Gate, GateReport, session_standing
 from signoff.process.ancestry import identify
 from signoff.storage.location import find_vault
 from signoff.storage.locks import holders
@@ -88,14 +88,15 @@ def _open(site: Site, sitting: Sitting, place: PlanPlace | None) -> PlanSession:
 def _line(site: Site, sitting: Sitting) -> SessionLine:
     state = sitting.state
     # As recorded: nobody looks at the workspace for a list.
-    gate = SessionGate(True, (), (), state.plan is not None, self_set=not state.bound)
+    gate = GateReport(Gate.OPEN, author=state.author, planned=state.plan is not None)
     place = plan_of(site, sitting)
+    own = _told(site, sitting, session_standing(state, gate))
     return SessionLine(
         id=sitting.id,
         workspace=sitting.workspace,
         plan=place.name if place is not None else None,
         objective=sitting.objective,
-        standing=_by_plan(site, sitting, place, _told(site, sitting, standing_of(state, gate))),
+        standing=_by_plan(site, sitting, place, own),
         author=str(sitting.started.data.get("author", "")),
         began_at=sitting.started.at,
         newest_at=sitting.newest.at,

@@ -19,8 +19,8 @@ from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.names import shown_name
 from signoff.errors import LedgerBroken, NotSignedOff, UsageError
-from signoff.gate.standing import Gate, evaluate
-from signoff.gate.state import RunState
+from signoff.gate.gate import Gate, evaluate
+from signoff.gate.state import State
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
 from signoff.usecases.ground.history import (
@@ -124,7 +124,7 @@ class _Work:
 
     repository: Repository
     history: PlanHistory
-    state: RunState
+    state: State
     pins: Pins
     snapshot: str
 

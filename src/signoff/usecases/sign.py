@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import PlanStatus
 from signoff.errors import Held, NoSuchRun
-from signoff.gate.session_state import Item
+from signoff.gate.record import Record
 from signoff.orchestrator.events import Reporter
 from signoff.storage.location import find_vault
 from signoff.usecases.clients.seats import living_client
@@ -201,7 +201,7 @@ def _is_open(site: Site, sitting: Sitting) -> bool:
     if state.plan is None or state.aborted or (answer and answer.kind is Kind.SESSION_SIGNED):
         return False
     # Before the workspace is looked at: most sessions that were left are not finished.
-    if not all(_may_stand(state.item(s.id), s.contract is None) for s in state.plan.subjects):
+    if not all(_may_stand(state.record(s.id), s.contract is None) for s in state.plan.subjects):
         return False
     if living_client(site.home.path, sitting.id) is not None:
         return False
@@ -214,9 +214,9 @@ def _is_open(site: Site, sitting: Sitting) -> bool:
     return session.gate().open
 
 
-def _may_stand(item: Item, unchecked: bool) -> bool:
-    kept = item.verdict is not None and item.verdict.kept
-    return unchecked or item.waived or item.let_go or kept
+def _may_stand(record: Record, unchecked: bool) -> bool:
+    kept = record.latest is not None and record.latest.kept
+    return unchecked or record.waived or record.let_go or kept
 
 
 def _require_no_agent(site: Site) -> str:

@@ -10,8 +10,8 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.verdict import Isolation, weakest
 from signoff.errors import PlanNotFound, PlanUnreadable
-from signoff.gate.standing import GateReport, evaluate
-from signoff.gate.state import RunState
+from signoff.gate.gate import GateReport, evaluate
+from signoff.gate.state import State
 from signoff.planfile.parse import parse
 from signoff.usecases.ground.driver import Driver, driver_of
 from signoff.usecases.ground.history import (
@@ -139,8 +139,8 @@ def _since(history: PlanHistory, signed: Entry, digest: str) -> tuple[str, ...]:
     return tuple(word for word, happened in said.items() if happened)
 
 
-def _open_questions(state: RunState) -> tuple[Waiting, ...]:
-    return tuple(Waiting(item, entry.step) for item, entry in state.escalations.items())
+def _open_questions(state: State) -> tuple[Waiting, ...]:
+    return tuple(Waiting(item, asked.subject) for item, asked in state.questions.items())
 
 
 def _written_plan(place: PlanPlace) -> Plan | None:

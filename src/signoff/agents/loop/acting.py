@@ -253,7 +253,7 @@ class Actor:
             output_sha256=digest_bytes(result.text.encode()),
             touched=(*result.writes, *result.touched),
             content=result.content,
-            at=datetime.now(UTC).isoformat(),
+            called_at=datetime.now(UTC).isoformat(),
         )
         id = self.session.record_call(seen)
         for key, text in self.context.notebook.scratchpad.items():

@@ -10,8 +10,8 @@ from signoff.agents.sessions.showing import VERIFICATION, show_missing
 from signoff.domain.definition import Definition, DefinitionStatus, Round, RoundStatus
 from signoff.domain.session import Decision
 from signoff.domain.text import escape, tail
+from signoff.gate.missing import Missing
 from signoff.gate.rounds import shown
-from signoff.gate.session import SessionMissing
 from signoff.toolbatch.calls import OutcomeKind
 from signoff.toolbatch.deriving import plan_of
 from signoff.toolbatch.pipeline import BatchResult, BatchRunner, Ending
@@ -86,7 +86,7 @@ class Answers:
         missing = "\n".join(filter(None, (show_missing(gate), *(f"- {m.what}" for m in unmet))))
         return f"Judged just now, because {why}: it is not done. Missing:\n{missing}"
 
-    def _unmet(self, session: PlanSession) -> tuple[SessionMissing, ...]:
+    def _unmet(self, session: PlanSession) -> tuple[Missing, ...]:
         content = self._content()
         idle = not self._acted and content == self._judged_on
         why = "a final answer was given"
@@ -116,7 +116,7 @@ class Answers:
 
 def _what_does_not_hold(
     session: PlanSession, runner: BatchRunner, why: str, *, idle: bool = False
-) -> tuple[SessionMissing, ...]:
+) -> tuple[Missing, ...]:
     """Judge plan and definition; what the definition says is missing beside the plan's gate.
 
     `idle`: no call was made since the last judging and the content is the same, so what it found
@@ -136,19 +136,19 @@ def _what_does_not_hold(
     if definition.status is DefinitionStatus.FAILED:
         found = _found(definition.round) if definition.round is not None else ""
         what = f"verification failed too often, so a person has to look. {found}".strip()
-        return (SessionMissing(VERIFICATION, what, "stop, and say what you know", waiting=True),)
+        return (Missing(VERIFICATION, what, "stop, and say what you know", waiting=True),)
     if held is None or held.status in _HOLDS:
         return () if session.has_own_plan or not session.has_plan else _undone(definition)
-    return (SessionMissing(VERIFICATION, _found(held), "repair what it names"),)
+    return (Missing(VERIFICATION, _found(held), "repair what it names"),)
 
 
-def _undone(definition: Definition) -> tuple[SessionMissing, ...]:
+def _undone(definition: Definition) -> tuple[Missing, ...]:
     """What no step of a derived plan says: the list is longer than one, or nothing was done."""
     if definition.status is DefinitionStatus.DONE or not definition.undone:
         return ()
     first = next((item.text for item in definition.pending), "what is not needed")
     hint = f"list as done what is done; {how_to_drop(first)}"
-    return (SessionMissing(VERIFICATION, "; ".join(definition.undone[:3]), hint),)
+    return (Missing(VERIFICATION, "; ".join(definition.undone[:3]), hint),)
 
 
 def _dropped_of(definition: Definition) -> tuple[str, ...]:

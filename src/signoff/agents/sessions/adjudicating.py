@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.text import escape_line, tail
-from signoff.gate.session_state import SessionState
+from signoff.gate.state import State
 
 MOST_CALLS = 30
 LONGEST_TAIL = 1_000
@@ -60,17 +60,15 @@ class Adjudicator(Protocol):
         """Whether the step is really blocked."""
 
 
-def claim_of(
-    state: SessionState, step: Step | Postcondition, reason: str, evidence: str
-) -> BlockedClaim:
+def claim_of(state: State, step: Step | Postcondition, reason: str, evidence: str) -> BlockedClaim:
     """The step, what was tried, and what the agent says about it."""
-    item, plan = state.item(step.id), state.plan
+    record, plan = state.record(step.id), state.plan
     tried = [
         f"{call.name} ({'worked' if call.ok else 'failed'})"
-        for seq, call in state.calls.values()
-        if seq > item.counts_from
+        for seq, call in state.session.calls.values()
+        if seq > record.claim.counts_from
     ]
-    verdict = item.verdict
+    verdict = record.latest
     seen = "" if verdict is None else f"{verdict.result}: {verdict.message}"
     if verdict is not None and verdict.output_tail:
         seen += f"\n{tail(verdict.output_tail, LONGEST_TAIL)}"

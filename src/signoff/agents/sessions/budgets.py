@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from signoff.domain.plan import Budget, Cost
-from signoff.gate.session_state import SessionState
+from signoff.gate.state import State
 
 
-def budget_left(state: SessionState, below: Mapping[str, Cost], over: frozenset[str]) -> Budget:
+def budget_left(state: State, below: Mapping[str, Cost], over: frozenset[str]) -> Budget:
     """What is left of a session's own budget; a child that is over gives back what it left."""
-    tokens, usd = state.started.get("tokens"), state.started.get("usd")
+    started = state.session.started
+    tokens, usd = (started.tokens, started.usd) if started is not None else (None, None)
     used = state.spent
-    for child, share in state.shares.items():
+    for child, share in state.session.shares.items():
         spent = below.get(child, Cost())
         # A child that used more than its share has used it all the same.
         given_tokens = 0 if child in over else share.budget.tokens or 0

@@ -10,7 +10,7 @@ from signoff.domain.definition import Check, RoundStatus, Seen, Support
 from signoff.domain.plan import Contract
 from signoff.domain.text import tail
 from signoff.domain.verdict import Result, Verdict
-from signoff.gate.session_state import SessionVerdict
+from signoff.gate.record import Judged
 from signoff.toolbatch.judging import seen_of, status_of
 
 SUBJECT = "definition of done"
@@ -40,5 +40,5 @@ class SessionChecks:
         return self.desk.judge.judge(SUBJECT, Contract(command), provisional=True)
 
 
-def _detail(verdict: Verdict | SessionVerdict) -> str:
+def _detail(verdict: Verdict | Judged) -> str:
     return f"{verdict.message}\n{tail(verdict.output_tail, LONGEST_DETAIL)}".strip()

@@ -11,10 +11,9 @@ from signoff.agents.sessions.evidence import HOW, Unresolved, resolve
 from signoff.agents.sessions.showing import show_verdict
 from signoff.domain.escalation import Cause
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.plan import Postcondition, Step
+from signoff.domain.plan import Author, Postcondition, Step
 from signoff.domain.session import ClaimStatus, shown_list
 from signoff.domain.text import escape_line
-from signoff.gate.session import Proof
 from signoff.settings.agent import BlockedRule
 
 LONGEST_TEXT = 2_000
@@ -42,14 +41,14 @@ def update_step(desk: Desk, number: Any, status: Any, evidence: Any, notes: Any)
         return f"error: invalid status {status!r}; use {', '.join(_STATUSES)}"
     if wanted is ClaimStatus.BLOCKED:
         return _block(desk, step, at, texts)
-    begins = wanted is ClaimStatus.IN_PROGRESS or not desk.state.item(step.id).begun
+    begins = wanted is ClaimStatus.IN_PROGRESS or not desk.state.record(step.id).claim.begun
     if wanted in (ClaimStatus.IN_PROGRESS, ClaimStatus.DONE) and begins:
         unmet = _unmet(desk, step)
         if unmet:
             return f"refused: step {at} cannot begin: {unmet}"
     if wanted is ClaimStatus.DONE:
         return _finish(desk, step, f"step {at}", texts)
-    reopened = desk.state.item(step.id).status is ClaimStatus.DONE
+    reopened = desk.state.record(step.id).claim.status is ClaimStatus.DONE
     _claim(desk, step.id, wanted, texts)
     return f"step {at} → {wanted}" + (
         " (it was done; reopening it is recorded)" if reopened else ""
@@ -81,7 +80,7 @@ def verify_postcondition(desk: Desk, number: Any, evidence: Any, unattainable_be
     post, at = found
     if not texts["notes"].strip():
         return _finish(desk, post, f"postcondition {at}", texts)
-    known = desk.state.item(post.id).question
+    known = desk.state.record(post.id).question
     if known is not None:
         return f"postcondition {at} waits for a person already (`{known}`)"
     said = f"postcondition {at} ({post.text if isinstance(post, Postcondition) else ''})"
@@ -124,7 +123,7 @@ def _claim(
         **more,
     }
     drafts = [Draft(Kind.STEP_CLAIMED, data, step=subject)]
-    asked = desk.state.item(subject).question
+    asked = desk.state.record(subject).question
     if asked in desk.state.questions and asked != more.get("question"):
         drafts.append(desk.withdrawal(str(asked), f"the agent went on; it is {status} now"))
     desk.append(*drafts)
@@ -132,11 +131,11 @@ def _claim(
 
 def _unmet(desk: Desk, step: Step | Postcondition) -> str:
     """The first precondition that does not hold; an empty text when all do."""
-    declared = desk.state.declared.get(step.id)
+    declared = desk.state.session.declared.get(step.id)
     for number, condition in enumerate(declared.preconditions if declared else (), 1):
         if condition.step:
             gate = desk.gate()
-            settled = gate.ids(Proof.PROVED, Proof.WAIVED, Proof.LET_GO)
+            settled = (*gate.proved, *gate.waived)
             if condition.step not in settled:
                 return f"step {condition.step} is not done yet"
         elif condition.contract is not None:
@@ -148,7 +147,7 @@ def _unmet(desk: Desk, step: Step | Postcondition) -> str:
 
 def _finish(desk: Desk, part: Step | Postcondition, name: str, texts: dict[str, str]) -> str:
     """`done` is a request: a check decides, else evidence that resolves."""
-    shut = sorted(desk.shut_children() & set(desk.state.item(part.id).children))
+    shut = sorted(desk.shut_children() & set(desk.state.record(part.id).claim.children))
     if shut:
         return f"refused: {name} has a child session that is not finished: {shown_list(shut)}"
     if part.contract is not None:
@@ -157,7 +156,7 @@ def _finish(desk: Desk, part: Step | Postcondition, name: str, texts: dict[str, 
             return f"refused: {name} is not done: {show_verdict(verdict)}"
         _claim(desk, part.id, ClaimStatus.DONE, texts)
         return f"{name} → done: its check holds (provisionally; judged again at the end)"
-    if desk.state.bound:
+    if desk.state.author is Author.PERSON:
         return (
             f"refused: {name} has no check and is a person's to decide; they are asked at sign-off."
             " It does not hold you up: go on with the rest"
@@ -166,7 +165,10 @@ def _finish(desk: Desk, part: Step | Postcondition, name: str, texts: dict[str, 
         return f"error: marking {name} done requires evidence; {HOW}"
     try:
         basis = resolve(
-            texts["evidence"], desk.state.item(part.id), desk.sources(), desk.policy.evidence
+            texts["evidence"],
+            desk.state.record(part.id).claim,
+            desk.sources(),
+            desk.policy.evidence,
         )
     except Unresolved as error:
         return f"refused: {name} is not done: {error}"
@@ -183,7 +185,7 @@ def _block(desk: Desk, step: Step | Postcondition, at: int, texts: dict[str, str
     if desk.policy.blocked is BlockedRule.ACCEPT and not desk.policy.forbid_waivers:
         _claim(desk, step.id, ClaimStatus.BLOCKED, texts, let_go=True)
         return f"step {at} → blocked; the report names it, it is never called done"
-    known = desk.state.item(step.id).question
+    known = desk.state.record(step.id).question
     if known is not None:
         _claim(desk, step.id, ClaimStatus.BLOCKED, texts, question=known)
         return f"step {at} waits for a person already (`{known}`); go on with the other steps"
@@ -207,7 +209,7 @@ def _ruling(desk: Desk, step: Step | Postcondition, reason: str, cited: str) -> 
     policy, ask = desk.policy, desk.adjudicator
     if policy.blocked is not BlockedRule.MODEL or policy.forbid_waivers or ask is None:
         return None
-    if desk.state.item(step.id).ruling:
+    if desk.state.record(step.id).claim.ruling:
         return None
     ruling = ask.rule(claim_of(desk.state, step, reason, cited))
     if ruling.tokens or ruling.usd:

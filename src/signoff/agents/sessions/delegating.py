@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from signoff.domain.facts import SessionStarted
 from signoff.domain.session import DEEPEST_DELEGATION, normal
 from signoff.domain.text import escape_line
-from signoff.gate.session_state import SessionState
+from signoff.gate.state import State
 
 if TYPE_CHECKING:
     from signoff.agents.session import PlanSession
 
 
-def refuse_family(state: SessionState, objective: str) -> str:
+def refuse_family(state: State, objective: str) -> str:
     """Why nobody below may be given this; an empty text when somebody may."""
-    aims = {normal(aim) for aim in state.started.get("aims", ())}
+    started = state.session.started or SessionStarted()
+    aims = {normal(aim) for aim in started.aims}
     aims.add(normal(state.plan.title if state.plan is not None else ""))
     if normal(objective) in aims:
         return (
             f"refused: `{escape_line(objective)[:200]}` is what this session, or one above it,"
             " is for already; delegate a part of it"
         )
-    if state.started.get("depth", 0) >= DEEPEST_DELEGATION:
+    if started.depth >= DEEPEST_DELEGATION:
         return f"refused: sessions go {DEEPEST_DELEGATION} deep at most; do this step yourself"
     return ""
 

@@ -21,8 +21,10 @@ from signoff.domain.session import SESSION_PREFIX, Basis
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SignoffError
-from signoff.gate.session import Content, Proof, SessionGate, ask_gate
-from signoff.gate.session_state import SessionState, SessionVerdict
+from signoff.gate.gate import GateReport, evaluate
+from signoff.gate.record import Judged
+from signoff.gate.state import State
+from signoff.gate.subjects import Content
 from signoff.settings.agent import SessionPolicy
 from signoff.storage.ledger import Ledger
 
@@ -49,7 +51,7 @@ class Desk:
     workspace: Path
     policy: SessionPolicy
     judge: SessionJudge
-    state: SessionState
+    state: State
     shut_children: Callable[[], frozenset[str]] = frozenset
     adjudicator: Adjudicator | None = None  # who rules about blocked steps, if a model may
     files: CitedFiles = field(init=False)
@@ -57,7 +59,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.files = CitedFiles(self.workspace, self.policy.readable)
 
-    def look(self) -> SessionState:
+    def look(self) -> State:
         """The state as the ledger has it now; other processes may have written meanwhile."""
         return self.state.apply_all(self.ledger.entries(self.id, after=self.state.seq))
 
@@ -146,10 +148,10 @@ class Desk:
         until = None if limit_s is None else time.monotonic() + limit_s
         judged: dict[Contract, Verdict] = {}
         for subject in state.plan.subjects:
-            contract, item = subject.contract, state.item(subject.id)
+            contract, record = subject.contract, state.record(subject.id)
             if contract is None or (provisional and self._is_answered(subject.id)):
                 continue
-            if not provisional and (item.waived or item.let_go):
+            if not provisional and (record.waived or record.let_go):
                 continue
             if contract in judged:
                 self.record(replace(judged[contract], subject=subject.id))
@@ -166,21 +168,21 @@ class Desk:
             contract = self.state.contract(subject_id)
             assert contract is not None
             self.run_contract(subject_id, contract)
-        verdict = self.state.item(subject_id).verdict
+        verdict = self.state.record(subject_id).latest
         return verdict is not None and verdict.kept
 
-    def answer_to(self, command: str) -> SessionVerdict | None:
+    def answer_to(self, command: str) -> Judged | None:
         """What a contract of the plan with this command gave on the content as it is now."""
         plan = self.look().plan
         for subject in plan.subjects if plan is not None else ():
             asked = subject.contract is not None and subject.contract.command == command
             if asked and self._is_answered(subject.id):
-                return self.state.item(subject.id).verdict
+                return self.state.record(subject.id).latest
         return None
 
     def _is_answered(self, subject_id: str) -> bool:
         """An unknown verdict is no answer: it is asked for again."""
-        verdict, contract = self.state.item(subject_id).verdict, self.state.contract(subject_id)
+        verdict, contract = self.state.record(subject_id).latest, self.state.contract(subject_id)
         if verdict is None or contract is None or verdict.result is Result.UNKNOWN:
             return False
         if contract.judged_once:
@@ -189,8 +191,8 @@ class Desk:
 
     def silent_urls(self) -> frozenset[str]:
         """URLs that evidence cites and that do not answer now; each is asked once."""
-        items = self.look().items.values()
-        cited = {url for item in items for url in _basis(item.basis).urls}
+        records = self.look().records.values()
+        cited = {url for record in records for url in _basis(record.claim.basis).urls}
         return frozenset(url for url in cited if not ask_url(url, self.policy.hosts).ok)
 
     def withdrawal(self, question: str, why: str) -> Draft:
@@ -198,27 +200,27 @@ class Desk:
         data = {"id": question, "choice": Choice.RETRY, "note": why, "by": "signoff"}
         return Draft(Kind.ESCALATION_ANSWERED, {**data, "interactive": False, "withdrawn": True})
 
-    def withdraw_settled(self, gate: SessionGate) -> None:
+    def withdraw_settled(self, gate: GateReport) -> None:
         """Nobody need be asked about giving up what is proved."""
-        proved = [self.state.item(subject) for subject in gate.ids(Proof.PROVED)]
-        asked = [item.question for item in proved if item.question in self.state.questions]
+        proved = [self.state.record(subject) for subject in gate.proved]
+        asked = [r.question for r in proved if r.question in self.state.questions]
         if asked:
             self.append(*(self.withdrawal(str(question), "it is proved") for question in asked))
 
-    def gate(self, silent_urls: frozenset[str] | None = None) -> SessionGate:
+    def gate(self, silent_urls: frozenset[str] | None = None) -> GateReport:
         """What the gate says about the content as it is now."""
         state = self.look()
-        files = {path for item in state.items.values() for path in _basis(item.basis).files}
-        on_all = any(
-            item.verdict is not None or _basis(item.basis).content for item in state.items.values()
-        )
+        records = state.records.values()
+        bases = [_basis(record.claim.basis) for record in records]
+        files = {path for basis in bases for path in basis.files}
+        on_all = any(basis.content for basis in bases) or any(r.latest for r in records)
         content = Content(
             digest=self.content() if on_all else "",
             files={path: self.files.digest(path) for path in files},
             shut_children=self.shut_children(),
             silent_urls=silent_urls,
         )
-        return ask_gate(state, content, self.policy)
+        return evaluate(state, content, require_plan=self.policy.require_plan)
 
     def sources(self) -> Sources:
         """Where evidence is looked up."""

@@ -20,7 +20,8 @@ from signoff.domain.session import (
     shown_list,
 )
 from signoff.domain.text import escape_line
-from signoff.gate.session_state import Item, SessionState
+from signoff.gate.record import Claim
+from signoff.gate.state import State
 from signoff.settings.agent import EvidenceRule
 
 HOW = (
@@ -38,35 +39,35 @@ class Unresolved(ValueError):
 class Sources:
     """Where evidence is looked up."""
 
-    state: SessionState
+    state: State
     files: CitedFiles
     content: Callable[[], str]
     holds: Callable[[str], bool]  # whether a subject's contract holds now; judges it if need be
     ask: Callable[[str], Response]
 
 
-def resolve(evidence: str, item: Item, sources: Sources, rule: EvidenceRule) -> Basis:
+def resolve(evidence: str, claim: Claim, sources: Sources, rule: EvidenceRule) -> Basis:
     """What the evidence rests on; Unresolved when any reference in it does not hold."""
     if rule is EvidenceRule.PROSE:
         return Basis()
     cited = references_in(evidence)
     if not cited:
         raise Unresolved(f"this evidence is prose only; {HOW}")
-    return _all(cited, item, sources)
+    return _all(cited, claim, sources)
 
 
-def _all(cited: tuple[Reference, ...], item: Item, sources: Sources) -> Basis:
+def _all(cited: tuple[Reference, ...], claim: Claim, sources: Sources) -> Basis:
     basis = Basis()
     for reference in cited:
         try:
-            basis += _RESOLVERS[reference.kind](reference, item, sources)
+            basis += _RESOLVERS[reference.kind](reference, claim, sources)
         except Unresolved as error:
             raise Unresolved(f"`{escape_line(str(reference))}`: {error}") from None
     return basis
 
 
-def _tool(reference: Reference, item: Item, sources: Sources) -> Basis:
-    found = sources.state.calls.get(reference.target)
+def _tool(reference: Reference, claim: Claim, sources: Sources) -> Basis:
+    found = sources.state.session.calls.get(reference.target)
     if found is None:
         raise Unresolved("no call with this id happened in this session")
     seq, call = found
@@ -77,9 +78,9 @@ def _tool(reference: Reference, item: Item, sources: Sources) -> Basis:
         )
     if not call.ok:
         raise Unresolved("that call failed; cite one that succeeded")
-    if seq <= item.counts_from:
+    if seq <= claim.counts_from:
         raise Unresolved("that call happened before this step began; call it again and cite that")
-    if call.name == DELEGATE_TOOL and not item.children:
+    if call.name == DELEGATE_TOOL and not claim.children:
         raise Unresolved("nothing of this step was delegated")
     return _unchanged(call, sources)
 
@@ -94,14 +95,18 @@ def _unchanged(call: ToolCall, sources: Sources) -> Basis:
     return Basis(call.basis(), call.content)
 
 
-def _file(reference: Reference, item: Item, sources: Sources) -> Basis:
+def _file(reference: Reference, claim: Claim, sources: Sources) -> Basis:
     """A file may have lain there all along: a call since the step began must have met it so."""
     name = sources.files.name(reference.target)
     now = sources.files.digest(name)
     if not now:
         raise Unresolved("no such file that may be cited")
-    met = [seq for seq, c in sources.state.calls.values() if c.ok and c.basis().get(name) == now]
-    known = max(met, default=-1) > item.counts_from
+    met = [
+        seq
+        for seq, c in sources.state.session.calls.values()
+        if c.ok and c.basis().get(name) == now
+    ]
+    known = max(met, default=-1) > claim.counts_from
     if not _HEX.fullmatch(reference.digest):
         cited = escape_line(str(Reference(ReferenceKind.FILE, name, now[:16] if known else "")))
         raise Unresolved(
@@ -116,8 +121,8 @@ def _file(reference: Reference, item: Item, sources: Sources) -> Basis:
     return Basis({name: now})
 
 
-def _contract(reference: Reference, item: Item, sources: Sources) -> Basis:
-    del item
+def _contract(reference: Reference, claim: Claim, sources: Sources) -> Basis:
+    del claim
     subject = _subject(reference.target, sources.state)
     if subject is None or sources.state.contract(subject) is None:
         raise Unresolved("there is no step or postcondition with a check by that number")
@@ -126,7 +131,7 @@ def _contract(reference: Reference, item: Item, sources: Sources) -> Basis:
     return Basis(contracts=(subject,))
 
 
-def _subject(target: str, state: SessionState) -> str | None:
+def _subject(target: str, state: State) -> str | None:
     """`3` is the third step, `postcondition:2` the second postcondition."""
     kind, _, number = target.rpartition(":")
     plan = state.plan
@@ -138,29 +143,29 @@ def _subject(target: str, state: SessionState) -> str | None:
     return subjects[int(number) - 1].id if inside else None
 
 
-def _url(reference: Reference, item: Item, sources: Sources) -> Basis:
-    del item
+def _url(reference: Reference, claim: Claim, sources: Sources) -> Basis:
+    del claim
     answer = sources.ask(reference.target)
     if not answer.ok:
         raise Unresolved(answer.said)
     return Basis(urls=(reference.target,))
 
 
-def _scratchpad(reference: Reference, item: Item, sources: Sources) -> Basis:
+def _scratchpad(reference: Reference, claim: Claim, sources: Sources) -> Basis:
     """A note is the agent's own prose, so what it cites must hold."""
-    found = sources.state.notes.get(reference.target)
+    found = sources.state.session.notes.get(reference.target)
     if found is None:
         raise Unresolved("nothing was kept under this key in this session")
     seq, text = found
-    if seq <= item.counts_from:
+    if seq <= claim.counts_from:
         raise Unresolved("that note is older than this step; write it again")
     cited = tuple(r for r in references_in(text) if r.kind is not ReferenceKind.SCRATCHPAD)
     if not cited:
         raise Unresolved("that note is prose of your own; let it cite a tool call, file or check")
-    return _all(cited, item, sources)
+    return _all(cited, claim, sources)
 
 
-_Resolver = Callable[[Reference, Item, Sources], Basis]
+_Resolver = Callable[[Reference, Claim, Sources], Basis]
 _RESOLVERS: dict[ReferenceKind, _Resolver] = {
     ReferenceKind.TOOL: _tool,
     ReferenceKind.FILE: _file,

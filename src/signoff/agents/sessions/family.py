@@ -11,6 +11,7 @@ from signoff.agents.sessions.budgets import budget_left, offered_share
 from signoff.agents.sessions.delegating import refuse_family
 from signoff.agents.sessions.desk import Desk
 from signoff.agents.sessions.opening import first_facts, open_desk
+from signoff.domain.facts import SessionStarted
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Budget, Cost
 from signoff.domain.session import SESSION_PREFIX, normal
@@ -49,7 +50,7 @@ class _Child:
     def is_shut(self) -> bool:
         """A child counts when its answer was accepted and its own gate is still open."""
         state = self.desk.look()
-        return not (state.accepted or state.signed) or not self.desk.gate().open
+        return not (state.session.accepted or state.session.signed) or not self.desk.gate().open
 
 
 class Family:
@@ -71,7 +72,7 @@ class Family:
     def unfinished(self) -> tuple[tuple[PlanSession, str], ...]:
         """Those that were begun and did not finish, each with the step it was given."""
         children = self._children()
-        shares = self._desk.state.shares
+        shares = self._desk.state.session.shares
         return tuple((c.session, shares[c.desk.id].step) for c in children if c.is_shut)
 
     def spent(self) -> Cost:
@@ -120,11 +121,11 @@ class Family:
     def _unfinished_of(self, step: str) -> _Child | None:
         """The step's child that is not finished: it goes on, as no other could open its gate."""
         children = reversed(self._children())
-        shares = self._desk.state.shares
+        shares = self._desk.state.session.shares
         return next((c for c in children if shares[c.desk.id].step == step and c.is_shut), None)
 
     def _children(self) -> tuple[_Child, ...]:
-        for child_id in self._desk.look().shares:
+        for child_id in self._desk.look().session.shares:
             if child_id not in self._known:
                 self._know(self._open(child_id))
         return tuple(self._known.values())
@@ -135,15 +136,15 @@ class Family:
 
     def _take_up(self, child: _Child, step: str, objective: str, author: str) -> Delegation:
         state, child_id = child.desk.look(), child.desk.id
-        if state.ended or state.aborted:
+        if state.session.ended or state.aborted:
             return Delegation(f"refused: `{child_id}` waits for a person first (signoff inbox)")
         session = child.session
-        if not state.started:
+        if state.session.started is None:
             # The crash came between our entry and its first one.
-            share = self._desk.state.shares[child_id].budget
+            share = self._desk.state.session.shares[child_id].budget
             session = self._begin(child_id, step, objective, share, author)
         else:
-            resumed = {**state.started, "resumed": True}
+            resumed = {**state.session.started.to_data(), "resumed": True}
             child.desk.append(Draft(Kind.SESSION_STARTED, resumed))
         return Delegation(f"`{child_id}` is taken up again", session, resumed=True)
 
@@ -159,14 +160,15 @@ class Family:
         desk, state = self._desk, self._desk.state
         opened = self._open(child_id)
         title = state.plan.title if state.plan is not None else ""
-        facts = first_facts(desk.workspace, None, share, state.started.get("pins", ""))
+        begun = state.session.started or SessionStarted()
+        facts = first_facts(desk.workspace, None, share, begun.pins)
         facts |= {
-            "author": author or state.started.get("author", ""),
+            "author": author or begun.author,
             "resumed": False,
             "parent": desk.id,
             "parent_step": step,
-            "depth": state.started.get("depth", 0) + 1,
-            "aims": [*state.started.get("aims", ()), normal(title), normal(objective)],
+            "depth": begun.depth + 1,
+            "aims": [*begun.aims, normal(title), normal(objective)],
             "objective": escape_line(objective),
         }
         opened.append(Draft(Kind.SESSION_STARTED, facts))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from signoff.agents.sessions.desk import Desk
 from signoff.agents.sessions.showing import VERIFICATION, show_missing, show_verdict
 from signoff.domain.escalation import Cause
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.session import Decision, SessionStanding
-from signoff.gate.session import Proof, SessionGate, SessionMissing, accepts_self_set
+from signoff.gate.gate import GateReport
+from signoff.gate.missing import Missing
+from signoff.settings.agent import SelfSetRule, SessionPolicy
 
 MOST_REFUSALS = 60  # of any kind since a person looked: toggling what is missing leads nowhere
 
@@ -21,7 +23,7 @@ class Finalization:
 
     decision: Decision
     text: str
-    gate: SessionGate
+    gate: GateReport
     question: str | None = None
 
 
@@ -29,7 +31,7 @@ def finish(
     desk: Desk,
     answer: str,
     limit_s: float | None,
-    unmet: Sequence[SessionMissing] = (),
+    unmet: Sequence[Missing] = (),
     dropped: Sequence[str] = (),
 ) -> Finalization:
     """Judge what is pending, ask the gate, and accept, refuse or hand over to a person.
@@ -38,19 +40,19 @@ def finish(
     asked for and the agent gave up: people see it, and nothing is done without them.
     """
     state = desk.look()
-    if not (state.ended or state.aborted):
+    over = bool(state.session.ended or state.aborted)
+    if not over:
         desk.judge_pending(limit_s)
-    gate = desk.gate()
-    if unmet:
-        gate = replace(gate, open=False, missing=(*gate.missing, *unmet))
+    gate = desk.gate().also_missing(tuple(unmet))
     kept = desk.ledger.put_blob(answer.encode("utf-8", "replace"))
     if gate.open:
         data = {"answer": kept, "planned": gate.planned, "dropped": list(dropped)}
         desk.append(Draft(Kind.ANSWER_ACCEPTED, data))
         desk.withdraw_settled(gate)
         return Finalization(Decision.ACCEPTED, _accepted(desk, gate), gate)
-    if state.ended or state.aborted:
-        why = "a person ended it" if state.aborted else f"{state.ended}; a person has to look at it"
+    if over:
+        ended = f"{state.session.ended}; a person has to look at it"
+        why = "a person ended it" if state.aborted else ended
         text = f"this session is over: {why}"
         return Finalization(Decision.ESCALATED, text, gate, _newest_question(desk))
     refused = Draft(
@@ -64,8 +66,9 @@ def finish(
     if gate.waits_for_people or any(missing.waiting for missing in unmet):
         return _wait(desk, gate, refused)
     desk.append(refused)
-    state = desk.state
-    if state.repeated >= desk.policy.escalate_after or state.refused_lately >= MOST_REFUSALS:
+    session = desk.state.session
+    too_often = session.refused_lately >= MOST_REFUSALS
+    if session.repeated >= desk.policy.escalate_after or too_often:
         return _escalate(desk, gate)
     return Finalization(Decision.REFUSED, _refusal(desk, gate), gate)
 
@@ -79,7 +82,7 @@ def sign(desk: Desk, by: str) -> None:
         "snapshot": desk.content(),
         "open": gate.open,
         "self_set": gate.self_set,
-        "self_set_accepted": accepts_self_set(desk.policy) and not desk.state.dropped,
+        "self_set_accepted": accepts_self_set(desk.policy) and not desk.state.session.dropped,
         "missing": [f"{m.subject}: {m.what}" for m in gate.missing],
         "waived": list(gate.waived),
         "for_person": list(gate.for_person),
@@ -90,7 +93,7 @@ def sign(desk: Desk, by: str) -> None:
     desk.withdraw_settled(gate)
 
 
-def _accepted(desk: Desk, gate: SessionGate) -> str:
+def _accepted(desk: Desk, gate: GateReport) -> str:
     if not gate.planned:
         return "accepted; there was no plan, so nothing was proved"
     without = f"; without {', '.join(gate.waived)}" if gate.waived else ""
@@ -100,8 +103,8 @@ def _accepted(desk: Desk, gate: SessionGate) -> str:
     return f"accepted provisionally{label}{without}; the plan awaits sign-off by the harness"
 
 
-def _refusal(desk: Desk, gate: SessionGate) -> str:
-    times, policy = desk.state.repeated, desk.policy
+def _refusal(desk: Desk, gate: GateReport) -> str:
+    times, policy = desk.state.session.repeated, desk.policy
     if times <= policy.shorten_after:
         return (
             "Your answer is not accepted yet: the plan is not proved. It stays in the transcript."
@@ -117,16 +120,16 @@ def _refusal(desk: Desk, gate: SessionGate) -> str:
     )
 
 
-def _why_broken(desk: Desk, gate: SessionGate) -> str:
+def _why_broken(desk: Desk, gate: GateReport) -> str:
     """What the first check that does not hold printed: nobody can repair an exit code."""
     if any(m.subject == VERIFICATION for m in gate.missing):
         return ""  # it says so itself
-    verdicts = (desk.state.items[i].verdict for i in gate.ids(Proof.BROKEN))
-    first = next((v for v in verdicts if v is not None and v.output_tail), None)
+    verdicts = (desk.state.record(s.id).latest for s in gate.subjects if not s.proved)
+    first = next((v for v in verdicts if v and not v.kept and v.output_tail), None)
     return "" if first is None else f"{show_verdict(first)}\n"
 
 
-def _wait(desk: Desk, gate: SessionGate, refused: Draft) -> Finalization:
+def _wait(desk: Desk, gate: GateReport, refused: Draft) -> Finalization:
     """Nothing the agent could do would help: no refusals, the session waits."""
     drafts = [refused]
     question = _newest_question(desk)
@@ -145,11 +148,11 @@ def _wait(desk: Desk, gate: SessionGate, refused: Draft) -> Finalization:
     return Finalization(Decision.ESCALATED, text, gate, question)
 
 
-def _escalate(desk: Desk, gate: SessionGate) -> Finalization:
-    proved = ", ".join(gate.ids(Proof.PROVED)) or "nothing"
+def _escalate(desk: Desk, gate: GateReport) -> Finalization:
+    proved = ", ".join(gate.proved) or "nothing"
     asked = desk.question(
         Cause.REFUSED,
-        f"the agent's final answer was refused {desk.state.refusals} times; proved so far:"
+        f"the agent's final answer was refused {desk.state.session.refusals} times; proved so far:"
         f" {proved}. retry lets the session be taken up again, abort ends it",
         None,
         {"missing": show_missing(gate)},
@@ -163,3 +166,8 @@ def _escalate(desk: Desk, gate: SessionGate) -> Finalization:
 
 def _newest_question(desk: Desk) -> str | None:
     return next(reversed(desk.state.questions), None)
+
+
+def accepts_self_set(policy: SessionPolicy) -> bool:
+    """Whether the user takes checks that an agent chose for an answer."""
+    return policy.self_set is SelfSetRule.ACCEPT

@@ -22,7 +22,9 @@ def note_strays(desk: Desk, paths: Iterable[str], call_id: str) -> str:
     changed = sorted({desk.files.name(path) for path in paths})
     if state.plan is None or not changed:
         return ""
-    at_work = [s for s in state.plan.steps if state.item(s.id).status is ClaimStatus.IN_PROGRESS]
+    at_work = [
+        s for s in state.plan.steps if state.record(s.id).claim.status is ClaimStatus.IN_PROGRESS
+    ]
     allowed = [glob for step in at_work for glob in _declared(desk, step)]
     outside = [p for p in changed if state.plan.touches and not _in(state.plan.touches, p)]
     if not at_work:
@@ -46,7 +48,7 @@ def note_strays(desk: Desk, paths: Iterable[str], call_id: str) -> str:
 
 def _declared(desk: Desk, step: Step) -> tuple[str, ...]:
     """What the step says it touches, and files that its task and contract name."""
-    declared = desk.state.declared.get(step.id)
+    declared = desk.state.session.declared.get(step.id)
     text = f"{step.task}\n{step.contract.command if step.contract else ''}"
     named = tuple(found.removeprefix("./") for found in _NAMED.findall(text))
     return (*(declared.touches if declared else ()), *step.produces, *named)

@@ -9,7 +9,7 @@ from signoff.agents.sessions.desk import Desk, SessionJudge
 from signoff.domain.digests import digest_of
 from signoff.domain.plan import Budget, Plan
 from signoff.errors import PlanConflict
-from signoff.gate.session_state import SessionState
+from signoff.gate.state import State
 from signoff.settings.agent import SessionPolicy
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import PlanRecord
@@ -24,7 +24,7 @@ def open_desk(
     plan: Plan | None,
 ) -> Desk:
     """The desk of a session, known or new, with its state as the ledger has it."""
-    state = SessionState() if plan is None else SessionState.of_plan(plan)
+    state = State(plan, driven=False)
     ledger.register_plan(PlanRecord(session_id, session_id, str(workspace), None))
     desk = Desk(ledger, session_id, workspace, policy, judge, state)
     desk.look()
@@ -50,19 +50,19 @@ def _digest(plan: Plan) -> str:
 
 def refuse_other_plan(desk: Desk, plan: Plan | None) -> None:
     """A session keeps to the plan it began with: another one has a history of its own."""
-    started = desk.state.started
-    if started and started["plan_digest"] != (None if plan is None else _digest(plan)):
+    started = desk.state.session.started
+    if started is not None and started.plan_digest != (None if plan is None else _digest(plan)):
         raise PlanConflict(
             f"session `{desk.id}` works on another plan",
             "begin a new session for this plan",
         )
 
 
-def citable_id(call_id: str, state: SessionState) -> str:
+def citable_id(call_id: str, state: State) -> str:
     """Clients may repeat ids; each call is cited by one that no other call has."""
     plain = "".join(c if c.isalnum() or c in "_.-" else "_" for c in call_id)[:100] or "call"
     number, cited = 1, plain
-    while cited in state.calls:
+    while cited in state.session.calls:
         number += 1
         cited = f"{plain}.{number}"
     return cited

@@ -11,9 +11,9 @@ from signoff.agents.sessions.desk import Desk
 from signoff.agents.sessions.writing import WrittenPlan, write_plan
 from signoff.domain.escalation import Cause
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.plan import Plan, Step
+from signoff.domain.plan import Author, Plan, Step
 from signoff.domain.text import escape_line
-from signoff.gate.session_ratchet import Turn, turn
+from signoff.gate.ratchet import Turn, turn
 from signoff.planfile.diff import diff_plans
 from signoff.settings.agent import RatchetRule
 
@@ -52,13 +52,13 @@ class _Rewriting:
 def create_plan(desk: Desk, objective: Any, steps: Any, postconditions: Any, reason: Any) -> str:
     """Write the plan down, or say what to change."""
     state = desk.look()
-    if state.bound:
+    if state.author is Author.PERSON:
         return (
             "refused: this session works on a plan that a person wrote, and only people change it."
             " plan_show shows it"
         )
-    if state.pending is not None:
-        asked = state.pending.data["question"]
+    if state.session.pending is not None:
+        asked = state.session.pending.question
         return (
             f"refused: a new plan already waits for a person (`{asked}`); work on the current one"
         )
@@ -81,7 +81,8 @@ def derive_plan(desk: Desk, objective: str, steps: Sequence[Any], posts: Sequenc
     state = desk.look()
     if desk.policy.require_plan:
         return
-    if state.bound or state.pending is not None or (state.plan is not None and not state.derived):
+    own = state.plan is not None and state.author is not Author.DERIVED
+    if own or state.session.pending is not None:
         return
     written = write_plan(objective, steps, posts, desk.policy.hosts)
     old = state.plan
@@ -94,7 +95,7 @@ def derive_plan(desk: Desk, objective: str, steps: Sequence[Any], posts: Sequenc
 
 
 def _rewrite(desk: Desk, old: Plan, written: WrittenPlan, reason: str) -> str:
-    changed = turn(old, written.plan, desk.state.declared, written.declared)
+    changed = turn(old, written.plan, desk.state.session.declared, written.declared)
     rewriting = _Rewriting(
         changed,
         _described(old, changed.dropped),

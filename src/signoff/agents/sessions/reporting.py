@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from signoff.domain.plan import Cost, Step
 from signoff.domain.session import ClaimStatus, SessionStanding
-from signoff.gate.session import Proof, SessionGate, standing_of
-from signoff.gate.session_state import Rewrite, SessionState
+from signoff.gate.gate import GateReport, session_standing
+from signoff.gate.sessionfacts import Rewrite
+from signoff.gate.state import State
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class SessionReport:
     author: str
     objective: str
     standing: SessionStanding
-    gate: SessionGate
+    gate: GateReport
     claimed: tuple[str, ...]  # what the agent called done
     proved: tuple[str, ...]  # what is proved on the content as it is now
     waived: tuple[str, ...]
@@ -42,32 +43,31 @@ class SessionReport:
         return self.standing is SessionStanding.DONE
 
 
-def make_report(
-    session_id: str, state: SessionState, gate: SessionGate, spent: Cost
-) -> SessionReport:
+def make_report(session_id: str, state: State, gate: GateReport, spent: Cost) -> SessionReport:
     """The report as of now."""
-    items, plan = state.items, state.plan
+    session, plan = state.session, state.plan
+    claims = {i: record.claim for i, record in state.records.items()}
     given_up = (ClaimStatus.BLOCKED, ClaimStatus.UNATTAINABLE)
     steps = {s.id for s in (plan.steps if plan else ()) if isinstance(s, Step)}
-    verified = len(steps & set(gate.ids(Proof.PROVED)))
+    verified = len(steps.intersection(gate.proved))
     return SessionReport(
         id=session_id,
-        author=str(state.started.get("author", "")),
+        author=session.started.author if session.started is not None else "",
         objective=plan.title if plan is not None else "",
-        standing=standing_of(state, gate),
+        standing=session_standing(state, gate),
         gate=gate,
-        claimed=tuple(i for i, item in items.items() if item.status is ClaimStatus.DONE),
-        proved=gate.ids(Proof.PROVED),
+        claimed=tuple(i for i, claim in claims.items() if claim.status is ClaimStatus.DONE),
+        proved=gate.proved,
         waived=gate.waived,
-        blocked=tuple(i for i, item in items.items() if item.status in given_up),
-        reopened=tuple(i for i, item in items.items() if item.reopened),
-        refusals=state.refusals,
-        rewrites=tuple(state.rewrites),
-        dropped=(*(d for r in state.rewrites for d in r.dropped), *state.dropped),
-        weakened=tuple(w for r in state.rewrites for w in r.weakened),
-        strayed=tuple(state.strayed),
+        blocked=tuple(i for i, claim in claims.items() if claim.status in given_up),
+        reopened=tuple(i for i, claim in claims.items() if claim.reopened),
+        refusals=session.refusals,
+        rewrites=tuple(session.rewrites),
+        dropped=(*(d for r in session.rewrites for d in r.dropped), *session.dropped),
+        weakened=tuple(w for r in session.rewrites for w in r.weakened),
+        strayed=tuple(session.strayed),
         shared_evidence=_shared(state),
-        children=tuple(state.shares),
+        children=tuple(session.shares),
         questions=tuple(state.questions),
         spent=spent,
         per_verified_step=_per(spent, verified),
@@ -79,10 +79,10 @@ def _per(spent: Cost, steps: int) -> Cost | None:
     return Cost(round(spent.tokens / steps), round(spent.usd / steps, 9)) if steps else None
 
 
-def _shared(state: SessionState) -> tuple[str, ...]:
+def _shared(state: State) -> tuple[str, ...]:
     """Evidence texts that stand behind several claims: allowed, but worth a look."""
     seen: dict[str, int] = {}
-    for item in state.items.values():
-        if item.status is ClaimStatus.DONE and item.evidence and item.basis is not None:
-            seen[item.evidence] = seen.get(item.evidence, 0) + 1
+    for claim in (record.claim for record in state.records.values()):
+        if claim.status is ClaimStatus.DONE and claim.evidence and claim.basis is not None:
+            seen[claim.evidence] = seen.get(claim.evidence, 0) + 1
     return tuple(text for text, times in seen.items() if times > 1)

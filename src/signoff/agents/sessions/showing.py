@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from signoff.domain.plan import Plan, Postcondition, Step
+from signoff.domain.plan import Author, Plan, Postcondition, Step
 from signoff.domain.session import ClaimStatus
 from signoff.domain.text import escape, escape_line, tail
 from signoff.domain.verdict import Verdict
-from signoff.gate.session import Proof, SessionGate, SubjectProof
-from signoff.gate.session_state import Item, SessionState, SessionVerdict
+from signoff.gate.gate import GateReport
+from signoff.gate.record import Judged, Record
+from signoff.gate.state import State
+from signoff.gate.subjects import Standing, StepState
 
 LONGEST_TAIL = 2_000
 LONGEST_SHOWN = 300
@@ -23,25 +25,25 @@ _MARKS = {
 }
 
 
-def show_plan(state: SessionState, gate: SessionGate) -> str:
+def show_plan(state: State, gate: GateReport) -> str:
     """The plan with what is claimed, what is proved, and what is still missing."""
     plan = state.plan
     assert plan is not None
     lines = [f"# Plan: {escape_line(plan.title)}"]
-    if not state.bound:
+    if state.author is not Author.PERSON:
         lines.append("(self-set: you chose these steps and checks; the report says so)")
     lines += ["", "## Steps", *_parts(state, gate, plan.steps)]
     if plan.postconditions:
         lines += ["", "## Postconditions", *_parts(state, gate, plan.postconditions)]
-    if state.pending is not None:
-        asked = state.pending.data["question"]
+    if state.session.pending is not None:
+        asked = state.session.pending.question
         lines += ["", f"A new plan waits for a person (`{asked}`); until then this one holds."]
     lines += ["", _summary(plan, gate)]
     return "\n".join(lines)
 
 
-def _summary(plan: Plan, gate: SessionGate) -> str:
-    proved = len(gate.ids(Proof.PROVED))
+def _summary(plan: Plan, gate: GateReport) -> str:
+    proved = len(gate.proved)
     if gate.open:
         return (
             f"Gate: open. {proved} of {len(plan.subjects)} proved; you may give the final answer."
@@ -49,54 +51,60 @@ def _summary(plan: Plan, gate: SessionGate) -> str:
     return f"Gate: shut. {proved} of {len(plan.subjects)} proved. Missing:\n{show_missing(gate)}"
 
 
-def _parts(
-    state: SessionState, gate: SessionGate, parts: Sequence[Step | Postcondition]
-) -> list[str]:
-    proofs = {s.id: s for s in gate.subjects}
+def _parts(state: State, gate: GateReport, parts: Sequence[Step | Postcondition]) -> list[str]:
+    standings = {s.id: s for s in gate.subjects}
+    missing = {m.subject: m.what for m in gate.missing}
     lines: list[str] = []
     for number, part in enumerate(parts, 1):
-        item = state.item(part.id)
+        record = state.record(part.id)
         said = part.task or part.title if isinstance(part, Step) else part.text
-        mark = _mark(item, proofs[part.id])
+        mark = _mark(record, standings[part.id])
         lines.append(f"{number}. {mark} {escape_line(said)}")
-        lines += [f"   {line}" for line in _details(part, item, proofs[part.id])]
+        lines += [
+            f"   {line}"
+            for line in _details(part, record, standings[part.id], missing.get(part.id, ""))
+        ]
     return lines
 
 
-def _mark(item: Item, proof: SubjectProof) -> str:
-    if proof.proof is Proof.PROVED:
+def _mark(record: Record, standing: Standing) -> str:
+    if standing.proved:
         return "[x]"
-    if proof.proof in (Proof.WAIVED, Proof.LET_GO):
+    if standing.state in (StepState.WAIVED, StepState.LET_GO):
         return "[!]"
-    if proof.proof is Proof.PERSONS:
+    if standing.state is StepState.FOR_PERSON:
         return "[?]"
-    return _MARKS[item.status]
+    return _MARKS[record.claim.status]
 
 
-def _details(part: Step | Postcondition, item: Item, proof: SubjectProof) -> list[str]:
-    lines = []
+def _details(
+    part: Step | Postcondition, record: Record, standing: Standing, waits_for: str
+) -> list[str]:
+    lines, claim = [], record.claim
     if part.contract is not None:
         command = escape_line(part.contract.command)[:LONGEST_SHOWN]
         also = [str(e) for e in part.contract.expectations]
         lines.append(f"check: {'; '.join([command, *also])}")
-    if item.evidence:
-        lines.append(f"evidence: {escape_line(item.evidence)}")
-    if item.notes:
-        lines.append(f"notes: {escape_line(item.notes)}")
-    if proof.proof is Proof.STALE:
-        lines.append(f"stale: {proof.what}")
-    elif proof.proof in (Proof.WAIVED, Proof.LET_GO, Proof.WAITING):
-        lines.append(f"{proof.proof}: {proof.what or 'the work goes on without it'}")
-    elif proof.proof is Proof.PERSONS:
+    if claim.evidence:
+        lines.append(f"evidence: {escape_line(claim.evidence)}")
+    if claim.notes:
+        lines.append(f"notes: {escape_line(claim.notes)}")
+    if standing.state is StepState.DONE and standing.stale:
+        lines.append(f"stale: {standing.why}")
+    elif standing.state in (StepState.WAIVED, StepState.LET_GO):
+        lines.append(f"{standing.state}: the work goes on without it")
+    elif standing.state is StepState.BLOCKED:
+        lines.append(f"waiting: {waits_for}")
+    elif standing.state is StepState.FOR_PERSON:
         lines.append("no check: a person is asked about it at sign-off; nothing for you to prove")
-    if item.ruling:
-        lines.append(f"second model: {escape_line(item.ruling)}")
-    if item.reopened:
-        lines.append(f"reopened: {item.reopened} times")
+    if claim.ruling:
+        lines.append(f"second model: {escape_line(claim.ruling)}")
+    if claim.reopened:
+        lines.append(f"reopened: {claim.reopened} times")
     return lines
 
 
-def show_missing(gate: SessionGate) -> str:
+def show_missing(gate: GateReport) -> str:
     """Exactly what is missing, and the next action for each."""
     return "\n".join(f"- {_name(m.subject)}: {m.what}. Next: {m.next}" for m in gate.missing)
 
@@ -107,7 +115,7 @@ def _name(subject: str) -> str:
     return subject.replace(":", " ") if ":" in subject else f"step {escape_line(subject)}"
 
 
-def show_verdict(verdict: Verdict | SessionVerdict) -> str:
+def show_verdict(verdict: Verdict | Judged) -> str:
     """A verdict that is not kept, with the capped and escaped end of what the check printed."""
     lines = [f"the check is {verdict.result}: {escape_line(verdict.message[:LONGEST_SHOWN])}"]
     if verdict.exit_code is not None:

@@ -11,8 +11,8 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import LedgerBroken
 from signoff.gate.actions import Wait, next_action
-from signoff.gate.standing import Gate, evaluate
-from signoff.gate.state import RunState
+from signoff.gate.gate import Gate, evaluate
+from signoff.gate.state import State
 from signoff.planfile.parse import parse
 from signoff.settings.loading import settings_from_pin
 from signoff.storage.ledger import Ledger
@@ -86,7 +86,7 @@ def proved_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
     return history
 
 
-def require_proved(history: PlanHistory, state: RunState, path: Path) -> None:
+def require_proved(history: PlanHistory, state: State, path: Path) -> None:
     """A run's end that says done proves nothing by itself: the gate is asked again."""
     finished = history.finished
     if finished is None or finished.data["outcome"] != Outcome.DONE:
@@ -146,9 +146,9 @@ def pinned_plan(pins: Pins) -> Plan:
     return parse(pins.plan_text).plan
 
 
-def fold_run(history: PlanHistory, plan: Plan) -> RunState:
+def fold_run(history: PlanHistory, plan: Plan) -> State:
     """Where the newest run stands; an empty state when there is none."""
-    return RunState(plan, history.run_id or "").apply_all(history.entries)
+    return State(plan, history.run_id or "").apply_all(history.entries)
 
 
 def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.verdict import Isolation
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from signoff.settings.loading import settings_from_pin
 from signoff.usecases.ground.history import pinned_plan
 from signoff.usecases.ground.site import PlanPlace, Site
@@ -47,7 +47,7 @@ def judge_merged(
     site: Site,
     place: PlanPlace,
     pins: Pins,
-    state: RunState,
+    state: State,
     git: Git,
     *,
     base: str,

@@ -8,8 +8,9 @@ from enum import StrEnum
 
 from signoff.domain.plan import Contract, Postcondition, Step
 from signoff.domain.verdict import Phase
-from signoff.gate.standing import Standing, StepState, evaluate
-from signoff.gate.state import RunState
+from signoff.gate.gate import evaluate
+from signoff.gate.state import State
+from signoff.gate.subjects import Standing, StepState
 from signoff.verification.guards import Guards, Produced
 from signoff.verification.judge import Case, Judge
 
@@ -37,7 +38,7 @@ class Line:
 
 
 def judge_again(
-    state: RunState,
+    state: State,
     judge: Judge,
     guards: Guards,
     produced: Produced,
@@ -55,7 +56,7 @@ def judge_again(
 
 
 def _case(
-    subject: Step | Postcondition, state: RunState, guards: Guards, produced: Produced
+    subject: Step | Postcondition, state: State, guards: Guards, produced: Produced
 ) -> Case | None:
     if subject.contract is None:
         return None

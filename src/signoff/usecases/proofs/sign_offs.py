@@ -23,8 +23,9 @@ from signoff.domain.receipt import (
     contract_proof,
 )
 from signoff.errors import LedgerBroken
-from signoff.gate.standing import Gate, Standing, StepState, evaluate
-from signoff.gate.state import RunState
+from signoff.gate.gate import Gate, evaluate
+from signoff.gate.state import State
+from signoff.gate.subjects import Standing, StepState
 from signoff.planfile.parse import parse
 from signoff.usecases.proofs.worked import Work, worked
 from signoff.verification.elsewhere import differences
@@ -75,7 +76,7 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
     plan = parse(pins.plan_text).plan
     if not plan.plan_digest == pins.plan_digest == started.data["plan_digest"]:
         raise _unproved(signed, "the pinned plan is not the one that was approved")
-    state = RunState(plan, run).apply_all(entries)
+    state = State(plan, run).apply_all(entries)
     report = evaluate(state, finished.data["snapshot"])
     if report.gate is Gate.SHUT:
         missing = "; ".join(f"{m.subject}: {m.what}" for m in report.missing)
@@ -111,7 +112,7 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
 
 
 def _subject(
-    subject: Step | Postcondition, standing: Standing, state: RunState, by_seq: dict[int, Entry]
+    subject: Step | Postcondition, standing: Standing, state: State, by_seq: dict[int, Entry]
 ) -> SubjectProof:
     latest = state.record(subject.id).latest
     return SubjectProof(

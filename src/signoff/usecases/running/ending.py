@@ -11,7 +11,7 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import Held, SignoffError
 from signoff.gate.actions import Finish, next_action
-from signoff.gate.state import RunState
+from signoff.gate.state import State
 from signoff.orchestrator.attempts import lost_attempts
 from signoff.settings.loading import settings_from_pin
 from signoff.storage.records import Holder
@@ -66,7 +66,7 @@ def _end(site: Site, place: PlanPlace, holder: Holder) -> Outcome | None:
     return action.outcome
 
 
-def _ends(state: RunState, action: Finish) -> list[Draft]:
+def _ends(state: State, action: Finish) -> list[Draft]:
     waived = sorted(subject for subject, record in state.records.items() if record.waived)
     data = {"outcome": action.outcome, "snapshot": state.snapshot, "waived": waived}
     drafts = [Draft(Kind.RUN_FINISHED, data, run=state.run)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import SESSION_PREFIX, session_id_of
 from signoff.errors import NoSuchRun, SignoffError
-from signoff.gate.session_state import SessionState
+from signoff.gate.state import State
 from signoff.planfile.parse import parse
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
@@ -27,7 +27,7 @@ class Sitting:
 
     id: str
     started: Entry
-    state: SessionState
+    state: State
     newest: Entry  # of all its entries
     answer: Entry | None  # the newest final answer, end or sign-off, if there was one
     was_shut: bool  # the newest of all was a sign-off that was refused
@@ -128,8 +128,8 @@ def _was_shut(entry: Entry) -> bool:
     return entry.kind is Kind.SESSION_SIGNED and not entry.data["open"]
 
 
-def _first_state(site: Site, started: Entry) -> SessionState:
+def _first_state(site: Site, started: Entry) -> State:
     if started.data["plan_digest"] is None:
-        return SessionState()
+        return State(None, driven=False)
     pins = Pins.from_bytes(site.ledger.get_blob(str(started.data["pins"])))
-    return SessionState.of_plan(parse(pins.plan_text).plan)
+    return State(parse(pins.plan_text).plan, driven=False)

@@ -12,8 +12,8 @@ from signoff.domain.names import plan_file
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import NoVault, SignoffError
 from signoff.gate.dependencies import needed_plans
+from signoff.gate.gate import Gate, evaluate
 from signoff.gate.ready import Candidate, PlanStanding
-from signoff.gate.standing import Gate, evaluate
 from signoff.planfile.decode import decode
 from signoff.planfile.parse import parse
 from signoff.storage.files import read_plan_file

@@ -11,7 +11,7 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Budget, Contract, Cost, Plan
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
 from signoff.domain.verdict import Reason, Result
-from signoff.gate.session_ratchet import carried_from
+from signoff.gate.ratchet import carried_from
 from signoff.planfile.parse import parse
 
 
@@ -256,7 +256,7 @@ def _called(state: SessionState, entry: Entry) -> None:
         output_sha256=data["output_sha256"],
         touched=tuple(data["touched"]),
         content=data["content"],
-        at=data["called_at"],
+        called_at=data["called_at"],
     )
     state.calls.setdefault(call.id, (entry.seq, call))
     _works_on(state)

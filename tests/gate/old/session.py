@@ -14,8 +14,8 @@ from signoff.domain.digests import digest_of
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.session import ClaimStatus, SessionStanding, shown_list
 from signoff.domain.text import escape_line
-from signoff.gate.session_state import Item, SessionState
 from signoff.settings.agent import SelfSetRule, SessionPolicy
+from tests.gate.old.session_state import Item, SessionState
 
 LONGEST_MESSAGE = 400
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Entry
-from signoff.gate.record import Advice, Vouched
+from tests.gate.old.record import Advice, Vouched
 
 if TYPE_CHECKING:
-    from signoff.gate.state import RunState
+    from tests.gate.old.state import RunState
 
 # The person may have repaired what these are about.
 _LOOK_AGAIN = frozenset(

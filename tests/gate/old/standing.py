@@ -9,8 +9,8 @@ from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Contract, Postcondition, RedFirst, Step
 from signoff.domain.verdict import Result
-from signoff.gate.record import Record
-from signoff.gate.state import RunState
+from tests.gate.old.record import Record
+from tests.gate.old.state import RunState
 
 
 class StepState(StrEnum):

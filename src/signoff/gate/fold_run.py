@@ -1,0 +1,256 @@
+"""What a driver's acts do to the state: lists, attempts, verdicts, acceptances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from signoff.domain.counts import TestCounts
+from signoff.domain.facts import (
+    AttemptFinished,
+    AttemptStarted,
+    ListRead,
+    PlanAmended,
+    PlanEdited,
+    RunFinished,
+    RunStarted,
+    StepAccepted,
+    StepCleared,
+    StepFailed,
+    StepReopened,
+)
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.plan import Cost
+from signoff.domain.product import Product
+from signoff.domain.verdict import Phase
+from signoff.gate.record import Judged, Record, Worked
+
+if TYPE_CHECKING:
+    from signoff.gate.state import State
+
+
+def apply_other_run(state: State, entry: Entry) -> None:
+    """What an earlier run leaves: steps it finished, and how many tests there were to begin with.
+
+    A run that failed may have removed tests, so its beginning counts until somebody approves again.
+    """
+    data = entry.data
+    if entry.kind is Kind.STEP_DONE and data.get("step_digest"):
+        state.history.add(data["step_digest"])
+    elif entry.kind is Kind.PLAN_APPROVED:
+        state.baselines.clear()
+    elif entry.kind is Kind.VERDICT and data.get("phase") in (Phase.BASELINE, Phase.BEFORE):
+        counts = TestCounts.from_data(data.get("counts"))
+        of_step = data.get("subject") == entry.step and not data.get("provisional")
+        if counts is not None and of_step:
+            state.baselines.setdefault(entry.step or "", counts)
+
+
+def run_started(state: State, entry: Entry, fact: RunStarted) -> None:
+    """The run says whose tests are counted before anybody works, unless they were before."""
+    run_resumed(state, entry, fact)
+    state.counted = frozenset(fact.counted)
+    lists = {step.id for step in state.schedule.steps if step.for_each is not None}
+    for subject, counts in state.baselines.items():
+        state.record(subject).baseline = counts
+    state.uncounted = sorted(state.counted - lists - state.baselines.keys())
+
+
+def run_resumed(state: State, _entry: Entry, fact: RunStarted) -> None:
+    """A driver took it over, perhaps to sign what a session did."""
+    state.earlier_work = fact.session or state.earlier_work
+
+
+def run_finished(state: State, _entry: Entry, fact: RunFinished) -> None:
+    """The run is over."""
+    state.outcome = fact.outcome
+
+
+def plan_edited(state: State, _entry: Entry, fact: PlanEdited) -> None:
+    """An edit is asked about once."""
+    state.noticed.add(fact.digest)
+
+
+def plan_amended(state: State, _entry: Entry, fact: PlanAmended) -> None:
+    """The plan file says what a person allowed: that is no edit behind the pins."""
+    state.noticed.add(fact.seen)
+
+
+def step_listed(state: State, entry: Entry, fact: ListRead) -> None:
+    """The first look counts: a later one cannot make an item vanish."""
+    step_id = entry.step or ""
+    record = state.record(step_id)
+    if record.listed is None:
+        record.listed = fact.items
+    state.unlisted = [i for i in state.unlisted if i != step_id]
+
+
+def step_expanded(state: State, entry: Entry, fact: ListRead) -> None:
+    """Counts only for a list that still stands, with every item of the first look."""
+    step_id, items = entry.step or "", tuple(dict.fromkeys(fact.items))
+    if not state.schedule.has(step_id) or state.schedule.step(step_id).for_each is None:
+        return
+    if items and set(state.record(step_id).listed or ()) <= set(items):
+        state.schedule.expand(step_id, items)
+        state.unlisted = [i for i in state.unlisted if i != step_id]
+        if step_id in state.counted:
+            made = [s.id for s in state.schedule.steps if s.parent == step_id]
+            state.uncounted += [i for i in made if state.record(i).baseline is None]
+
+
+def attempt_started(state: State, entry: Entry, fact: AttemptStarted) -> None:
+    """A step was dispatched."""
+    record = state.record(entry.step or "")
+    record.attempts = entry.attempt or record.attempts + 1
+    record.in_flight = record.attempts
+    record.unjudged = None
+    record.restored = tuple(sorted({*record.restored, *fact.restored}))
+    _step_back(state, entry.step)
+
+
+def attempt_finished(state: State, entry: Entry, fact: AttemptFinished) -> None:
+    """The work is there to be judged, unless the attempt was lost; what it cost counts anyway."""
+    record = state.record(entry.step or "")
+    record.in_flight = None
+    record.unjudged = None if fact.lost else entry.attempt
+    record.answer = fact.answer.kind if fact.answer is not None else None
+    record.answer_reason = fact.answer.reason if fact.answer is not None else ""
+    record.worked = Worked.of(fact)
+    # Files that make other programs act: told once, and again only when they change again.
+    state.handoff.update(fact.handoff)
+    record.handoff = tuple(sorted({*record.handoff, *fact.handoff}))
+    state.attempts_ended += 1
+    if fact.usage is not None:
+        state.spent += Cost(int(fact.usage.tokens), fact.usage.usd)
+        state.usage_told |= {fact.session} if fact.session else set()
+    state.spent_s += fact.duration_s
+    if fact.snapshot is not None:
+        state.snapshot = fact.snapshot
+        label = f"step {entry.step}, attempt {entry.attempt}"
+        state.moments.append((entry.seq, label, fact.snapshot))
+
+
+def verdict(state: State, entry: Entry, fact: Judged) -> None:
+    """A verdict counts for the subject it is about; a provisional one only where no driver runs."""
+    if fact.subject != entry.step or (fact.provisional and state.driven):
+        return
+    if not state.driven and entry.step not in state.records:
+        return  # a precondition, or a check that the plan does not have any more
+    judged = replace(fact, seq=entry.seq)
+    record = state.record(entry.step or "")
+    state.verdicts[judged.key] = entry
+    state.snapshot = judged.snapshot
+    state.spent_s += 0.0 if judged.reused_from else judged.duration_s
+    state.isolations.add(judged.isolation)
+    if judged.kept:
+        record.kept_keys.add(judged.key)
+    if judged.phase is Phase.BASELINE:
+        record.baseline = record.baseline or judged.counts
+        state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
+    elif judged.phase is Phase.BEFORE:
+        # A runner that the contract did not show, but that printed its ending.
+        record.baseline = record.baseline or judged.counts
+        if record.before is None:
+            record.held_before, record.before = _held_before(state, judged, entry.step), judged
+    elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):
+        _judged_work(state, record, judged, entry.step)
+
+
+def _judged_work(state: State, record: Record, judged: Judged, step_id: str | None) -> None:
+    record.unjudged = None
+    if not judged.kept:
+        record.count_failure(judged)
+        _step_back(state, step_id)
+    record.latest = judged
+    record.looking_again = False
+
+
+def _held_before(state: State, judged: Judged, step_id: str | None) -> bool | None:
+    """Of work that was done before the run began: what its session saw, else nobody knows."""
+    if state.earlier_work is None or not judged.kept:
+        return judged.kept
+    return False if step_id in state.earlier_work.red else None
+
+
+def _step_back(state: State, step_id: str | None) -> None:
+    """A step that was settled may need work again."""
+    if step_id is not None and state.schedule.has(step_id):
+        state.cursor = min(state.cursor, state.schedule.position(step_id))
+
+
+def step_done(state: State, entry: Entry, fact: StepAccepted) -> None:
+    """Counts only when a kept verdict of this run stands behind it."""
+    record = state.record(entry.step or "")
+    if fact.key not in record.kept_keys:
+        return
+    if fact.carried:
+        before = record.before
+        known = entry.step is not None and _digest_of(state, entry.step) in state.history
+        held = before is not None and before.kept and before.key == fact.key
+        if not (known and held and record.latest is None):
+            return
+        record.latest, record.held_before, record.carried = before, None, True
+    elif record.latest is None or record.latest.key != fact.key or not record.latest.kept:
+        return
+    record.accepted = True
+    _remember_produced(state, entry, fact)
+
+
+def _digest_of(state: State, step_id: str) -> str | None:
+    return state.schedule.step(step_id).digest if state.schedule.has(step_id) else None
+
+
+def _remember_produced(state: State, entry: Entry, fact: StepAccepted) -> None:
+    """What an accepted step produced is pinned from then on; the newest owner wins."""
+    step = entry.step or ""
+    for owned in state.produced.values():
+        for path in fact.produced:
+            owned.pop(path, None)
+    if fact.produced:
+        state.produced[step] = dict(fact.produced)
+    remember_products(state.products, step, fact)
+
+
+def remember_products(products: dict[str, Product], step: str, fact: StepAccepted) -> None:
+    """Take in what an acceptance says: files declared, files named, files its check relied on.
+
+    The newest step that names a file answers for it, since steps build on each other. Once an
+    accepted check relied on it, only its own step does, or one that the plan allows to change it:
+    naming a check must not be a way to replace it.
+    """
+    for path, seen in fact.named.items():
+        known = products.get(path)
+        if known is None or known.step == step or not known.relied_on:
+            relied_on = known is not None and known.relied_on
+            products[path] = Product(step, fact.snapshot, seen, relied_on)
+    for path, seen in fact.produced.items():
+        products[path] = Product(step, fact.snapshot, seen, relied_on=True)
+    for path in fact.relies_on:
+        if path in products:
+            products[path] = replace(products[path], relied_on=True)
+
+
+def step_failed(state: State, entry: Entry, _fact: StepFailed) -> None:
+    """The policy says abort."""
+    state.record(entry.step or "").failed = True
+    state.any_failed = True
+
+
+def step_reopened(state: State, entry: Entry, fact: StepReopened) -> None:
+    """A later change broke a step that was done."""
+    record = state.record(entry.step or "")
+    record.reopened = True
+    record.suspects = fact.suspects
+
+
+def step_restored(state: State, entry: Entry, fact: StepAccepted) -> None:
+    """A reopened step is kept again."""
+    state.record(entry.step or "").reopened = False
+    _remember_produced(state, entry, fact)
+
+
+def step_cleared(state: State, entry: Entry, fact: StepCleared) -> None:
+    """What a waiting step had tampered with was put back for the others."""
+    record = state.record(entry.step or "")
+    record.cleared = entry.seq
+    record.restored = tuple(sorted({*record.restored, *fact.paths}))

@@ -1,0 +1,1 @@
+"""The gates as they were before there was one."""

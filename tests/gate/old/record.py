@@ -1,0 +1,187 @@
+"""What the fold knows of one step or postcondition, and of one verdict about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from signoff.domain.counts import TestCounts
+from signoff.domain.observation import Ending
+from signoff.domain.verdict import Failure, Phase, Reason, Result, failure_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The part of a verdict that decides anything."""
+
+    seq: int
+    phase: Phase
+    result: Result
+    reason: Reason
+    key: str
+    snapshot: str
+    message: str
+    exit_code: int | None
+    output_tail: str
+    tampered: tuple[str, ...]
+    counts: TestCounts | None = None
+    heldout_tail: str = ""  # for people alone
+
+    @property
+    def kept(self) -> bool:
+        """The only answer that can back a `done`."""
+        return self.result is Result.KEPT
+
+    @property
+    def failure(self) -> Failure | None:
+        """Whose fault it is that it was not kept; None when it was."""
+        return None if self.kept else failure_of(self.reason)
+
+    def same_failure(self, other: Judged | None) -> bool:
+        """Whether the other says the same of the same content: nothing was learnt in between."""
+        return other is not None and (self.snapshot, self.reason, self.exit_code) == (
+            other.snapshot,
+            other.reason,
+            other.exit_code,
+        )
+
+
+@dataclass(frozen=True)
+class Vouched:
+    """A person says that it holds, of this content; no contract was judged."""
+
+    by: str
+    snapshot: str
+
+
+@dataclass(frozen=True)
+class Worked:
+    """How the latest attempt's agent ended: told to people, it decides nothing."""
+
+    ending: str
+    exit_code: int | None
+    output_tail: str
+    why: str = ""
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Worked:
+        """Of the entry that ended an attempt."""
+        output = data.get("output_tail", "")
+        return cls(data["ending"], data["exit_code"], output, data.get("why", ""))
+
+    @property
+    def in_trouble(self) -> bool:
+        """Whether the agent itself failed, whatever became of the work."""
+        return self.exit_code != 0 if self.ending == Ending.EXITED else self.ending in _TROUBLE
+
+    def __str__(self) -> str:
+        code = "" if self.exit_code is None else f"exit code {self.exit_code}"
+        how = "" if self.ending == Ending.EXITED else _TROUBLE.get(self.ending, self.ending)
+        first, *more = [said for said in (how, code, self.why) if said] or [""]
+        return first + (f" ({'; '.join(more)})" if more else "")
+
+
+_TROUBLE: dict[str, str] = {
+    Ending.SIGNALLED: "killed by a signal",
+    Ending.TIMED_OUT: "out of time",
+    Ending.NOT_EXECUTABLE: "a program could not be executed",
+    Ending.NOT_FOUND: "a program was not found",
+    Ending.NOT_STARTED: "could not be started",
+    Ending.OUTPUT_LIMIT: "printed too much",
+}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a person said when the step was given back: for the agent that tries again."""
+
+    question: str
+    note: str
+
+
+@dataclass
+class Record:
+    """What the ledger says about one step or postcondition in this run."""
+
+    attempts: int = 0
+    in_flight: int | None = None
+    unjudged: int | None = None
+    failures: int = 0
+    tamperings: int = 0
+    unjudgeable: int = 0
+    flaky: bool = False
+    influenced: bool = False  # it holds only with files changed that the plan does not name
+    allowed: tuple[str, ...] = ()  # those that a person allowed since
+    refused: Judged | None = None  # the last attempt since a person last said to go on
+    repeated: bool = False
+    answer: str | None = None
+    answer_reason: str = ""
+    worked: Worked | None = None
+    advice: tuple[Advice, ...] = ()
+    restored: tuple[str, ...] = ()  # tampered files that the harness put back, or removed again
+    cleared: int = 0  # the entry that says so of what was left for a person to look at
+    handoff: tuple[str, ...] = ()
+    held_before: bool | None = None
+    before: Judged | None = None
+    latest: Judged | None = None
+    kept_keys: set[str] = field(default_factory=set)
+    accepted: bool = False
+    carried: bool = False
+    reopened: bool = False
+    suspects: tuple[str, ...] = ()
+    failed: bool = False
+    waived: bool = False
+    escalation: str | None = None
+    waivers: set[str] = field(default_factory=set)
+    vouched: Vouched | None = None
+    held_before_accepted: bool = False
+    listed: tuple[str, ...] | None = None
+    looking_again: bool = False
+    baseline: TestCounts | None = None
+
+    @property
+    def done(self) -> bool:
+        """Accepted once, the newest verdict is still kept, and nobody is at work on it."""
+        kept = self.latest is not None and self.latest.kept
+        return self.accepted and kept and self.in_flight is None
+
+    @property
+    def never_red(self) -> bool:
+        """Whether it held when the run first looked, and nobody ever saw it broken before."""
+        held = self.before is not None and self.before.kept and not self.carried
+        return held and self.held_before is not False
+
+    @property
+    def settled(self) -> bool:
+        """Nothing more to do for it unless a later change breaks it."""
+        return self.done or self.waived
+
+    def count_failure(self, judged: Judged) -> None:
+        """One more verdict that was not kept, charged to the budget of its class."""
+        failure = judged.failure
+        if failure is Failure.INFRASTRUCTURE:
+            # No attempt failed: the harness could not judge, so it judges the same one again.
+            self.unjudgeable += 1
+            self.unjudged = self.attempts
+            return
+        self.flaky = failure is Failure.FLAKY
+        # Looking again after a person's answer is no attempt that could have failed.
+        if self.looking_again:
+            return
+        self.influenced = failure is Failure.INFLUENCED
+        if self.influenced:
+            return
+        if judged.phase is Phase.ATTEMPT:
+            self.repeated = judged.same_failure(self.refused)
+            self.refused = judged
+        if failure is Failure.TAMPERED:
+            self.tamperings += 1
+        else:
+            self.failures += 1
+
+    def forgive(self) -> None:
+        """A person said to go on: every budget starts again."""
+        self.failures = self.tamperings = self.unjudgeable = 0
+        self.repeated = self.flaky = self.influenced = False
+        self.answer = self.refused = None
