@@ -1,1 +1,0 @@
-"""The gates as they were before there was one."""
