@@ -21,6 +21,7 @@ from signoff.domain.plan import (
     Then,
 )
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.gate.fold import fold
 from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.record import Record
 from signoff.gate.state import State
@@ -116,7 +117,7 @@ class Scribe:
             hash=entry_hash(PLAN_ID, seq, at, draft, prev),
         )
         self.entries.append(entry)
-        self.state.apply(entry)
+        fold(self.state, (entry,))
         return entry
 
     def record(self, subject: str) -> Record:

@@ -27,6 +27,7 @@ from signoff.gate.actions import (
     next_action,
 )
 from signoff.gate.budget import shortfall
+from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import is_stale
@@ -110,7 +111,7 @@ class Simulation:
         """Go on until the run is over, or nobody answers any more."""
         while True:
             action = next_action(self.state, self.policy)
-            again = State(self.plan, RUN).apply_all(self.ledger.entries)
+            again = fold(State(self.plan, RUN), self.ledger.entries)
             assert next_action(again, self.policy) == action, "a new driver would act otherwise"
             if isinstance(action, Finish):
                 return action

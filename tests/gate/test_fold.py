@@ -8,6 +8,7 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Cost
 from signoff.domain.verdict import Phase, Result
+from signoff.gate.fold import fold
 from signoff.gate.state import State
 from tests.gate.scribe import BEFORE_NOW, EARLIER_RUN, NOW, Scribe, key_of, step
 
@@ -280,7 +281,7 @@ def test_folding_the_same_ledger_twice_gives_the_same_facts() -> None:
     ledger.finished("1", tokens=5)
     ledger.settle("1")
     ledger.waive("2")
-    again = State(ledger.plan, ledger.run).apply_all(ledger.entries)
+    again = fold(State(ledger.plan, ledger.run), ledger.entries)
     assert again.records == ledger.state.records
     assert again.spent == ledger.state.spent
     assert again.seq == ledger.state.seq == len(ledger.entries)

@@ -7,6 +7,7 @@ from signoff.domain.ledger import Kind
 from signoff.domain.plan import RedFirst
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.actions import Sweep, next_action
+from signoff.gate.fold import fold
 from signoff.gate.gate import Gate
 from signoff.settings.loading import Policy
 from tests.gate.scribe import (
@@ -136,7 +137,7 @@ def test_the_gate_stays_shut_after_a_person_aborted() -> None:
 def test_the_same_entry_read_twice_is_counted_once() -> None:
     ledger = Scribe(step("1"))
     entry = ledger.finished("1", tokens=10)
-    ledger.state.apply(entry)
+    fold(ledger.state, (entry,))
     assert ledger.state.spent.tokens == 10
 
 

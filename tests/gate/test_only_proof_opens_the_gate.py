@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Contract, Plan, RedFirst
 from signoff.domain.verdict import Phase
+from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from tests.gate.acts import (
@@ -143,7 +144,7 @@ def test_every_entry_that_an_honest_sign_off_rests_on_is_needed(
     bearing = [i for i, e in enumerate(ledger.entries) if e.kind in BEARING]
     gone = bearing[dropped % len(bearing)]
     rest = [e for i, e in enumerate(ledger.entries) if i != gone]
-    state = State(plan, RUN).apply_all(rest)
+    state = fold(State(plan, RUN), rest)
     assert evaluate(state, NOW).gate is Gate.SHUT, f"not needed: {ledger.entries[gone]}"
 
 
@@ -190,7 +191,7 @@ class Ledger(RuleBasedStateMachine):
 
     @invariant()
     def a_new_fold_of_the_same_entries_agrees(self) -> None:
-        again = State(self.ledger.plan, RUN).apply_all(self.ledger.entries)
+        again = fold(State(self.ledger.plan, RUN), self.ledger.entries)
         assert evaluate(again, NOW) == self.ledger.gate()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import SessionStanding
+from signoff.gate.fold import fold
 from signoff.gate.gate import evaluate, session_standing
 from signoff.gate.state import State
 from signoff.gate.subjects import Content
@@ -21,7 +22,7 @@ BASIS = {"files": {"a": "sha-a"}, "content": "", "contracts": []}
 def _state(*events: tuple[Kind, str | None, dict[str, Any]]) -> State:
     state = State(None, driven=False)
     for seq, (kind, step, data) in enumerate(events, 1):
-        state.apply(Entry("session-1", seq, "", kind, None, step, None, data, "", ""))
+        fold(state, [Entry("session-1", seq, "", kind, None, step, None, data, "", "")])
     return state
 
 
@@ -124,7 +125,6 @@ def test_the_same_things_missing_are_the_same_refusal() -> None:
 
 def test_an_entry_is_folded_once() -> None:
     state = _state(PLAN, (Kind.SESSION_USAGE, None, {"tokens": 5, "usd": 0.0}))
-    state.apply(
-        Entry("s", 2, "", Kind.SESSION_USAGE, None, None, None, {"tokens": 5, "usd": 0.0}, "", "")
-    )
+    used = {"tokens": 5, "usd": 0.0}
+    fold(state, [Entry("s", 2, "", Kind.SESSION_USAGE, None, None, None, used, "", "")])
     assert state.spent.tokens == 5

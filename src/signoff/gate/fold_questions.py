@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.facts import QuestionAnswered, QuestionOpened, StepWaived
 from signoff.domain.ledger import Entry
 from signoff.gate.fold_session import adopt
 from signoff.gate.record import Advice, Record, Vouched
-
-if TYPE_CHECKING:
-    from signoff.gate.state import State
+from signoff.gate.state import State
 
 # The person may have repaired what these are about.
 _LOOK_AGAIN = frozenset(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.facts import (
@@ -24,9 +23,7 @@ from signoff.domain.plan import Cost
 from signoff.domain.product import Product
 from signoff.domain.verdict import Phase
 from signoff.gate.record import Judged, Record, Worked
-
-if TYPE_CHECKING:
-    from signoff.gate.state import State
+from signoff.gate.state import State
 
 
 def apply_other_run(state: State, entry: Entry) -> None:

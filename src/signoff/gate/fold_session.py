@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from signoff.domain.facts import (
     AnswerAccepted,
     AnswerRefused,
@@ -21,13 +19,10 @@ from signoff.domain.ledger import Entry
 from signoff.domain.plan import Author, Budget, Cost
 from signoff.domain.session import ClaimStatus, ToolCall
 from signoff.gate.ratchet import carried_from
-from signoff.gate.record import Claim, Record
+from signoff.gate.record import Claim, Record, Rewrite, Share, Signed
 from signoff.gate.schedule import Schedule
-from signoff.gate.sessionfacts import Rewrite, Share, Signed
+from signoff.gate.state import State
 from signoff.planfile.parse import parse
-
-if TYPE_CHECKING:
-    from signoff.gate.state import State
 
 
 def started(state: State, _entry: Entry, fact: SessionStarted) -> None:

@@ -31,6 +31,7 @@ from signoff.gate.actions import (
     Wait,
     next_action,
 )
+from signoff.gate.fold import fold
 from signoff.gate.state import State
 from signoff.orchestrator import escalations
 from signoff.orchestrator.attempts import Attempts
@@ -130,7 +131,7 @@ class Drive:
                 f"entry {entry.seq} of the ledger does not follow from the one before it",
                 facts={"first_bad": entry.seq},
             )
-        self.state.apply(entry)
+        fold(self.state, (entry,))
         self._last_hash = entry.hash
 
     def append(

@@ -21,6 +21,7 @@ from signoff.domain.session import SESSION_PREFIX, Basis
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SignoffError
+from signoff.gate.fold import fold
 from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.record import Judged
 from signoff.gate.state import State
@@ -61,13 +62,13 @@ class Desk:
 
     def look(self) -> State:
         """The state as the ledger has it now; other processes may have written meanwhile."""
-        return self.state.apply_all(self.ledger.entries(self.id, after=self.state.seq))
+        return fold(self.state, self.ledger.entries(self.id, after=self.state.seq))
 
     def append(self, *drafts: Draft, durable: bool = True) -> tuple[Entry, ...]:
         """Record, and fold what was recorded; not durable is for what proves nothing by itself."""
         entries = self.ledger.append(self.id, drafts, durable=durable)
         if entries and entries[0].seq == self.state.seq + 1:
-            self.state.apply_all(entries)
+            fold(self.state, entries)
         else:
             self.look()  # others wrote meanwhile, and their entries come first
         return entries

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from signoff.domain.plan import Cost, Step
 from signoff.domain.session import ClaimStatus, SessionStanding
 from signoff.gate.gate import GateReport, session_standing
-from signoff.gate.sessionfacts import Rewrite
+from signoff.gate.record import Rewrite
 from signoff.gate.state import State
 
 

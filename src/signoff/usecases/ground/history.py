@@ -11,6 +11,7 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import LedgerBroken
 from signoff.gate.actions import Wait, next_action
+from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
@@ -148,7 +149,7 @@ def pinned_plan(pins: Pins) -> Plan:
 
 def fold_run(history: PlanHistory, plan: Plan) -> State:
     """Where the newest run stands; an empty state when there is none."""
-    return State(plan, history.run_id or "").apply_all(history.entries)
+    return fold(State(plan, history.run_id or ""), history.entries)
 
 
 def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:

@@ -23,6 +23,7 @@ from signoff.domain.receipt import (
     contract_proof,
 )
 from signoff.errors import LedgerBroken
+from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
@@ -76,7 +77,7 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
     plan = parse(pins.plan_text).plan
     if not plan.plan_digest == pins.plan_digest == started.data["plan_digest"]:
         raise _unproved(signed, "the pinned plan is not the one that was approved")
-    state = State(plan, run).apply_all(entries)
+    state = fold(State(plan, run), entries)
     report = evaluate(state, finished.data["snapshot"])
     if report.gate is Gate.SHUT:
         missing = "; ".join(f"{m.subject}: {m.what}" for m in report.missing)

@@ -8,6 +8,7 @@ from pathlib import Path
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import SESSION_PREFIX, session_id_of
 from signoff.errors import NoSuchRun, SignoffError
+from signoff.gate.fold import fold
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
 from signoff.usecases.ground.history import read_history
@@ -92,7 +93,7 @@ def read_sitting(site: Site, session: str) -> Sitting | None:
         return None
     told = [e for e in entries if e.kind in _ANSWERS or e.kind in _WORK]
     answers = [e for e in told if e.kind in _ANSWERS and not _was_shut(e)]
-    state = _first_state(site, started).apply_all(entries)
+    state = fold(_first_state(site, started), entries)
     return Sitting(
         id=session,
         started=started,
