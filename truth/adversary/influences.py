@@ -28,6 +28,41 @@ if os.fork() == 0:
     open("check.sh", "r+").write(text)
 """
 
+# The same by other ways of writing, each put back a moment later.
+LAST, STRICT = "grep -qx works product.txt", "if test -x tools/strict.sh; then tools/strict.sh; fi"
+REWRITES_BY = {
+    "through a mapping": (
+        LAST,
+        "import mmap\nfile = open('check.sh', 'r+b')\nmemory = mmap.mmap(file.fileno(), 0)\n"
+        "def write(text, back):\n    memory[:] = text\n",
+    ),
+    "through a hard link": (
+        LAST,
+        "import os\nos.mkdir('new')\nos.link('check.sh', 'new/link')\n"
+        "def write(text, back):\n    open('new/link', 'r+b').write(text)\n"
+        "    if back:\n        os.unlink('new/link')\n        os.rmdir('new')\n",
+    ),
+    "with the folder it is in": (
+        STRICT,
+        "import os\ndef write(text, back):\n"
+        "    os.rename(*(('away', 'tools') if back else ('tools', 'away')))\n",
+    ),
+    "by taking a permission away": (
+        STRICT,
+        "import os\ndef write(text, back):\n"
+        "    os.chmod('tools/strict.sh', 0o755 if back else 0o644)\n",
+    ),
+}
+REWRITES_SO = """
+import os, time
+text = open("check.sh", "rb").read()
+write(text.replace(b"grep -qx works product", b"true && : as good as  "), False)
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(0.2)
+    write(text, True)
+"""
+
 READS_LATE = "import calc\nassert str(calc.add(2, 2)) == open('spec/data.txt').read()\n"
 
 # Any tool at all: it reads one file of the workspace, and says yes when that says so.
@@ -266,6 +301,22 @@ CASES = [
         contract="bash check.sh",
         fields="**may_change:** product.py\n",
         agent=f'cat > product.py <<"END"\n{REWRITES}END',
+    ),
+    *(
+        Case(
+            f"a check that the product rewrites {how}, and puts back, proves nothing",
+            Refused(None, step="1"),
+            files={
+                "check.sh": f"set -e\npython3 product.py\n{then}\nsleep 0.4\n",
+                "tools/strict.sh": "grep -qx works product.txt\n",
+                "product.py": "\n",
+            },
+            prepare="chmod +x tools/strict.sh",
+            contract="bash check.sh",
+            fields="**protects:** tools/**, check.sh\n**may_change:** product.py\n",
+            agent=f'cat > product.py <<"END"\n{program}{REWRITES_SO}END',
+        )
+        for how, (then, program) in REWRITES_BY.items()
     ),
     _changed(
         "tests with names of their own, in a place that the runner is given, are tests",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, Judge
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
-from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
 from signoff.errors import SnapshotTooSlow
 from signoff.verification.bench import Bench
 from signoff.verification.denominator import (
@@ -26,10 +26,11 @@ from signoff.verification.denominator import (
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import Evidence, EvidenceKey, said, was_broken
 from signoff.verification.expectations import Answer, compare
+from signoff.verification.fixed import Fixed
 from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
 from signoff.verification.ignored_influences import LooseFiles
-from signoff.verification.inherited import expected_steering
+from signoff.verification.inherited import tampering_of
 from signoff.verification.moves import (
     moved_by_contract,
     moved_by_either,
@@ -37,16 +38,15 @@ from signoff.verification.moves import (
 )
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Guard, Tampering, find_tampering
+from signoff.verification.protection import Guard, Tampering
 from signoff.verification.rooms import Rooms
 from signoff.verification.since_approval import (
     SinceApproval,
     influenced,
     out_of_bounds,
     tampered,
-    written_to,
 )
-from signoff.verification.steering import steering_of, texts_of
+from signoff.verification.steering import texts_of
 from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
@@ -205,13 +205,13 @@ class Judge:
         if in_room:
             content = self.workspace.content_with(before.digest, approved, paths)
             seat = self.rooms.again(seat, before.digest, content, away)
-            again, _ = self._run_once(case, judged, before, seat)
+            again, _ = self._run_once(case, judged, before, seat, set_back=paths)
         else:
             with (
                 self.workspace.without_byproducts(away),
                 self.workspace.set_back(approved, paths) as then,
             ):
-                again, _ = self._run_once(case, judged, then, seat)
+                again, _ = self._run_once(case, judged, then, seat, set_back=paths)
             again = replace(again, snapshot=judged.snapshot)
         if again.kept:
             return replace(judged, influences=shown)
@@ -224,13 +224,21 @@ class Judge:
         before: Snapshot,
         seat: Seat,
         loose: LooseFiles | None = None,
+        set_back: Collection[str] = (),
     ) -> tuple[Verdict, Opened]:
         """Run the contract once; with the verdict, which files of the workspace it opened."""
-        with self._watch(seat, loose or LooseFiles()) as watch:
+        texts = self._texts(case.contract, before.digest)
+        manifest = self.workspace.manifest(before.digest)
+        fixed = Fixed.of(case.guard, texts, set_back)
+        if self.bench.enclosure.isolation is Isolation.BUBBLEWRAP:
+            seat, fixed = fixed.shown(seat)
+        folders = dict.fromkeys((*self.workspace.folders, *(loose or LooseFiles()).folders))
+        with OpenWatch(seat.on_disk or seat.folder, folders, fixed.kept) as watch:
             seen = self.bench.run(case.contract, seat)
         opened = watch.seen
         answer = compare(case.contract, seen.observation)
-        texts = self._texts(case.contract, before.digest)
+        if answer.result is Result.BROKEN:
+            answer = fixed.refused(seen.observation) or answer
         counts = count(case.contract, seen, texts, self.redactor)
         if answer.result is Result.KEPT:
             answer = (
@@ -239,9 +247,7 @@ class Judge:
                 or answer
             )
         after = self.workspace.snapshot()
-        moved = self._moved(before, after, seat) or written_to(
-            case.guard, self.workspace.manifest(before.digest), opened
-        )
+        moved = self._moved(before, after, seat) or fixed.written(manifest, opened)
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
@@ -266,10 +272,6 @@ class Judge:
         if not kinds or case.phase is Phase.BASELINE:
             return None
         return judge_suppressions(self.since_approval.suppressions(kinds, now))
-
-    def _watch(self, seat: Seat, loose: LooseFiles) -> OpenWatch:
-        folders = dict.fromkeys((*self.workspace.folders, *loose.folders))
-        return OpenWatch(seat.on_disk or seat.folder, folders)
 
     def _held_out(
         self, case: Case, judged: Verdict, before: Snapshot, seat: Seat, contradicts: bool
@@ -332,28 +334,14 @@ class Judge:
         )
 
     def _tampering(self, case: Case, content: Snapshot) -> tuple[Tampering, ...]:
-        guard = case.guard
         texts = partial(self._texts, case.contract, content.digest)
-        beside = changed_git_rules(self.pins, self.root, guard, texts)
-        if not (guard.protects or guard.lasting or guard.produced or guard.steering is not None):
-            return beside
-        manifest = self.workspace.manifest(content.digest)
+        beside = changed_git_rules(self.pins, self.root, case.guard, texts)
         ignored = Ignored(self.root, self.workspace.byproducts)
-        now: Mapping[str, str] = {}
-        if guard.steering is not None:
-            search_path = self.pins.search_path
-            now = steering_of(
-                case.contract,
-                manifest,
-                lambda p: self.workspace.read(content.digest, p),
-                ignored if guard.sees_ignored else None,
-                search_path,
-            )
-            expected = expected_steering(
-                case.contract, guard, now, self.workspace, manifest, search_path
-            )
-            guard = replace(guard, steering=expected)
-        return (*find_tampering(guard, manifest, now, ignored), *beside)
+        search_path = self.pins.search_path
+        found = tampering_of(
+            case.contract, case.guard, self.workspace, content, ignored, search_path
+        )
+        return (*found, *beside)
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
         """What the same run said of the same key; audit always judges afresh."""

@@ -45,6 +45,10 @@ class Guard:
         touches = (*self.touches, *globs) if self.touches else ()
         return replace(self, may_change=(*self.may_change, *globs), touches=touches)
 
+    def is_written(self, path: str) -> bool:
+        """Whether a contract of the plan writes the file itself, and says so."""
+        return matches_any(self.writes, path)
+
     def extends(self, path: str) -> bool:
         """Whether the plan lets tests be edited and added here; settings among them are none."""
         is_module = language_of(path) is not None and not is_settings(path)

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from signoff.domain.globs import intersect, literal, matches_any
-from signoff.domain.languages import is_test
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Reason, Result, Verdict
 from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
-from signoff.verification.expectations import Answer
 from signoff.verification.ignored_influences import LooseFiles, changed_byproducts
 from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
-from signoff.verification.moves import NAMED_FILES, written_meanwhile
+from signoff.verification.moves import NAMED_FILES
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of
 from signoff.verification.steering import INSTALLED, PRESENT, texts_of
@@ -140,18 +138,6 @@ def _is_folder(manifest: Manifest, path: str) -> bool:
 
 def _leads_to(globs: Iterable[str], folder: str) -> bool:
     return any(intersect(glob, f"{literal(folder)}/**") for glob in globs)
-
-
-def written_to(guard: Guard, approved: Collection[str], opened: Opened) -> Answer | None:
-    """The answer when something that decides the check was written to, and perhaps put back."""
-    if not opened.written:
-        return None
-    decides = {file_of(name) for name in guard.steering or ()} | {*(guard.pinned or ())}
-    # A tool may write a lock file anew with the same words; what it says is in the digest.
-    decides |= {p for p in opened.written & opened.files if p in approved and is_test(p)}
-    above = {path[:i] for path in decides for i, c in enumerate(path) if c == "/"}
-    found = sorted(opened.written & (decides | above))
-    return written_meanwhile(found) if found else None
 
 
 def influenced(again: Verdict, found: Collection[Influence], guard: Guard) -> Verdict:
