@@ -370,4 +370,19 @@ CASES = [
         'atexit.register(lambda: open("spec/data.txt", "w").write("4"))\n'
         "def add(a, b):\n    return 0\nEND",
     ),
+    *(
+        Case(
+            f"a check that passes over what it may not read does not hold{where}",
+            Refused(None),
+            files={"src/deep/a.py": "BAD\n"},
+            contract="! grep -rqs BAD src",
+            fields=fields,
+            agent=f"echo new > src/b.py; chmod 000 src/deep{what}",
+        )
+        for where, fields, what in (
+            ("", "", "/a.py"),
+            (", in the workspace", "**judge_in:** workspace\n", "/a.py"),
+            (", in a closed folder", "**judge_in:** workspace\n", ""),
+        )
+    ),
 ]

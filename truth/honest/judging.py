@@ -39,7 +39,7 @@ BESIDE: dict[str, dict[str, str]] = {
         "contract": "cp product.txt tests/new && bash tests/check.sh && rm tests/new"
     },
     "move files between folders": {
-        "contract": "touch a && python3 -c 'import os; os.rename(\"a\", \"tests/a\")' && "
+        "contract": 'touch a && python3 -c \'import os; os.rename("a", "tests/a")\' && '
         "rm tests/a && bash tests/check.sh"
     },
     "work on a copy of everything": {

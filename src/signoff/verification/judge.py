@@ -36,7 +36,7 @@ from signoff.verification.moves import (
     moved_by_either,
     moved_by_somebody,
 )
-from signoff.verification.obstacles import Obstacles
+from signoff.verification.obstacles import Obstacles, unreadable
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering
 from signoff.verification.rooms import Rooms
@@ -108,7 +108,7 @@ class Judge:
         tampering = self._tampering(case, before)
         if tampering:
             return tampered(verdict, tampering)
-        refused = self.obstacles.find(case.contract)
+        refused = unreadable(self.workspace.closed) or self.obstacles.find(case.contract)
         if refused is not None:
             return replace(verdict, **refused._asdict())
         earlier = self._earlier(case, key)
@@ -247,7 +247,8 @@ class Judge:
                 or answer
             )
         after = self.workspace.snapshot()
-        moved = self._moved(before, after, seat) or fixed.written(manifest, opened)
+        moved = self._moved(before, after, seat) or unreadable(self.workspace.closed)
+        moved = moved or fixed.written(manifest, opened)
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
