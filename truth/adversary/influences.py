@@ -385,4 +385,15 @@ CASES = [
             (", in a closed folder", "**judge_in:** workspace\n", ""),
         )
     ),
+    _changed(
+        "a file that the check read before anybody worked is not taken for unread",
+        {
+            "rules.yml": "strict\n",
+            "tools/obey.py": "import os, sys\nsys.exit(0 if os.stat('rules.yml').st_size == 8 "
+            "else 'strict' in open('rules.yml').read())\n",
+        },
+        "python3 tools/obey.py",
+        "echo strict! > rules.yml",
+        "rules.yml",
+    ),
 ]

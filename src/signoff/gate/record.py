@@ -139,6 +139,7 @@ class Record:
     listed: tuple[str, ...] | None = None
     looking_again: bool = False
     baseline: TestCounts | None = None
+    read_sets: tuple[str, ...] = ()  # what its check read before anybody worked
 
     @property
     def done(self) -> bool:

@@ -46,6 +46,7 @@ class RunState:
         self.counted: frozenset[str] = frozenset()
         self.uncounted: list[str] = []
         self.baselines: dict[str, TestCounts] = {}  # of earlier runs of the same approval
+        self.read_sets: dict[str, tuple[str, ...]] = {}  # likewise
         self.handoff: dict[str, str] = {}
         self.isolations: set[Isolation] = set()
         self.session: SessionWork | None = None  # did the work before this run began
@@ -105,11 +106,15 @@ def _apply_other_run(state: RunState, entry: Entry) -> None:
         state.history.add(data["step_digest"])
     elif entry.kind is Kind.PLAN_APPROVED:
         state.baselines.clear()
+        state.read_sets.clear()
     elif entry.kind is Kind.VERDICT and data.get("phase") in (Phase.BASELINE, Phase.BEFORE):
         counts = TestCounts.from_data(data.get("counts"))
         of_step = data.get("subject") == entry.step and not data.get("provisional")
         if counts is not None and of_step:
             state.baselines.setdefault(entry.step or "", counts)
+        if of_step and data.get("read"):
+            kept = state.read_sets.get(entry.step or "", ())
+            state.read_sets[entry.step or ""] = (*kept, data["read"])
 
 
 def _started(state: RunState, entry: Entry) -> None:
@@ -119,6 +124,8 @@ def _started(state: RunState, entry: Entry) -> None:
     lists = {step.id for step in state.schedule.steps if step.for_each is not None}
     for subject, counts in state.baselines.items():
         state.record(subject).baseline = counts
+    for subject, read in state.read_sets.items():
+        state.record(subject).read_sets = read
     state.uncounted = sorted(state.counted - lists - state.baselines.keys())
 
 
@@ -216,6 +223,8 @@ def _verdict(state: RunState, entry: Entry) -> None:
     state.isolations.add(Isolation(data["isolation"]))
     if judged.kept:
         record.kept_keys.add(judged.key)
+    if judged.phase in (Phase.BASELINE, Phase.BEFORE) and data.get("read"):
+        record.read_sets = (*record.read_sets, data["read"])
     if judged.phase is Phase.BASELINE:
         record.baseline = record.baseline or judged.counts
         state.uncounted = [subject for subject in state.uncounted if subject != entry.step]

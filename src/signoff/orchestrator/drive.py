@@ -40,7 +40,7 @@ from signoff.orchestrator.sweep import FinalSweep
 from signoff.planfile.verify import unfit_items
 from signoff.storage.failures import StorageCause
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification.judge import Case
+from signoff.verification.case import Case
 
 STATUS_OF = {
     Outcome.DONE: PlanStatus.DONE,
@@ -199,8 +199,8 @@ class Drive:
         guards = self.mission.guards
         guard = guards.of(subject, state.produced, state.products, record.allowed)
         limit_s = subject.timeout_s if isinstance(subject, Step) else DEFAULT_STEP_TIMEOUT_S
-        run = self.mission.run
-        return Case(subject.id, contract, phase, guard, run, record.baseline, limit_s)
+        run, read = self.mission.run, tuple(dict.fromkeys(record.read_sets))
+        return Case(subject.id, contract, phase, guard, run, record.baseline, limit_s, read)
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
-from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, JudgeIn
+from signoff.domain.plan import Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
 from signoff.errors import SnapshotTooSlow
 from signoff.verification.bench import Bench
+from signoff.verification.case import Case
 from signoff.verification.denominator import (
     count,
     judge_counts,
@@ -24,7 +25,14 @@ from signoff.verification.denominator import (
     watched_kinds,
 )
 from signoff.verification.enclosure import Seat
-from signoff.verification.evidence import Evidence, EvidenceKey, said, was_broken
+from signoff.verification.evidence import (
+    Blobs,
+    Evidence,
+    EvidenceKey,
+    read_before,
+    said,
+    was_broken,
+)
 from signoff.verification.expectations import Answer, compare
 from signoff.verification.fixed import Fixed
 from signoff.verification.git_rules import changed_git_rules
@@ -38,7 +46,7 @@ from signoff.verification.moves import (
 )
 from signoff.verification.obstacles import Obstacles, unreadable
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Guard, Tampering
+from signoff.verification.protection import Tampering
 from signoff.verification.rooms import Rooms
 from signoff.verification.since_approval import (
     SinceApproval,
@@ -52,23 +60,6 @@ from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
-
-# Before anybody worked there is nothing that could have been influenced.
-_BEFORE_WORK = frozenset({Phase.BEFORE, Phase.BASELINE})
-
-
-@dataclass(frozen=True)
-class Case:
-    """One contract to judge, and what must not have changed."""
-
-    subject: str
-    contract: Contract
-    phase: Phase
-    guard: Guard = field(default_factory=Guard)
-    run: str | None = None
-    baseline: TestCounts | None = None
-    snapshot_s: float = DEFAULT_STEP_TIMEOUT_S  # how long looking at the content may take
-    provisional: bool = False  # the agent may be alive: nothing of its workspace is touched
 
 
 @dataclass(frozen=True)
@@ -88,6 +79,7 @@ class Judge:
     obstacles: Obstacles
     judgings: int = 1
     redactor: Redactor = NOTHING_SECRET
+    blobs: Blobs | None = None  # keeps what checks read
 
     def judge(self, case: Case) -> Verdict:
         """One verdict, bound to the content it was made on."""
@@ -112,7 +104,7 @@ class Judge:
         if refused is not None:
             return replace(verdict, **refused._asdict())
         earlier = self._earlier(case, key)
-        if earlier is not None and _can_stand(case, earlier):
+        if earlier is not None and case.may_reuse(earlier):
             return reused(verdict, earlier)
         return self._run(case, verdict, before, earlier)
 
@@ -150,7 +142,11 @@ class Judge:
                 return flaky(again)
         if judged.kept and contradicts and self._sealed(case.contract):
             return flaky(judged)
-        if judged.kept and case.phase not in _BEFORE_WORK:
+        if case.before_work and self.blobs is not None and opened != Opened():
+            known = self.workspace.manifest(before.digest)
+            kept = self.blobs.put_blob(opened.to_bytes(known), durable=False)
+            judged = replace(judged, read=kept)
+        if judged.kept and not case.before_work:
             outside = self.since_approval.outside(case.contract, case.guard, before)
             if outside:
                 return out_of_bounds(judged, outside)
@@ -165,7 +161,7 @@ class Judge:
 
     def _loose(self, case: Case) -> LooseFiles:
         """Ignored files that the check may obey, as they are before it runs."""
-        if case.phase in _BEFORE_WORK:
+        if case.before_work:
             return LooseFiles()
         ignored = Ignored(self.root, self.workspace.byproducts)
         return LooseFiles.of(self.pins, ignored, str(self.root))
@@ -185,6 +181,7 @@ class Judge:
         person says whether the plan lacks the line that allows them.
         """
         since = self.since_approval
+        opened = opened.joined(read_before(self.blobs, case.read_sets))
         found = since.influences(case.contract, case.guard, before, opened)
         paths = [influence.path for influence in found]
         beside = since.ignored_influences(
@@ -252,7 +249,7 @@ class Judge:
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
-            counts=_counted(counts, with_names=case.phase in _BEFORE_WORK),
+            counts=_counted(counts, with_names=case.before_work),
         )
         return judged, opened
 
@@ -366,19 +363,6 @@ class Judge:
         if not changes:
             return None
         return moved_by_either(changes, self.workspace.manifest(before.digest))
-
-
-def _can_stand(case: Case, earlier: Entry) -> bool:
-    """Whether an earlier verdict is reused instead of judging again.
-
-    A broken contract is run again after an attempt: only a person or a new attempt led here.
-    What was never run to its end says nothing about the contract, in no phase. What contradicted
-    itself stays in quarantine until the content changes.
-    """
-    told = {Reason.HELD, Reason.FLAKY}
-    if case.phase in _BEFORE_WORK:
-        told |= {Reason.EXPECTATION, Reason.HELD_OUT}
-    return earlier.data["reason"] in told
 
 
 def _counted(counts: TestCounts | None, *, with_names: bool) -> dict[str, Any] | None:

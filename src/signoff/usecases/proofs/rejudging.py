@@ -10,8 +10,9 @@ from signoff.domain.plan import Contract, Postcondition, Step
 from signoff.domain.verdict import Phase
 from signoff.gate.standing import Standing, StepState, evaluate
 from signoff.gate.state import RunState
+from signoff.verification.case import Case
 from signoff.verification.guards import Guards, Produced
-from signoff.verification.judge import Case, Judge
+from signoff.verification.judge import Judge
 
 
 class Finding(StrEnum):
@@ -61,7 +62,14 @@ def _case(
         return None
     record = state.record(subject.id)
     guard = guards.of(subject, produced, state.products, record.allowed)
-    return Case(subject.id, subject.contract, Phase.AUDIT, guard, baseline=record.baseline)
+    return Case(
+        subject.id,
+        subject.contract,
+        Phase.AUDIT,
+        guard,
+        baseline=record.baseline,
+        read_sets=record.read_sets,
+    )
 
 
 def _line(
