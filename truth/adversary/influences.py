@@ -276,6 +276,14 @@ CASES = [
         agent="echo '# fixed' > src/a.py; echo more >> elsewhere.py",
     ),
     Case(
+        "what a step does not let itself change stops it, though the plan would",
+        Refused(Reason.OUTSIDE, files=("src/b.py",), cause=Cause.INFLUENCED),
+        files={"src/a.py": "\n", "src/b.py": "\n"},
+        contract="grep -q fixed src/a.py",
+        fields="**touches:** src/a.py\n",
+        agent="echo '# fixed' > src/a.py; echo more >> src/b.py",
+    ),
+    Case(
         "tests that may be extended may not be weakened",
         Refused(Reason.INFLUENCED, files=("tests/test_calc.py",), cause=Cause.INFLUENCED),
         files=FILES,

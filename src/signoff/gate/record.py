@@ -106,6 +106,8 @@ class Record:
 
     attempts: int = 0
     in_flight: int | None = None
+    began: str | None = None  # the content as the attempt in flight began; empty: as approved
+    spans: tuple[tuple[str, str], ...] = ()  # content before and after attempts not accepted yet
     unjudged: int | None = None
     failures: int = 0
     tamperings: int = 0

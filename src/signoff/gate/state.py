@@ -172,6 +172,8 @@ def _attempt_started(state: RunState, entry: Entry) -> None:
     record = state.record(entry.step or "")
     record.attempts = entry.attempt or record.attempts + 1
     record.in_flight = record.attempts
+    if record.began is None:  # else the attempt before was lost, with what it had changed
+        record.began = state.snapshot or ""
     record.unjudged = None
     record.restored = tuple(sorted({*record.restored, *entry.data.get("restored", ())}))
     _step_back(state, entry.step)
@@ -192,6 +194,8 @@ def _attempt_finished(state: RunState, entry: Entry) -> None:
     state.spent += Cost(int(usage.get("tokens", 0)), float(usage.get("usd", 0.0)))
     state.spent_s += float(entry.data.get("duration_s", 0.0))
     if "snapshot" in entry.data:
+        record.spans = (*record.spans, (record.began or "", entry.data["snapshot"]))
+        record.began = None
         state.snapshot = entry.data["snapshot"]
         label = f"step {entry.step}, attempt {entry.attempt}"
         state.moments.append((entry.seq, label, entry.data["snapshot"]))
@@ -288,7 +292,7 @@ def _step_done(state: RunState, entry: Entry) -> None:
         record.latest, record.held_before, record.carried = before, None, True
     elif record.latest is None or record.latest.key != key or not record.latest.kept:
         return
-    record.accepted = True
+    record.accepted, record.spans = True, ()
     _remember_produced(state, entry)
 
 
@@ -319,7 +323,8 @@ def _step_reopened(state: RunState, entry: Entry) -> None:
 
 
 def _step_restored(state: RunState, entry: Entry) -> None:
-    state.record(entry.step or "").reopened = False
+    record = state.record(entry.step or "")
+    record.reopened, record.spans = False, ()
     _remember_produced(state, entry)
 
 

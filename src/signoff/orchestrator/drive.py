@@ -198,6 +198,8 @@ class Drive:
         record = state.record(subject.id)
         guards = self.mission.guards
         guard = guards.of(subject, state.produced, state.products, record.allowed)
+        if phase is Phase.ATTEMPT:
+            guard = replace(guard, spans=record.spans)
         limit_s = subject.timeout_s if isinstance(subject, Step) else DEFAULT_STEP_TIMEOUT_S
         run, read = self.mission.run, tuple(dict.fromkeys(record.read_sets))
         return Case(subject.id, contract, phase, guard, run, record.baseline, limit_s, read)

@@ -149,7 +149,7 @@ class Judge:
         if judged.kept and not case.before_work:
             outside = self.since_approval.outside(case.contract, case.guard, before)
             if outside:
-                return out_of_bounds(judged, outside)
+                return out_of_bounds(judged, outside, case.guard)
             judged = self._without_influences(case, judged, before, seat, opened, loose)
         if judged.kept and case.contract.heldout is not None:
             return self._held_out(case, judged, before, seat, said(Reason.HELD_OUT, earlier))

@@ -40,7 +40,7 @@ class SinceApproval:
 
         Of a check that an agent chose for itself nothing is asked: it could have chosen another.
         """
-        changes = self._changes(content) if guard.subject else ()
+        changes = self._changes(content.digest) if guard.subject else ()
         if not changes:
             return ()
         approved = self.pins.snapshot
@@ -87,14 +87,31 @@ class SinceApproval:
         return changed_byproducts(pinned, beside, facts, found)
 
     def outside(self, contract: Contract, guard: Guard, content: Snapshot) -> list[str]:
-        """Changed files outside the plan's `touches`; a folder that leads to its files is not."""
-        if not guard.touches:
-            return []
-        changed = [c.path for c in self._changes(content, guard.since)]
+        """Changed files outside `touches`, of all that anybody changed and of the step's own.
+
+        A folder that leads to files inside is not outside.
+        """
         asked = looked_at(contract.command)
-        found = [p for p in changed if not matches_any(guard.touches, p) and p not in asked]
-        now = self.workspace.manifest(content.digest) if found else {}
-        return [p for p in found if not (_is_folder(now, p) and _leads_to(guard.touches, p))]
+        found: set[str] = set()
+        for globs, changed in (
+            (guard.touches, self._changed(content) if guard.touches else frozenset()),
+            (guard.own_touches, self._changed_by_step(guard, content)),
+        ):
+            beyond = [p for p in changed if not matches_any(globs, p) and p not in asked]
+            now = self.workspace.manifest(content.digest) if beyond else {}
+            found.update(p for p in beyond if not (_is_folder(now, p) and _leads_to(globs, p)))
+        return sorted(found)
+
+    def _changed_by_step(self, guard: Guard, content: Snapshot) -> frozenset[str]:
+        """What attempts at the step changed, and did not put back."""
+        if not (guard.own_touches and guard.spans):
+            return frozenset()
+        changed = [self._changed(content), self._changed(content, guard.spans[0][0])]
+        spans = (self._changes(end, start) for start, end in guard.spans)
+        return frozenset(c.path for span in spans for c in span).intersection(*changed)
+
+    def _changed(self, content: Snapshot, since: str = "") -> frozenset[str]:
+        return frozenset(c.path for c in self._changes(content.digest, since))
 
     def suppressions(self, kinds: Collection[str], content: Snapshot) -> list[Suppression]:
         """What silences a check of these kinds and was not there when the plan was approved."""
@@ -121,13 +138,13 @@ class SinceApproval:
             libraries=installed_modules(self.pins.search_path),
         )
 
-    def _changes(self, content: Snapshot, since: str | None = None) -> tuple[Change, ...]:
+    def _changes(self, digest: str, since: str = "") -> tuple[Change, ...]:
         """What differs from the approved content; nothing where that content is not known.
 
         A copy of the workspace, judged elsewhere, has a store of its own.
         """
         try:
-            return self.workspace.diff(since or self.pins.snapshot, content.digest)
+            return self.workspace.diff(since or self.pins.snapshot, digest)
         except StorageFailed:
             return ()
 
@@ -156,11 +173,12 @@ def influenced(again: Verdict, found: Collection[Influence], guard: Guard) -> Ve
     return replace(broken, message=message, tampered=paths)
 
 
-def out_of_bounds(verdict: Verdict, outside: list[str]) -> Verdict:
-    """The verdict when a file changed that the plan does not let anybody change."""
+def out_of_bounds(verdict: Verdict, outside: list[str], guard: Guard) -> Verdict:
+    """The verdict when a file changed that the plan does not let this step, or anybody, change."""
+    bound = "the step's `touches`" if guard.own_touches else "`touches`"
     paths = tuple(map(storable_path, outside))
     named = ", ".join(f"`{path}`" for path in paths[:NAMED_FILES])
-    message = f"changed outside `touches`: {named}; a person allows it with `{_line(paths)}`"
+    message = f"changed outside {bound}: {named}; a person allows it with `{_line(paths)}`"
     broken = replace(verdict, result=Result.BROKEN, reason=Reason.OUTSIDE)
     return replace(broken, message=message, tampered=paths)
 
