@@ -80,3 +80,20 @@ def test_what_it_never_read_may_change(desk: Desk) -> None:
     desk.plan(step("Do it", "python3 check/obey.py", task="Change work.txt.", protects="check/**"))
     desk.run("--yes").exits(0)
     assert desk.entries("verdict")[-1]["data"]["influences"] == []
+
+
+def test_what_the_check_read_is_proposed_before_an_agent_works_and_by_verify_from_then_on(
+    desk: Desk,
+) -> None:
+    desk.file("check/obey.py", OBEYS.replace("rules.yml", "rules/a.yml"))
+    desk.file("rules/a.yml", "strict\n").agent("true")
+    asked = step("Do it", "python3 check/obey.py", task="Correct rules/ now.", protects="check/**")
+    line = "`**may_change:** rules/a.yml`"
+    desk.plan(asked).about_plan("verify").exits(0).hides(line)
+    shown = desk.run("--yes").exits(6).stderr
+    assert shown.index(line) < shown.index("attempt.started")
+    assert shown.count(line) == 1
+    assert desk.entries("verdict")[0]["data"]["proposed"] == [line.strip("`")]
+    desk.about_plan("verify").exits(0).shows("[propose-may-change]", line)
+    desk.edit_plan("**protects:**", "**may_change:** rules/**\n**protects:**")
+    desk.about_plan("verify").exits(0).hides("[propose-may-change]")
