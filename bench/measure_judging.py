@@ -19,10 +19,11 @@ from signoff.domain.verdict import Isolation, Phase
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.sandboxes import probe_sandboxes
 from signoff.verification.bench import Bench
+from signoff.verification.case import Case
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.evidence import NoEvidence
 from signoff.verification.heldout import HeldOutChecks
-from signoff.verification.judge import Case, Judge
+from signoff.verification.judge import Judge
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.rooms import Rooms

@@ -52,3 +52,48 @@ def test_giving_it_back_puts_the_file_as_it_was_approved(desk: Desk) -> None:
     desk.agent("grep -q strict rules.yml && touch seen.md")
     desk.run().exits(6)
     assert (desk.workspace / "seen.md").exists()
+
+
+SIZED = (
+    "import os, sys\n"
+    "sys.exit(0 if os.stat('rules.yml').st_size == 8 else 'strict' in open('rules.yml').read())\n"
+)
+
+
+def test_what_the_check_read_before_anybody_worked_counts_as_read(desk: Desk) -> None:
+    """Judged after the attempt it looks at the size alone, which nobody is told of."""
+    desk.file("check/obey.py", SIZED).file("rules.yml", "strict\n")
+    desk.agent("echo strict! > rules.yml").plan(CHECKED)
+    desk.run("--yes").exits(6).shows("`rules.yml` (no source code)")
+    before, after = desk.entries("verdict")
+    assert before["data"]["read"] and not after["data"]["read"]
+    assert after["data"]["reason"] == "influenced"
+    desk.answer("allow").exits(0)
+    desk.run().exits(0)
+    desk.about_plan("audit").exits(0)
+
+
+def test_what_it_never_read_may_change(desk: Desk) -> None:
+    desk.file("check/obey.py", "import sys\nsys.exit('done' not in open('work.txt').read())\n")
+    desk.file("rules.yml", "strict\n").file("work.txt", "\n")
+    desk.agent("echo done > work.txt; echo strict! > rules.yml")
+    desk.plan(step("Do it", "python3 check/obey.py", task="Change work.txt.", protects="check/**"))
+    desk.run("--yes").exits(0)
+    assert desk.entries("verdict")[-1]["data"]["influences"] == []
+
+
+def test_what_the_check_read_is_proposed_before_an_agent_works_and_by_verify_from_then_on(
+    desk: Desk,
+) -> None:
+    desk.file("check/obey.py", OBEYS.replace("rules.yml", "rules/a.yml"))
+    desk.file("rules/a.yml", "strict\n").agent("true")
+    asked = step("Do it", "python3 check/obey.py", task="Correct rules/ now.", protects="check/**")
+    line = "`**may_change:** rules/a.yml`"
+    desk.plan(asked).about_plan("verify").exits(0).hides(line)
+    shown = desk.run("--yes").exits(6).stderr
+    assert shown.index(line) < shown.index("attempt.started")
+    assert shown.count(line) == 1
+    assert desk.entries("verdict")[0]["data"]["proposed"] == [line.strip("`")]
+    desk.about_plan("verify").exits(0).shows("[propose-may-change]", line)
+    desk.edit_plan("**protects:**", "**may_change:** rules/**\n**protects:**")
+    desk.about_plan("verify").exits(0).hides("[propose-may-change]")

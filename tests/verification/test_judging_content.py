@@ -12,6 +12,7 @@ import pytest
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Reason, Result
 from signoff.process.environment import safe_search_path
+from signoff.verification.protection import Guard
 from tests.verification.courtroom import Courtroom, stdout_equals
 
 PYTHON = sys.executable
@@ -152,3 +153,58 @@ def test_a_tool_planted_in_the_workspace_is_not_used(court: Courtroom, entry: st
 def test_output_is_told_while_the_contract_runs(court: Courtroom) -> None:
     court.judge("echo one; echo two >&2")
     assert sorted(court.printed.split()) == [b"one", b"two"]
+
+
+PINNED = Guard(pinned={"tests/check.sh": "as approved"})
+
+
+@pytest.mark.parametrize(
+    "product",
+    ["os.chmod(c, 0); os.chmod(c, 0o644)", "os.utime(c)", "os.link(c, 'x'); os.unlink('x')"],
+)
+def test_what_decides_a_check_keeps_its_permissions_times_and_links_meanwhile(
+    court: Courtroom, product: str
+) -> None:
+    court.write("tests/check.sh")
+    court.write("product.py", f"import os\nc = 'tests/check.sh'\n{product}\n")
+    verdict = court.judge(f"{PYTHON} product.py", guard=PINNED)
+    assert (verdict.result, verdict.reason) == (Result.UNKNOWN, Reason.MOVED)
+    assert verdict.message == (
+        "what decides the check was written to while it ran: `tests/check.sh`; "
+        "if the contract does that itself, let it work on a copy"
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "chmod 644 tests/check.sh",
+        "cd tests && touch check.sh",
+        "find tests -type f -exec chmod 644 {} +",
+        "for f in tests/*; do touch $f; done",
+        f"{PYTHON} product.py",
+        "touch tests/new product.py && rm tests/new && cat tests/check.sh",
+    ],
+)
+def test_a_check_may_set_times_and_permissions_itself_and_write_beside(
+    court: Courtroom, command: str
+) -> None:
+    """The product may do the same to all that decides nothing."""
+    court.write("tests/check.sh").chmod(0o644)
+    court.write("tests/data.txt")
+    court.write(
+        "product.py", "import os\nos.utime('tests/data.txt')\nos.chmod('product.py', 0o644)"
+    )
+    assert court.judge(command, guard=PINNED).result is Result.KEPT
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="to others the content cannot be read at all")
+def test_what_its_owner_may_not_read_makes_a_verdict_unknown(court: Courtroom) -> None:
+    closed = court.write("src/a.py")
+    closed.chmod(0)
+    verdict = court.judge("true")
+    assert (verdict.result, verdict.reason) == (Result.UNKNOWN, Reason.INFRASTRUCTURE)
+    assert "keep these from being read: `src/a.py`; chmod u+rX them" in verdict.message
+    closed.chmod(0o644)
+    assert court.judge("true").result is Result.KEPT
+    assert court.judge("chmod 0 src/a.py").reason is Reason.INFRASTRUCTURE

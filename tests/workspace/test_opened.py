@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def seen_while(tree: Path, command: str) -> Opened:
-    with OpenWatch(tree, FOLDERS) as watch:
+def seen_while(tree: Path, command: str, fixed: tuple[str, ...] = ()) -> Opened:
+    with OpenWatch(tree, FOLDERS, fixed) as watch:
         subprocess.run(["bash", "-c", command], cwd=tree, check=True, stdout=subprocess.DEVNULL)
     return watch.seen
 
@@ -68,3 +69,40 @@ def test_too_many_folders_cannot_be_told(tree: Path, monkeypatch: pytest.MonkeyP
 def test_two_looks_together_know_what_either_saw() -> None:
     both = Opened(frozenset({"a"})).joined(Opened(frozenset({"b"}), why_not="overflow"))
     assert both.files == {"a", "b"} and both.why_not == "overflow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "chmod 600 top; chmod 644 top",
+        "touch -r a/inner top",
+        "ln top a/other; rm a/other",
+        "mkdir new; ln top new/link; echo other > new/link; echo text > new/link; rm -r new",
+        f'{sys.executable} -c \'import mmap; f = open("top", "r+b"); '
+        'm = mmap.mmap(f.fileno(), 0); m[:] = b"TEXT\\n"; m[:] = b"text\\n"\'',
+    ],
+)
+def test_any_change_of_a_file_that_must_stay_is_told(tree: Path, command: str) -> None:
+    assert "top" in seen_while(tree, command, fixed=("top",)).written
+    assert "top" not in seen_while(tree, command).written
+
+
+def test_attributes_are_told_of_folders_above_what_must_stay_and_of_no_others(tree: Path) -> None:
+    command = "chmod 700 a a/b; touch a a/inner; chmod 755 a a/b"
+    assert seen_while(tree, command, fixed=("a/b/deep",)).written == {"a", "a/b"}
+    assert not seen_while(tree, command).written
+
+
+def test_what_must_stay_may_be_read_and_have_new_files_beside_it(tree: Path) -> None:
+    command = "cat top a/b/deep; touch new a/b/new; rm a/b/new"
+    written = seen_while(tree, command, fixed=("top", "a/b/deep", "a/b", "gone")).written
+    assert written == {"a/b/new"}
+
+
+def test_a_read_set_is_kept_and_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Opened(frozenset({"a", "b\udce9", "not ours"}), frozenset({""}), frozenset({"a"}))
+    known = ("a", "b\udce9", "c")
+    kept = Opened.from_bytes(seen.to_bytes(known))
+    assert kept == Opened(frozenset({"a", "b\udce9"}), frozenset({""}))
+    monkeypatch.setattr(opened, "MOST_KEPT", 1)
+    assert not Opened.from_bytes(seen.to_bytes(known)).complete

@@ -205,17 +205,6 @@ def test_the_manifest_is_sorted_and_says_what_lies_where(desk: Desk) -> None:
     assert workspace.snapshot().files == 6
 
 
-def test_globs_select_from_a_manifest(desk: Desk) -> None:
-    fill(desk)
-    workspace = desk.workspace()
-    digest = workspace.snapshot().digest
-    assert set(workspace.matching(digest, ["src/*.py", "run.*"])) == {
-        "run.sh",
-        "src/a.py",
-        "src/b.py",
-    }
-
-
 def test_names_in_different_unicode_forms_are_different_files(desk: Desk) -> None:
     composed, decomposed = (unicodedata.normalize(form, "é") for form in ("NFC", "NFD"))
     desk.write(composed, "1")

@@ -81,3 +81,14 @@ def test_a_full_disk_is_an_error_and_the_next_snapshot_is_complete(desk: Desk) -
         assert set(reader.manifest(second.digest)) == {"large", "small"}
     finally:
         subprocess.run(["umount", "-l", str(desk.store)], check=True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="to others the walk fails there")
+def test_root_names_what_the_owner_may_not_read(desk: Desk) -> None:
+    desk.write("open")
+    desk.write("closed").chmod(0)
+    desk.write("folder/inside")
+    (desk.root / "folder").chmod(0o600)
+    workspace = desk.workspace()
+    workspace.snapshot()
+    assert workspace.closed == ["closed", "folder"]

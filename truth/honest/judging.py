@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from signoff.domain.escalation import Choice
 from truth.case import CHECK, PROTECTS_TESTS, WORK, Accepted, Act, Case
 from truth.plans import plan, step
@@ -29,6 +31,38 @@ BY_PYTEST = (
     '> "$HOME_FOLDER/heldout/secret/test_it.py"'
 )
 ANSWER = 'echo "SAID: the specification is missing" > "$SIGNOFF_ANSWER_FILE"'
+# What honest checks do to, and near, the files that decide them.
+BESIDE = {
+    "set the permissions of its own script": Case(
+        "",
+        Accepted(attempts=1),
+        contract="chmod +x tests/check.sh && touch tests/data.txt && tests/check.sh",
+        prepare="chmod +x tests/check.sh && sed -i '1i #!/bin/sh' tests/check.sh",
+    ),
+    "make new files and remove them": Case(
+        "",
+        Accepted(attempts=1),
+        contract="cp product.txt tests/new && bash tests/check.sh && rm tests/new",
+    ),
+    "move files between folders": Case(
+        "",
+        Accepted(attempts=1),
+        contract='touch a && python3 -c \'import os; os.rename("a", "tests/a")\' && '
+        "rm tests/a && bash tests/check.sh",
+    ),
+    "work on a copy of everything": Case(
+        "",
+        Accepted(attempts=1),
+        contract='copy=$(mktemp -d) && cp -r tests product.txt "$copy" && cd "$copy" && '
+        "echo >> tests/data.txt && bash tests/check.sh",
+    ),
+    "write what the plan says that it writes": Case(
+        "",
+        Accepted(attempts=1),
+        contract="date > tests/data.txt && bash tests/check.sh",
+        fields=f"{PROTECTS_TESTS}**writes:** tests/data.txt\n",
+    ),
+}
 
 CASES = (
     Case(
@@ -157,5 +191,9 @@ CASES = (
         Accepted(attempts=2),
         plan=plan(step("One", CHECK, PROTECTS_TESTS), step("Two", "sort -c product.txt")),
         agent=f"{WORK}; sleep 0.1",
+    ),
+    *(
+        replace(case, name=f"beside what is read-only while it is judged, a check may {does}")
+        for does, case in BESIDE.items()
     ),
 )

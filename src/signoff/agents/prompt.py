@@ -56,11 +56,13 @@ def build_prompt(
     *,
     reviews: bool = False,
     deciding: tuple[str, ...] = (),
+    bound: tuple[str, ...] = (),
 ) -> str:
     """The whole prompt; everything that came from files or processes is quoted as data.
 
     `advice` is what people answered, each with the agent's question if there was one; `deciding`
-    is what is protected without the plan saying so, because it decides the check.
+    is what is protected without the plan saying so, because it decides the check; `bound` is all
+    that may change, if the plan says so.
     """
     # An item of a list came from files: its line must stay one line.
     parts = [f"# {plan_title}\n\n## Step {escape_line(step.id)}: {escape_line(step.title)}"]
@@ -69,6 +71,9 @@ def build_prompt(
     parts.append(f"## Task\n\n{step.task.strip()}{_REVIEWS if reviews else ''}")
     if materials:
         parts.append(_materials(materials))
+    if bound:
+        globs = "\n".join(f"- {escape_line(glob)}" for glob in bound)
+        parts.append(f"## Files you may change, and no others\n\n{globs}")
     if step.protects or deciding:
         parts.append(_protected(step.protects, deciding))
     if setback is not None:

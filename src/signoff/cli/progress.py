@@ -72,7 +72,9 @@ def _verdict(entry: Entry) -> str:
         if data["result"] == Result.KEPT
         else _last_line(data["output_tail"] or data.get("heldout_tail", ""))
     )
-    return f"{data['result']} [{data['phase']}] {data['message']}{reused}{said}"
+    lines = ", ".join(f"`{line}`" for line in data.get("proposed", ()))
+    lacks = f"; the check reads what this step names: to let it change, {lines}" if lines else ""
+    return f"{data['result']} [{data['phase']}] {data['message']}{reused}{said}{lacks}"
 
 
 def _last_line(output: str) -> str:

@@ -128,6 +128,7 @@ class Verdict:
     heldout_tail: str = ""  # why a held-out check could not be run: for people, never for agents
     influences: tuple[str, ...] = ()  # changed files that steer the check and did not decide
     unwatched: str = ""  # why it cannot be told what the check read
+    read: str = ""  # before anybody worked: what the check read, by the digest of a blob
 
     @property
     def kept(self) -> bool:

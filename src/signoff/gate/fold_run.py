@@ -36,11 +36,15 @@ def apply_other_run(state: State, entry: Entry) -> None:
         state.history.add(data["step_digest"])
     elif entry.kind is Kind.PLAN_APPROVED:
         state.baselines.clear()
+        state.read_sets.clear()
     elif entry.kind is Kind.VERDICT and data.get("phase") in (Phase.BASELINE, Phase.BEFORE):
         counts = TestCounts.from_data(data.get("counts"))
         of_step = data.get("subject") == entry.step and not data.get("provisional")
         if counts is not None and of_step:
             state.baselines.setdefault(entry.step or "", counts)
+        if of_step and data.get("read"):
+            kept = state.read_sets.get(entry.step or "", ())
+            state.read_sets[entry.step or ""] = (*kept, data["read"])
 
 
 def run_started(state: State, entry: Entry, fact: RunStarted) -> None:
@@ -50,6 +54,8 @@ def run_started(state: State, entry: Entry, fact: RunStarted) -> None:
     lists = {step.id for step in state.schedule.steps if step.for_each is not None}
     for subject, counts in state.baselines.items():
         state.record(subject).baseline = counts
+    for subject, read in state.read_sets.items():
+        state.record(subject).read_sets = read
     state.uncounted = sorted(state.counted - lists - state.baselines.keys())
 
 
@@ -100,6 +106,8 @@ def attempt_started(state: State, entry: Entry, fact: AttemptStarted) -> None:
     record = state.record(entry.step or "")
     record.attempts = entry.attempt or record.attempts + 1
     record.in_flight = record.attempts
+    if record.began is None:  # else the attempt before was lost, with what it had changed
+        record.began = state.snapshot or ""
     record.unjudged = None
     record.restored = tuple(sorted({*record.restored, *fact.restored}))
     _step_back(state, entry.step)
@@ -122,6 +130,8 @@ def attempt_finished(state: State, entry: Entry, fact: AttemptFinished) -> None:
         state.usage_told |= {fact.session} if fact.session else set()
     state.spent_s += fact.duration_s
     if fact.snapshot is not None:
+        record.spans = (*record.spans, (record.began or "", fact.snapshot))
+        record.began = None
         state.snapshot = fact.snapshot
         label = f"step {entry.step}, attempt {entry.attempt}"
         state.moments.append((entry.seq, label, fact.snapshot))
@@ -141,6 +151,8 @@ def verdict(state: State, entry: Entry, fact: Judged) -> None:
     state.isolations.add(judged.isolation)
     if judged.kept:
         record.kept_keys.add(judged.key)
+    if judged.phase in (Phase.BASELINE, Phase.BEFORE) and judged.read:
+        record.read_sets = (*record.read_sets, judged.read)
     if judged.phase is Phase.BASELINE:
         record.baseline = record.baseline or judged.counts
         state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
@@ -189,7 +201,7 @@ def step_done(state: State, entry: Entry, fact: StepAccepted) -> None:
         record.latest, record.held_before, record.carried = before, None, True
     elif record.latest is None or record.latest.key != fact.key or not record.latest.kept:
         return
-    record.accepted = True
+    record.accepted, record.spans = True, ()
     _remember_produced(state, entry, fact)
 
 
@@ -242,7 +254,8 @@ def step_reopened(state: State, entry: Entry, fact: StepReopened) -> None:
 
 def step_restored(state: State, entry: Entry, fact: StepAccepted) -> None:
     """A reopened step is kept again."""
-    state.record(entry.step or "").reopened = False
+    record = state.record(entry.step or "")
+    record.reopened, record.spans = False, ()
     _remember_produced(state, entry, fact)
 
 

@@ -33,6 +33,7 @@ class Judged:
     reused_from: int | None = None
     duration_s: float = 0.0
     heldout_tail: str = ""  # for people alone
+    read: str = ""  # before anybody worked: what the check read, by the digest of a blob
     seq: int = 0
 
     @property
@@ -138,6 +139,8 @@ class Record:
 
     attempts: int = 0
     in_flight: int | None = None
+    began: str | None = None  # the content as the attempt in flight began; empty: as approved
+    spans: tuple[tuple[str, str], ...] = ()  # content before and after attempts not accepted yet
     unjudged: int | None = None
     failures: int = 0
     tamperings: int = 0
@@ -174,6 +177,7 @@ class Record:
     listed: tuple[str, ...] | None = None
     looking_again: bool = False
     baseline: TestCounts | None = None
+    read_sets: tuple[str, ...] = ()  # what its check read before anybody worked
     claim: Claim = field(default_factory=Claim)
 
     @property

@@ -51,6 +51,7 @@ class State:
         self.counted: frozenset[str] = frozenset()
         self.uncounted: list[str] = []
         self.baselines: dict[str, TestCounts] = {}  # of earlier runs of the same approval
+        self.read_sets: dict[str, tuple[str, ...]] = {}  # likewise
         self.handoff: dict[str, str] = {}
         self.isolations: set[Isolation] = set()
         self.earlier_work: SessionWork | None = None  # of a session, before this run began

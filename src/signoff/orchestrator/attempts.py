@@ -91,6 +91,7 @@ class Attempts:
             tuple((advice.question, advice.note) for advice in record.advice),
             reviews=role.kind is RoleKind.REVIEW,
             deciding=mission.guards.deciding(step),
+            bound=mission.guards.bound_of(step),
         )
         timeout_s = self._timeout_s(step, role.timeout_s)
         reach(CrashPoint.BEFORE_ATTEMPT)

@@ -39,9 +39,11 @@ from signoff.orchestrator.events import Appended, Doing, Driving
 from signoff.orchestrator.mission import Mission
 from signoff.orchestrator.sweep import FinalSweep
 from signoff.planfile.verify import unfit_items
+from signoff.planfile.verify.rules_steering import proposed_lines
 from signoff.storage.failures import StorageCause
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification.judge import Case
+from signoff.verification.case import Case
+from signoff.verification.evidence import read_before
 
 STATUS_OF = {
     Outcome.DONE: PlanStatus.DONE,
@@ -199,9 +201,11 @@ class Drive:
         record = state.record(subject.id)
         guards = self.mission.guards
         guard = guards.of(subject, state.produced, state.products, record.allowed)
+        if phase is Phase.ATTEMPT:
+            guard = replace(guard, spans=record.spans)
         limit_s = subject.timeout_s if isinstance(subject, Step) else DEFAULT_STEP_TIMEOUT_S
-        run = self.mission.run
-        return Case(subject.id, contract, phase, guard, run, record.baseline, limit_s)
+        run, read = self.mission.run, tuple(dict.fromkeys(record.read_sets))
+        return Case(subject.id, contract, phase, guard, run, record.baseline, limit_s, read)
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""
@@ -240,6 +244,10 @@ class Drive:
         verdict = self.judge(action.step, action.phase)
         reach(CrashPoint.CONTRACT_JUDGED)
         drafts = [self.verdict_draft(verdict, action.attempt)]
+        read = read_before(self.court.blobs, [verdict.read] if verdict.read else ()).files
+        if lines := proposed_lines(action.step, read):
+            # Said before an agent is paid; nobody waits for it.
+            drafts[0] = replace(drafts[0], data={**drafts[0].data, "proposed": list(lines)})
         if verdict.kept and action.phase is Phase.ATTEMPT:
             drafts.append(self.acceptance(action.step, verdict.key, verdict.snapshot))
         self.append(*drafts, durable=action.phase is not Phase.BEFORE)

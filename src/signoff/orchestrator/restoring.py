@@ -39,9 +39,13 @@ def restore_tampered(mission: Mission, state: State, record: Record) -> Restored
     if latest is None or latest.reason not in _CHANGED_THE_CHECK:
         return Restored()
     wanted: dict[str, set[str]] = {}
+    approved = mission.pins.snapshot
+    if latest.reason is Reason.OUTSIDE and record.spans:
+        # What earlier steps made of it stays: the step goes back to where it began.
+        approved = record.spans[0][0] or approved
     for path in _files(mission, latest):
         product = state.products.get(path)
-        snapshot = mission.pins.snapshot if product is None else product.snapshot
+        snapshot = approved if product is None else product.snapshot
         wanted.setdefault(snapshot, set()).add(path)
     undone: list[Change] = []
     for snapshot, paths in wanted.items():

@@ -19,6 +19,7 @@ class Mount:
     source: Path
     at: Path
     writable: bool = False
+    holds_parents: bool = True  # whether folders on the way to it are kept from being moved
 
 
 @dataclass(frozen=True)

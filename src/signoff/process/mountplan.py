@@ -118,7 +118,8 @@ class _Rules:
                 del self._rules[place]
 
     def _hold_parents_in_place(self) -> None:
-        for place in list(self._rules):
+        loose = {at for at, mount in self._mounts.items() if not mount.holds_parents}
+        for place in [place for place in self._rules if place not in loose]:
             outer = self._enclosing(place)
             if outer is None or outer[1].kind is not _Kind.WRITABLE:
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from signoff.domain.findings import Finding, Severity
@@ -13,11 +14,12 @@ from signoff.planfile.parse import Parsed, parse
 from signoff.planfile.verify import verify
 from signoff.process.environment import safe_search_path
 from signoff.storage.identity import remember_plan
-from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.history import fold_run, pinned_plan, read_history, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.surroundings import RealSurroundings
 from signoff.usecases.ready import find_needs
 from signoff.usecases.running.marks import write_status
+from signoff.verification.evidence import read_before
 
 
 @dataclass(frozen=True)
@@ -54,17 +56,46 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
 
 
 def _find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
-    found = (*find(site, place, parsed), *find_needs(site, place, parsed))
+    read = _read_by_checks(site, place, parsed.plan)
+    found = (*find(site, place, parsed, read), *find_needs(site, place, parsed))
     return tuple(sorted(found, key=lambda finding: (finding.line, finding.code)))
 
 
-def find(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
+def find(
+    site: Site,
+    place: PlanPlace,
+    parsed: Parsed,
+    read_by_checks: Mapping[str, frozenset[str]] | None = None,
+) -> tuple[Finding, ...]:
     """All findings about a parsed plan in its place, whatever other plans there are."""
     path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
     around = RealSurroundings(
-        place.workspace, place.vault, path, site.settings, _heldout_names(site), site.environ
+        place.workspace,
+        place.vault,
+        path,
+        site.settings,
+        _heldout_names(site),
+        site.environ,
+        read_by_checks,
     )
     return verify(parsed, around)
+
+
+def _read_by_checks(site: Site, place: PlanPlace, plan: Plan) -> dict[str, frozenset[str]]:
+    """What contracts that are still the same read in the last run, before anybody worked."""
+    history = read_history(site.ledger, place.record.id)
+    if history.run is None:
+        return {}
+    then = pinned_plan(read_pins(site.ledger, history.run))
+    commands = {s.id: s.contract.command for s in then.steps if s.contract is not None}
+    records = fold_run(history, then).records
+    return {
+        step.id: read_before(site.ledger, records[step.id].read_sets).files
+        for step in plan.steps
+        if step.contract is not None
+        and step.id in records
+        and commands.get(step.id) == step.contract.command
+    }
 
 
 def _heldout_names(site: Site) -> frozenset[str]:

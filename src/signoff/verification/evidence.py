@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +12,8 @@ from signoff.domain.ledger import Entry
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.verdict import Isolation, Reason
+from signoff.errors import LedgerBroken
+from signoff.workspace.opened import Opened
 
 RUNNER_VERSION = f"signoff {__version__}"
 # Refusals that the contract itself gave; being tampered with says nothing about its answer.
@@ -47,6 +49,30 @@ class Evidence(Protocol):
 
     def verdicts_on(self, subject: str, snapshot: str) -> Sequence[Entry]:
         """What was said of the subject on this content, whatever lay beside it."""
+
+
+class Blobs(Protocol):
+    """Where read sets are kept beside the verdicts."""
+
+    def put_blob(self, data: bytes, *, durable: bool = True) -> str:
+        """Keep it; its digest."""
+
+    def get_blob(self, digest: str) -> bytes:
+        """What was kept; LedgerBroken if it is not there as it was."""
+
+
+def read_before(blobs: Blobs | None, kept: Iterable[str]) -> Opened:
+    """What the check read when it was judged before anybody worked, as far as that was kept."""
+    opened = Opened()
+    if blobs is None:
+        return opened
+    for digest in kept:
+        try:
+            more = Opened.from_bytes(blobs.get_blob(digest))
+        except LedgerBroken:
+            more = Opened(why_not="what the check read before is not there any more")
+        opened = opened.joined(more)
+    return opened
 
 
 class NoEvidence:

@@ -96,6 +96,7 @@ class Guards:
             task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
             kept_safe=self.protects,
             touches=self.touches,
+            own_touches=self.bound_of(step) if step.touches else (),
             lasting=self._lasting(step),
             makes=self._makes(step, contract, products),
             changed_by_any=self.may_change,
@@ -123,6 +124,14 @@ class Guards:
             touches=self.touches,
             changed_by_any=self.may_change,
         )
+
+    def bound_of(self, step: Step) -> tuple[str, ...]:
+        """All that the step may change; empty when neither it nor the plan sets a bound."""
+        if not step.touches:
+            return self.touches
+        contract = step.contract
+        allowed = (*contract.may_change, *contract.may_extend) if contract is not None else ()
+        return tuple(dict.fromkeys((*step.touches, *step.produces, *allowed, *self.writes)))
 
     def protected_from(self, step: Step) -> tuple[str, ...]:
         """What the step's agent must leave alone: what it protects itself, and what still lasts."""
@@ -243,7 +252,8 @@ class Guards:
 
 def _bound_of(plan: Plan) -> tuple[str, ...]:
     """Everything that the plan lets anybody change; empty when it sets no bound."""
-    if not plan.touches:
+    every_step = bool(plan.steps) and all(step.touches for step in plan.steps)
+    if not (plan.touches or every_step):
         return ()
     named = [glob for step in plan.steps for glob in (*step.touches, *step.produces)]
     contracts = [s.contract for s in plan.subjects if s.contract is not None]

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from signoff.commands.analysis import analyse
 from signoff.domain.plan import Contract
 from signoff.domain.product import Product
-from signoff.domain.snapshot import Manifest
+from signoff.domain.snapshot import Manifest, Snapshot
 from signoff.errors import StorageFailed
+from signoff.verification.ignored import Ignored
 from signoff.verification.pins import fingerprint
-from signoff.verification.protection import Guard, file_of
+from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
 from signoff.verification.steering import steering_of
 from signoff.workspace.workspace import Workspace
 
 
-def expected_steering(
+def tampering_of(
+    contract: Contract,
+    guard: Guard,
+    workspace: Workspace,
+    content: Snapshot,
+    ignored: Ignored,
+    search_path: str,
+) -> tuple[Tampering, ...]:
+    """Everything protected that is not as pinned, or as the accepted step left it that made it."""
+    if not (guard.protects or guard.lasting or guard.produced or guard.steering is not None):
+        return ()
+    manifest = workspace.manifest(content.digest)
+    now: Mapping[str, str] = {}
+    if guard.steering is not None:
+        beside = ignored if guard.sees_ignored else None
+        read = partial(workspace.read, content.digest)
+        now = steering_of(contract, manifest, read, beside, search_path)
+        expected = _expected_steering(contract, guard, now, workspace, manifest, search_path)
+        guard = replace(guard, steering=expected)
+    return find_tampering(guard, manifest, now, ignored)
+
+
+def _expected_steering(
     contract: Contract,
     guard: Guard,
     now: Mapping[str, str],

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
-from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, JudgeIn
+from signoff.domain.plan import Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
-from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
 from signoff.errors import SnapshotTooSlow
 from signoff.verification.bench import Bench
+from signoff.verification.case import Case
 from signoff.verification.denominator import (
     count,
     judge_counts,
@@ -24,51 +25,41 @@ from signoff.verification.denominator import (
     watched_kinds,
 )
 from signoff.verification.enclosure import Seat
-from signoff.verification.evidence import Evidence, EvidenceKey, said, was_broken
+from signoff.verification.evidence import (
+    Blobs,
+    Evidence,
+    EvidenceKey,
+    read_before,
+    said,
+    was_broken,
+)
 from signoff.verification.expectations import Answer, compare
+from signoff.verification.fixed import Fixed
 from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
 from signoff.verification.ignored_influences import LooseFiles
-from signoff.verification.inherited import expected_steering
+from signoff.verification.inherited import tampering_of
 from signoff.verification.moves import (
     moved_by_contract,
     moved_by_either,
     moved_by_somebody,
 )
-from signoff.verification.obstacles import Obstacles
+from signoff.verification.obstacles import Obstacles, unreadable
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Guard, Tampering, find_tampering
+from signoff.verification.protection import Tampering
 from signoff.verification.rooms import Rooms
 from signoff.verification.since_approval import (
     SinceApproval,
     influenced,
     out_of_bounds,
     tampered,
-    written_to,
 )
-from signoff.verification.steering import steering_of, texts_of
+from signoff.verification.steering import texts_of
 from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
-
-# Before anybody worked there is nothing that could have been influenced.
-_BEFORE_WORK = frozenset({Phase.BEFORE, Phase.BASELINE})
-
-
-@dataclass(frozen=True)
-class Case:
-    """One contract to judge, and what must not have changed."""
-
-    subject: str
-    contract: Contract
-    phase: Phase
-    guard: Guard = field(default_factory=Guard)
-    run: str | None = None
-    baseline: TestCounts | None = None
-    snapshot_s: float = DEFAULT_STEP_TIMEOUT_S  # how long looking at the content may take
-    provisional: bool = False  # the agent may be alive: nothing of its workspace is touched
 
 
 @dataclass(frozen=True)
@@ -88,6 +79,7 @@ class Judge:
     obstacles: Obstacles
     judgings: int = 1
     redactor: Redactor = NOTHING_SECRET
+    blobs: Blobs | None = None  # keeps what checks read
 
     def judge(self, case: Case) -> Verdict:
         """One verdict, bound to the content it was made on."""
@@ -108,11 +100,11 @@ class Judge:
         tampering = self._tampering(case, before)
         if tampering:
             return tampered(verdict, tampering)
-        refused = self.obstacles.find(case.contract)
+        refused = unreadable(self.workspace.closed) or self.obstacles.find(case.contract)
         if refused is not None:
             return replace(verdict, **refused._asdict())
         earlier = self._earlier(case, key)
-        if earlier is not None and _can_stand(case, earlier):
+        if earlier is not None and case.may_reuse(earlier):
             return reused(verdict, earlier)
         return self._run(case, verdict, before, earlier)
 
@@ -150,10 +142,14 @@ class Judge:
                 return flaky(again)
         if judged.kept and contradicts and self._sealed(case.contract):
             return flaky(judged)
-        if judged.kept and case.phase not in _BEFORE_WORK:
+        if case.before_work and self.blobs is not None and opened != Opened():
+            known = self.workspace.manifest(before.digest)
+            kept = self.blobs.put_blob(opened.to_bytes(known), durable=False)
+            judged = replace(judged, read=kept)
+        if judged.kept and not case.before_work:
             outside = self.since_approval.outside(case.contract, case.guard, before)
             if outside:
-                return out_of_bounds(judged, outside)
+                return out_of_bounds(judged, outside, case.guard)
             judged = self._without_influences(case, judged, before, seat, opened, loose)
         if judged.kept and case.contract.heldout is not None:
             return self._held_out(case, judged, before, seat, said(Reason.HELD_OUT, earlier))
@@ -165,7 +161,7 @@ class Judge:
 
     def _loose(self, case: Case) -> LooseFiles:
         """Ignored files that the check may obey, as they are before it runs."""
-        if case.phase in _BEFORE_WORK:
+        if case.before_work:
             return LooseFiles()
         ignored = Ignored(self.root, self.workspace.byproducts)
         return LooseFiles.of(self.pins, ignored, str(self.root))
@@ -185,6 +181,7 @@ class Judge:
         person says whether the plan lacks the line that allows them.
         """
         since = self.since_approval
+        opened = opened.joined(read_before(self.blobs, case.read_sets))
         found = since.influences(case.contract, case.guard, before, opened)
         paths = [influence.path for influence in found]
         beside = since.ignored_influences(
@@ -205,13 +202,13 @@ class Judge:
         if in_room:
             content = self.workspace.content_with(before.digest, approved, paths)
             seat = self.rooms.again(seat, before.digest, content, away)
-            again, _ = self._run_once(case, judged, before, seat)
+            again, _ = self._run_once(case, judged, before, seat, set_back=paths)
         else:
             with (
                 self.workspace.without_byproducts(away),
                 self.workspace.set_back(approved, paths) as then,
             ):
-                again, _ = self._run_once(case, judged, then, seat)
+                again, _ = self._run_once(case, judged, then, seat, set_back=paths)
             again = replace(again, snapshot=judged.snapshot)
         if again.kept:
             return replace(judged, influences=shown)
@@ -224,13 +221,21 @@ class Judge:
         before: Snapshot,
         seat: Seat,
         loose: LooseFiles | None = None,
+        set_back: Collection[str] = (),
     ) -> tuple[Verdict, Opened]:
         """Run the contract once; with the verdict, which files of the workspace it opened."""
-        with self._watch(seat, loose or LooseFiles()) as watch:
+        texts = self._texts(case.contract, before.digest)
+        manifest = self.workspace.manifest(before.digest)
+        fixed = Fixed.of(case.guard, texts, set_back)
+        if self.bench.enclosure.isolation is Isolation.BUBBLEWRAP:
+            seat, fixed = fixed.shown(seat)
+        folders = dict.fromkeys((*self.workspace.folders, *(loose or LooseFiles()).folders))
+        with OpenWatch(seat.on_disk or seat.folder, folders, fixed.kept) as watch:
             seen = self.bench.run(case.contract, seat)
         opened = watch.seen
         answer = compare(case.contract, seen.observation)
-        texts = self._texts(case.contract, before.digest)
+        if answer.result is Result.BROKEN:
+            answer = fixed.refused(seen.observation) or answer
         counts = count(case.contract, seen, texts, self.redactor)
         if answer.result is Result.KEPT:
             answer = (
@@ -239,13 +244,12 @@ class Judge:
                 or answer
             )
         after = self.workspace.snapshot()
-        moved = self._moved(before, after, seat) or written_to(
-            case.guard, self.workspace.manifest(before.digest), opened
-        )
+        moved = self._moved(before, after, seat) or unreadable(self.workspace.closed)
+        moved = moved or fixed.written(manifest, opened)
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
-            counts=_counted(counts, with_names=case.phase in _BEFORE_WORK),
+            counts=_counted(counts, with_names=case.before_work),
         )
         return judged, opened
 
@@ -266,10 +270,6 @@ class Judge:
         if not kinds or case.phase is Phase.BASELINE:
             return None
         return judge_suppressions(self.since_approval.suppressions(kinds, now))
-
-    def _watch(self, seat: Seat, loose: LooseFiles) -> OpenWatch:
-        folders = dict.fromkeys((*self.workspace.folders, *loose.folders))
-        return OpenWatch(seat.on_disk or seat.folder, folders)
 
     def _held_out(
         self, case: Case, judged: Verdict, before: Snapshot, seat: Seat, contradicts: bool
@@ -332,28 +332,14 @@ class Judge:
         )
 
     def _tampering(self, case: Case, content: Snapshot) -> tuple[Tampering, ...]:
-        guard = case.guard
         texts = partial(self._texts, case.contract, content.digest)
-        beside = changed_git_rules(self.pins, self.root, guard, texts)
-        if not (guard.protects or guard.lasting or guard.produced or guard.steering is not None):
-            return beside
-        manifest = self.workspace.manifest(content.digest)
+        beside = changed_git_rules(self.pins, self.root, case.guard, texts)
         ignored = Ignored(self.root, self.workspace.byproducts)
-        now: Mapping[str, str] = {}
-        if guard.steering is not None:
-            search_path = self.pins.search_path
-            now = steering_of(
-                case.contract,
-                manifest,
-                lambda p: self.workspace.read(content.digest, p),
-                ignored if guard.sees_ignored else None,
-                search_path,
-            )
-            expected = expected_steering(
-                case.contract, guard, now, self.workspace, manifest, search_path
-            )
-            guard = replace(guard, steering=expected)
-        return (*find_tampering(guard, manifest, now, ignored), *beside)
+        search_path = self.pins.search_path
+        found = tampering_of(
+            case.contract, case.guard, self.workspace, content, ignored, search_path
+        )
+        return (*found, *beside)
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
         """What the same run said of the same key; audit always judges afresh."""
@@ -377,19 +363,6 @@ class Judge:
         if not changes:
             return None
         return moved_by_either(changes, self.workspace.manifest(before.digest))
-
-
-def _can_stand(case: Case, earlier: Entry) -> bool:
-    """Whether an earlier verdict is reused instead of judging again.
-
-    A broken contract is run again after an attempt: only a person or a new attempt led here.
-    What was never run to its end says nothing about the contract, in no phase. What contradicted
-    itself stays in quarantine until the content changes.
-    """
-    told = {Reason.HELD, Reason.FLAKY}
-    if case.phase in _BEFORE_WORK:
-        told |= {Reason.EXPECTATION, Reason.HELD_OUT}
-    return earlier.data["reason"] in told
 
 
 def _counted(counts: TestCounts | None, *, with_names: bool) -> dict[str, Any] | None:

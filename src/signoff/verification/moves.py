@@ -36,16 +36,6 @@ def moved_by_either(changes: tuple[Change, ...], before: Iterable[str]) -> Answe
     return _moved(changes, why)
 
 
-def written_meanwhile(paths: list[str]) -> Answer:
-    """Something that decides the check was written to while it ran, whatever it says by now."""
-    names = ", ".join(f"`{storable_path(path)}`" for path in paths[:NAMED_FILES])
-    message = (
-        f"what decides the check was written to while it ran: {names}; "
-        "if the contract does that itself, let it work on a copy"
-    )
-    return Answer(Result.UNKNOWN, Reason.MOVED, message)
-
-
 def _moved(changes: tuple[Change, ...], advice: str) -> Answer:
     names = ", ".join(f"`{storable_path(c.path)}` {c.kind}" for c in changes[:NAMED_FILES])
     more = "" if len(changes) <= NAMED_FILES else f" and {len(changes) - NAMED_FILES} more"

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.domain.plan import Contract
+from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Reason, Result
 from signoff.errors import ConfigInvalid
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.expectations import Answer
 from signoff.verification.heldout import HeldOut, HeldOutChecks
+from signoff.verification.moves import NAMED_FILES
 from signoff.verification.pins import Pins
 from signoff.verification.tools import changed_tools, tools_of
 
@@ -64,6 +66,15 @@ class Obstacles:
             what = f"held-out check `{name}` is not the one that was approved"
             return _unknown(Reason.TOOL_CHANGED, what)
         return None
+
+
+def unreadable(paths: list[str]) -> Answer | None:
+    """Why nothing is judged while a check could pass over files that it may not read."""
+    if not paths:
+        return None
+    named = ", ".join(f"`{storable_path(path)}`" for path in paths[:NAMED_FILES])
+    what = f"their own permissions keep these from being read: {named}; chmod u+rX them"
+    return _unknown(Reason.INFRASTRUCTURE, what)
 
 
 def _unknown(reason: Reason, what: str) -> Answer:

@@ -30,8 +30,10 @@ class Guard:
     produces: tuple[str, ...] = ()
     kept_safe: tuple[str, ...] = ()  # what any step of the plan protects
     touches: tuple[str, ...] = ()  # all that may change; empty: the plan sets no bound
+    own_touches: tuple[str, ...] = ()  # all that the step itself may change; empty: as the plan
+    # The content before and after each attempt at the step: what it changed itself.
+    spans: tuple[tuple[str, str], ...] = ()
     task: str = ""  # what the step was asked for, in the plan's words
-    since: str | None = None  # the content that `touches` is measured from; else as approved
     # What accepted steps left, whether or not they declared it.
     products: Products = field(default_factory=lambda: NO_PRODUCTS)
     # What earlier steps protect until sign-off, except new files that this one is there to make.
@@ -42,8 +44,16 @@ class Guard:
 
     def allowing(self, globs: tuple[str, ...]) -> Guard:
         """The same with more files that may change."""
-        touches = (*self.touches, *globs) if self.touches else ()
-        return replace(self, may_change=(*self.may_change, *globs), touches=touches)
+        return replace(
+            self,
+            may_change=(*self.may_change, *globs),
+            touches=(*self.touches, *globs) if self.touches else (),
+            own_touches=(*self.own_touches, *globs) if self.own_touches else (),
+        )
+
+    def is_written(self, path: str) -> bool:
+        """Whether a contract of the plan writes the file itself, and says so."""
+        return matches_any(self.writes, path)
 
     def extends(self, path: str) -> bool:
         """Whether the plan lets tests be edited and added here; settings among them are none."""

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from signoff.domain.globs import intersect, literal, matches_any
-from signoff.domain.languages import is_test
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Reason, Result, Verdict
 from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
-from signoff.verification.expectations import Answer
 from signoff.verification.ignored_influences import LooseFiles, changed_byproducts
 from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
-from signoff.verification.moves import NAMED_FILES, written_meanwhile
+from signoff.verification.moves import NAMED_FILES
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of
 from signoff.verification.steering import INSTALLED, PRESENT, texts_of
@@ -42,7 +40,7 @@ class SinceApproval:
 
         Of a check that an agent chose for itself nothing is asked: it could have chosen another.
         """
-        changes = self._changes(content) if guard.subject else ()
+        changes = self._changes(content.digest) if guard.subject else ()
         if not changes:
             return ()
         approved = self.pins.snapshot
@@ -89,14 +87,31 @@ class SinceApproval:
         return changed_byproducts(pinned, beside, facts, found)
 
     def outside(self, contract: Contract, guard: Guard, content: Snapshot) -> list[str]:
-        """Changed files outside the plan's `touches`; a folder that leads to its files is not."""
-        if not guard.touches:
-            return []
-        changed = [c.path for c in self._changes(content, guard.since)]
+        """Changed files outside `touches`, of all that anybody changed and of the step's own.
+
+        A folder that leads to files inside is not outside.
+        """
         asked = looked_at(contract.command)
-        found = [p for p in changed if not matches_any(guard.touches, p) and p not in asked]
-        now = self.workspace.manifest(content.digest) if found else {}
-        return [p for p in found if not (_is_folder(now, p) and _leads_to(guard.touches, p))]
+        found: set[str] = set()
+        for globs, changed in (
+            (guard.touches, self._changed(content) if guard.touches else frozenset()),
+            (guard.own_touches, self._changed_by_step(guard, content)),
+        ):
+            beyond = [p for p in changed if not matches_any(globs, p) and p not in asked]
+            now = self.workspace.manifest(content.digest) if beyond else {}
+            found.update(p for p in beyond if not (_is_folder(now, p) and _leads_to(globs, p)))
+        return sorted(found)
+
+    def _changed_by_step(self, guard: Guard, content: Snapshot) -> frozenset[str]:
+        """What attempts at the step changed, and did not put back."""
+        if not (guard.own_touches and guard.spans):
+            return frozenset()
+        changed = [self._changed(content), self._changed(content, guard.spans[0][0])]
+        spans = (self._changes(end, start) for start, end in guard.spans)
+        return frozenset(c.path for span in spans for c in span).intersection(*changed)
+
+    def _changed(self, content: Snapshot, since: str = "") -> frozenset[str]:
+        return frozenset(c.path for c in self._changes(content.digest, since))
 
     def suppressions(self, kinds: Collection[str], content: Snapshot) -> list[Suppression]:
         """What silences a check of these kinds and was not there when the plan was approved."""
@@ -123,13 +138,13 @@ class SinceApproval:
             libraries=installed_modules(self.pins.search_path),
         )
 
-    def _changes(self, content: Snapshot, since: str | None = None) -> tuple[Change, ...]:
+    def _changes(self, digest: str, since: str = "") -> tuple[Change, ...]:
         """What differs from the approved content; nothing where that content is not known.
 
         A copy of the workspace, judged elsewhere, has a store of its own.
         """
         try:
-            return self.workspace.diff(since or self.pins.snapshot, content.digest)
+            return self.workspace.diff(since or self.pins.snapshot, digest)
         except StorageFailed:
             return ()
 
@@ -140,18 +155,6 @@ def _is_folder(manifest: Manifest, path: str) -> bool:
 
 def _leads_to(globs: Iterable[str], folder: str) -> bool:
     return any(intersect(glob, f"{literal(folder)}/**") for glob in globs)
-
-
-def written_to(guard: Guard, approved: Collection[str], opened: Opened) -> Answer | None:
-    """The answer when something that decides the check was written to, and perhaps put back."""
-    if not opened.written:
-        return None
-    decides = {file_of(name) for name in guard.steering or ()} | {*(guard.pinned or ())}
-    # A tool may write a lock file anew with the same words; what it says is in the digest.
-    decides |= {p for p in opened.written & opened.files if p in approved and is_test(p)}
-    above = {path[:i] for path in decides for i, c in enumerate(path) if c == "/"}
-    found = sorted(opened.written & (decides | above))
-    return written_meanwhile(found) if found else None
 
 
 def influenced(again: Verdict, found: Collection[Influence], guard: Guard) -> Verdict:
@@ -170,11 +173,12 @@ def influenced(again: Verdict, found: Collection[Influence], guard: Guard) -> Ve
     return replace(broken, message=message, tampered=paths)
 
 
-def out_of_bounds(verdict: Verdict, outside: list[str]) -> Verdict:
-    """The verdict when a file changed that the plan does not let anybody change."""
+def out_of_bounds(verdict: Verdict, outside: list[str], guard: Guard) -> Verdict:
+    """The verdict when a file changed that the plan does not let this step, or anybody, change."""
+    bound = "the step's `touches`" if guard.own_touches else "`touches`"
     paths = tuple(map(storable_path, outside))
     named = ", ".join(f"`{path}`" for path in paths[:NAMED_FILES])
-    message = f"changed outside `touches`: {named}; a person allows it with `{_line(paths)}`"
+    message = f"changed outside {bound}: {named}; a person allows it with `{_line(paths)}`"
     broken = replace(verdict, result=Result.BROKEN, reason=Reason.OUTSIDE)
     return replace(broken, message=message, tampered=paths)
 

@@ -64,6 +64,7 @@ def reused(verdict: Verdict, entry: Entry) -> Verdict:
         counts=data.get("counts"),
         heldout=Result(data["heldout"]) if data.get("heldout") else None,
         heldout_kind=HeldOutKind(data["heldout_kind"]) if data.get("heldout_kind") else None,
+        read=data.get("read", ""),
     )
 
 

@@ -18,7 +18,7 @@ from signoff.workspace.fitting import Copies, Fitted, Fitter
 from signoff.workspace.folders import opened_root, remove_tree, unlink_if_there
 from signoff.workspace.layout import Layout, has_place, lay_out
 from signoff.workspace.litter import without_litter
-from signoff.workspace.records import FilesByFolder, Folders, source_states
+from signoff.workspace.records import FilesByFolder, Folders, closed_to_owner, source_states
 from signoff.workspace.walk import Territory, scan
 from signoff.workspace.workspace import Workspace, changes_between
 
@@ -104,7 +104,8 @@ class CleanRoom:
         except StorageFailed as error:
             # What cannot be read any more, or nests too deeply to be, was not left so by us.
             return (Change(error.facts.get("path", "."), ChangeKind.MODIFIED),)
-        return _changed(self._put, now)
+        closed = closed_to_owner(self.path, now) if os.geteuid() == 0 else ()
+        return (*(Change(p, ChangeKind.MODIFIED) for p in closed), *_changed(self._put, now))
 
     def discard(self) -> None:
         """Remove the room and everything in it."""

@@ -3,32 +3,43 @@
 The kernel tells by inotify: unprivileged, by inode, so also through bind mounts and links. An open
 is seen; a bare `stat`, a look for a file that is not there, and an open by another name of a hard
 link are not. So what was seen opened was read, and what was not seen proves nothing by itself.
+
+Of files that must stay as they are, inode and time of change are compared too: no process can set
+that time, and it tells of changed modes and times, of new hard links, and of what was written
+through one or through a mapping. It does not tell of a folder that was moved away and back; the
+kernel's events do.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import json
 import os
 import select
+import stat
 import struct
 import threading
-from collections.abc import Iterable
+import zlib
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
 MOST_FOLDERS = 30_000
+MOST_KEPT = 20_000  # files of one read set; compressed, some 100 KB
 
 _OPEN, _MODIFY, _MOVED_FROM, _MOVED_TO, _DELETE = 0x20, 0x2, 0x40, 0x80, 0x200
 _DELETE_SELF, _MOVE_SELF = 0x400, 0x800
+_ATTRIBUTES = 0x4
 _OVERFLOW, _IS_FOLDER, _IGNORED = 0x4000, 0x40000000, 0x8000
 _ONLY_FOLDERS, _NO_FOLLOW = 0x01000000, 0x02000000
 _WRITTEN = _MODIFY | _MOVED_FROM | _MOVED_TO | _DELETE | _DELETE_SELF | _MOVE_SELF
 _MASK = _OPEN | _WRITTEN | _ONLY_FOLDERS | _NO_FOLLOW
 _EVENT = struct.Struct("iIII")
 _BUFFER = 1 << 18
+_OVERFLOWED = "more files were opened at once than the system tells of"
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -49,6 +60,11 @@ class Opened:
         """Whether every open in the watched folders was seen."""
         return not self.why_not
 
+    @property
+    def overflowed(self) -> bool:
+        """Whether something may have been written without being told."""
+        return self.why_not == _OVERFLOWED
+
     def joined(self, other: Opened) -> Opened:
         """Everything that either saw."""
         return Opened(
@@ -58,10 +74,20 @@ class Opened:
             self.why_not or other.why_not,
         )
 
+    def to_bytes(self, known: Collection[str]) -> bytes:
+        """What was read, to be kept; of files only those that are `known`."""
+        files = sorted(self.files.intersection(known))
+        data = {"files": files, "folders": sorted(self.folders), "why_not": self.why_not}
+        if len(files) > MOST_KEPT:
+            data = {"why_not": f"more than {MOST_KEPT:,} files were read"}
+        return zlib.compress(json.dumps(data).encode("ascii"))
 
-def cannot_tell(why: str) -> Opened:
-    """Nothing was watched, for this reason."""
-    return Opened(why_not=why)
+    @classmethod
+    def from_bytes(cls, kept: bytes) -> Opened:
+        """What was kept of an earlier look."""
+        data = json.loads(zlib.decompress(kept))
+        files, folders = (frozenset(data.get(name, ())) for name in ("files", "folders"))
+        return cls(files, folders, why_not=data["why_not"])
 
 
 @dataclass
@@ -70,6 +96,7 @@ class OpenWatch:
 
     root: Path
     folders: Iterable[str]
+    fixed: Collection[str] = ()  # files of which any change is told, however it is made
     seen: Opened = field(default=Opened(why_not="nothing was watched yet"), init=False)
     _fd: int = field(default=-1, init=False)
     _why_not: str = field(default="", init=False)
@@ -82,6 +109,7 @@ class OpenWatch:
         self._events: set[tuple[int, int, bytes]] = set()
 
     def __enter__(self) -> OpenWatch:
+        self._before = self._states()
         self._fd = _LIBC.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
         if self._fd < 0:
             self._why_not = f"opens cannot be watched here: {os.strerror(ctypes.get_errno())}"
@@ -98,8 +126,10 @@ class OpenWatch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        now = self._states()
+        self._written.update(path for path in self.fixed if now[path] != self._before[path])
         if self._fd < 0:
-            self.seen = cannot_tell(self._why_not)
+            self.seen = Opened(written=frozenset(self._written), why_not=self._why_not)
             return
         os.close(self._end)
         self._reader.join()
@@ -114,13 +144,18 @@ class OpenWatch:
             self._why_not,
         )
 
+    def _states(self) -> dict[str, tuple[int, int] | None]:
+        return {path: _state(f"{self.root}/{path}") for path in self.fixed}
+
     def _add_watches(self) -> None:
+        above = {path[:i] for path in self.fixed for i, c in enumerate(path) if c == "/"}
         for count, folder in enumerate(self.folders):
             if count == MOST_FOLDERS:
                 self._why_not = f"more than {MOST_FOLDERS:,} folders"
                 return
             path = os.fsencode(f"{self.root}/{folder}")
-            watch = _LIBC.inotify_add_watch(self._fd, path, _MASK)
+            mask = _MASK | (_ATTRIBUTES if folder in above else 0)
+            watch = _LIBC.inotify_add_watch(self._fd, path, mask)
             if watch >= 0:
                 self._folder_of[watch] = folder
                 continue
@@ -152,12 +187,22 @@ class OpenWatch:
 
     def _take_event(self, watch: int, mask: int, name: str) -> None:
         if mask & _OVERFLOW:
-            self._why_not = "more files were opened at once than the system tells of"
+            self._why_not = _OVERFLOWED
         folder = self._folder_of.get(watch)
         if folder is None or mask & _IGNORED:
             return
         path = f"{folder}/{name}" if folder and name else folder or name
-        if mask & _WRITTEN:
+        # A folder tells of the attributes of all that is in it; only its own were asked about.
+        if mask & _WRITTEN or (mask & _ATTRIBUTES and not name):
             self._written.add(path)
         if mask & _OPEN:
             (self._listed if mask & _IS_FOLDER else self._files).add(path)
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    """Nothing of a folder: its time changes with every file that is made in it."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return None if stat.S_ISDIR(found.st_mode) else (found.st_ino, found.st_ctime_ns)

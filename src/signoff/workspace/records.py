@@ -6,8 +6,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from signoff.domain.snapshot import FileKind, FileState, Manifest
@@ -16,6 +18,7 @@ from signoff.domain.snapshot import FileKind, FileState, Manifest
 # the modification time back all change at least one of them; the system alone sets the ctime.
 StatKey = tuple[int, int, int, int, int]
 
+_MAY_ENTER = stat.S_IRUSR | stat.S_IXUSR
 EMPTY_SHA256 = hashlib.sha256().digest()
 _DIGEST_HEADER = b"signoff snapshot 1\n"
 _KIND_BYTE = {
@@ -101,6 +104,25 @@ NO_TIME_NS = -1
 def stat_key(seen: os.stat_result) -> StatKey:
     """The part of a stat result that decides whether content must be read again."""
     return (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode)
+
+
+def closed_to_owner(root: Path, folders: Folders) -> list[str]:
+    """Files without the right to be read, and folders without that to be listed and entered.
+
+    Only root meets them: to others the walk fails there. What a sandbox takes away from root, a
+    check that passes over what it cannot read would then pass over.
+    """
+    found = [
+        f"{path}/{name}".lstrip("/")
+        for path, folder in folders.items()
+        for name, record in folder.files.items()
+        if record.kind is FileKind.FILE and not record.key[4] & stat.S_IRUSR
+    ]
+    for path in folders:
+        with suppress(FileNotFoundError):
+            if os.lstat(root / path).st_mode & _MAY_ENTER != _MAY_ENTER:
+                found.append(path)
+    return sorted(found)
 
 
 def encode_entry(path: bytes, kind: FileKind, executable: bool, sha256: bytes) -> bytes:

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
 from signoff.workspace.caches import CacheKeeper
@@ -21,6 +20,7 @@ from signoff.workspace.objects import ObjectStore
 from signoff.workspace.records import (
     FilesByFolder,
     Folders,
+    closed_to_owner,
     content_digest,
     encoded_entries,
     files_by_folder,
@@ -188,6 +188,11 @@ class Workspace:
         return tuple(self._known or ())
 
     @property
+    def closed(self) -> list[str]:
+        """Source files and folders of the latest walk that their own owner may not read."""
+        return closed_to_owner(self.root, self._known or {}) if os.geteuid() == 0 else []
+
+    @property
     def byproducts(self) -> tuple[str, ...]:
         """The topmost ignored paths that the latest walk met."""
         if self._known is None:
@@ -203,11 +208,6 @@ class Workspace:
     def objects(self) -> ObjectStore:
         """Where the content of kept snapshots is."""
         return self._store.objects
-
-    def matching(self, digest: str, globs: Iterable[str]) -> Manifest:
-        """The part of the manifest that falls under the globs."""
-        patterns = tuple(globs)
-        return {p: s for p, s in self.manifest(digest).items() if matches_any(patterns, p)}
 
     def read(self, digest: str, path: str) -> bytes:
         """The content of a file (for a symlink, its target) as it was in the snapshot."""

@@ -37,6 +37,7 @@ class World:
     role_names: frozenset[str] = frozenset({"coder", "reviewer"})
     heldout_names: frozenset[str] = frozenset()
     waivers_forbidden: bool = False
+    read_by_checks: Mapping[str, Collection[str]] = field(default_factory=dict)
     troubles: Mapping[str, tuple[Trouble, ...]] = field(default_factory=dict)
 
     def file_exists(self, path: str) -> bool:

@@ -396,3 +396,22 @@ def test_a_declared_copy_that_is_checked_is_only_a_warning(command: str, writes:
     declared = of_command(command, writes=(writes,))
     assert codes(declared, Severity.ERROR) == []
     assert "writes-what-it-checks" in codes(declared, Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("of_step", "of_plan", "found"),
+    [
+        ("src/auth/**", "src/**", False),
+        ("src/*.py", "src/*.py", False),
+        ("src", "src/**", False),
+        ("docs/**", "src/**", True),
+        ("**", "src/**", True),
+        ("src/a.py", "", False),
+    ],
+)
+def test_a_step_that_reaches_beyond_the_plans_touches_is_told(
+    of_step: str, of_plan: str, found: bool
+) -> None:
+    made = check(step("1", touches=(of_step,)), touches=(of_plan,) if of_plan else ())
+    told = [f for f in made if f.code == "touches-outside-plan"]
+    assert [f.severity for f in told] == ([Severity.WARNING] if found else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,10 +24,10 @@ THERE = World(
 PYTEST = "python -m pytest -q"
 
 
-def _hints(task: str, command: str = PYTEST, **fields: Any) -> list[str]:
+def _hints(task: str, command: str = PYTEST, *, world: World = THERE, **fields: Any) -> list[str]:
     options = {n: fields.pop(n) for n in ("may_change", "may_extend") if n in fields}
     made = step("1", task=task, contract=contract(command, **options), **fields)
-    found = [f for f in check(made, world=THERE) if f.code == CODE]
+    found = [f for f in check(made, world=world) if f.code == CODE]
     assert all(f.severity is Severity.NOTE for f in found)
     return [f.hint.removeprefix("if this step is to change it: ").strip("`") for f in found]
 
@@ -104,3 +105,47 @@ def test_plain_tools_obey_nothing_but_what_they_compare_with() -> None:
 
 def test_what_decides_the_check_is_told_once() -> None:
     assert _hints("Add a target to the `Makefile`", "make test") == []
+
+
+DATA = frozenset((*(f"tests/data/{n}.json" for n in range(4)), "etc/rules.yml", "src/app.py"))
+READ = replace(THERE, read_by_checks={"1": DATA | {"conf/deep/.limits.ini", "tests/test_app.py"}})
+
+
+@pytest.mark.parametrize(
+    ("task", "line"),
+    [
+        ("Raise the limit in .limits.ini", "**may_change:** conf/deep/.limits.ini"),
+        ("Bring tests/data/ up to date", "**may_change:** tests/data/**"),
+        ("Correct what is in etc/.", "**may_change:** etc/rules.yml"),
+        ("Add a case to test_app.py", "**may_extend:** tests/test_app.py"),
+    ],
+)
+def test_what_the_check_read_before_tells_which_files_are_meant(task: str, line: str) -> None:
+    assert _hints(task) == []
+    assert _hints(task, world=READ) == [line]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Do not change anything in tests/data/",
+        "Compare with tests/data/ to see what is wrong",
+        "Change src/ so that it is faster",
+        "Change etc/rules.yml, which is the work when it is named",
+        "Make it faster",
+    ],
+)
+def test_what_the_check_read_and_the_step_does_not_change_is_not_proposed(task: str) -> None:
+    assert _hints(task, world=READ) == []
+
+
+def test_what_a_line_allows_or_a_plain_tool_looks_at_is_not_proposed() -> None:
+    task = "Bring tests/data/ up to date"
+    assert _hints(task, world=READ, may_change=("tests/data/**",)) == []
+    assert _hints(task, "grep -rq new tests/data", world=READ) == []
+
+
+def test_a_folder_that_is_subscribed_is_asked_about() -> None:
+    assert _hints("Do it", world=READ, subscriptions=reads("etc")) == [
+        "**may_change:** etc/rules.yml"
+    ]

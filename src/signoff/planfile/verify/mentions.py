@@ -51,6 +51,19 @@ def says_to_change(step: Step, path: str, *, of_list: bool) -> bool:
     return any(not _is_looked_at(text[:start], looked_at) for start in _mentions(text, path))
 
 
+def names_folder_of(step: Step, path: str) -> str:
+    """The innermost folder above the file that title or task name with a slash; empty if none."""
+    text = "\n".join(line for line in _words_of(step).split("\n") if not FORBIDS.search(line))
+    folder = path.rpartition("/")[0]
+    while folder:
+        if f"{folder}/" in text:
+            named = re.search(rf"(?<![\w./-])(?:\./)?{re.escape(folder)}/(?![\w*]|\.\w)", text)
+            if named and not _is_looked_at(text[: named.start()], _LOOKED_AT):
+                return folder
+        folder = folder.rpartition("/")[0]
+    return ""
+
+
 def paths_named(step: Step) -> tuple[str, ...]:
     """Files in folders, as title and task spell them."""
     text = _words_of(step)

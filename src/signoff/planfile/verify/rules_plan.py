@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from signoff.domain.findings import Finding, Severity
-from signoff.domain.globs import matches
+from signoff.domain.globs import intersect, matches, matches_any
 from signoff.domain.plan import (
     DEFAULT_STEP_TIMEOUT_S,
     Cost,
@@ -246,6 +247,31 @@ def paths_stay_inside(view: View) -> Iterator[Finding]:
     for pattern in view.plan.touches:
         if leaves_workspace(pattern):
             yield _outside(view, "touches", pattern, 1, None)
+
+
+def steps_stay_in_the_plan(view: View) -> Iterator[Finding]:
+    """What a step may change lies within what the plan says it changes."""
+    bound = view.plan.touches
+    for step in view.plan.steps if bound else ():
+        for pattern in step.touches:
+            if _reaches_outside(pattern, bound):
+                yield view.finding(
+                    "touches-outside-plan",
+                    Severity.WARNING,
+                    view.line_of(step, pattern),
+                    f"step {step.id} may change `{pattern}`, which the plan's `touches` leaves out",
+                    "add it to `touches` in the frontmatter: that alone keeps plans apart",
+                    step=step.id,
+                )
+
+
+def _reaches_outside(pattern: str, bound: tuple[str, ...]) -> bool:
+    """Whether some path that the pattern covers is beyond the bound, as far as one probe tells."""
+    if "[" in pattern:
+        return not any(intersect(pattern, glob) for glob in bound)
+    probe = re.sub(r"\*\*|[*?]", lambda found: "q/q" if found[0] == "**" else "q", pattern)
+    # A name without wildcards may be a folder's.
+    return not (matches_any(bound, probe) or matches_any(bound, f"{probe}/q"))
 
 
 def _files_of(step: Step) -> tuple[str, ...]:

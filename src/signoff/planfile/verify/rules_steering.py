@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from signoff.commands.launchers import started_by
 from signoff.commands.programs import BUILTINS
@@ -12,7 +12,12 @@ from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_settings, is_test, language_of
 from signoff.domain.plan import Contract, Step, SubscriptionKind
 from signoff.planfile.verify.demanded import demanded_files
-from signoff.planfile.verify.mentions import files_named, says_to_change, speaks_of
+from signoff.planfile.verify.mentions import (
+    files_named,
+    names_folder_of,
+    says_to_change,
+    speaks_of,
+)
 from signoff.planfile.verify.rules_plan import HUMAN
 from signoff.planfile.verify.subjects import is_plain, measures
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
@@ -32,6 +37,7 @@ _LIKE_A_CHECK = (
     *("test", "check", "verif", "spec", "lint", "valid", "assert", "accept", "smoke", "e2e"),
     *("bats", "makefile", "judge", "compare", "audit", "expect", "conftest"),
 )
+_MOST_LISTED = 3  # files of one folder; of more, the folder is proposed
 # Tools that lie in the workspace and are nobody's work.
 _FOREIGN = re.compile(r"(?:^|/)(?:\.[^/]+|node_modules|vendor|venv|gradlew|mvnw|manage\.py)(?:/|$)")
 
@@ -68,14 +74,67 @@ def named_files_may_change(view: View) -> Iterator[Finding]:
         step, contract = subject.step, subject.contract
         if subject.kind is not SubjectKind.CONTRACT or step is None or contract is None:
             continue
-        named = _files_without_line(step, contract) if step.target != HUMAN else []
-        deciding = _deciding(view, subject) if named else {}
+        if step.target == HUMAN:
+            continue
+        named = _files_without_line(step, contract)
+        read = _read_without_line(step, contract, view.read_by_checks.get(step.id, ()))
+        deciding = _deciding(view, subject) if named or read else {}
         there = [path for path in named if path not in deciding and view.exists(path)]
-        tests = [p for p in there if language_of(p) is not None and not is_settings(p)]
-        if others := [path for path in there if path not in tests]:
-            yield _proposed(view, step, others, "may_change", contract.may_change)
-        if tests:
-            yield _proposed(view, step, tests, "may_extend", contract.may_extend)
+        found = dict.fromkeys((*there, *(path for path in read if path not in deciding)))
+        for field, paths in _by_field(found).items():
+            so_far = contract.may_change if field == "may_change" else contract.may_extend
+            yield _proposed(view, step, paths, field, so_far)
+
+
+def proposed_lines(step: Step, read: Collection[str]) -> tuple[str, ...]:
+    """Lines for files that the step speaks of and its check was seen to read."""
+    contract = step.contract
+    if contract is None or step.target == HUMAN:
+        return ()
+    named = [path for path in _files_without_line(step, contract) if path in read]
+    found = dict.fromkeys((*named, *_read_without_line(step, contract, read)))
+    return tuple(f"**{f}:** {', '.join(paths)}" for f, paths in _by_field(found).items())
+
+
+def _by_field(paths: Iterable[str]) -> dict[str, list[str]]:
+    """The paths under the field that would allow them: tests are to be extended."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        is_module = language_of(path) is not None and not is_settings(path)
+        found.setdefault("may_extend" if is_module else "may_change", []).append(path)
+    return dict(sorted(found.items()))
+
+
+def _read_without_line(step: Step, contract: Contract, read: Collection[str]) -> list[str]:
+    """Of what the check read before: files that the step speaks of by their name or folder.
+
+    What is source code, or is named in full and neither a test nor settings, is the work. So is
+    what plain tools look at.
+    """
+    if not read or is_plain(contract.command):
+        return []
+    targets = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
+    decided = (*contract.may_change, *contract.may_extend, *step.protects)
+    settled = {*step.produces, *demanded_files(contract)}
+    by_folder: dict[str, list[str]] = {}
+    for path in sorted(read):
+        is_work = language_of(path) is not None and not is_test(path) and not is_settings(path)
+        if is_work or path in settled or matches_any(decided, path):
+            continue
+        if _is_asked_about(path) and says_to_change(step, path, of_list=False):
+            by_folder.setdefault(path, []).append(path)
+        elif folder := names_folder_of(step, path) or _target_above(targets, path):
+            by_folder.setdefault(folder, []).append(path)
+    return [
+        name
+        for folder, paths in by_folder.items()
+        for name in (paths if len(paths) <= _MOST_LISTED else [f"{folder}/**"])
+    ]
+
+
+def _target_above(targets: list[str], path: str) -> str:
+    """A subscribed folder that the file lies in."""
+    return next((t.rstrip("/") for t in targets if path.startswith(f"{t.rstrip('/')}/")), "")
 
 
 def _files_without_line(step: Step, contract: Contract) -> list[str]:

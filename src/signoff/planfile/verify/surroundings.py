@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from signoff.domain.findings import Finding, SyntaxProblem, Trouble
@@ -26,6 +26,11 @@ class Surroundings(Protocol):
     @property
     def waivers_forbidden(self) -> bool:
         """Whether nothing may be signed off by a person's word."""
+        ...
+
+    @property
+    def read_by_checks(self) -> Mapping[str, Collection[str]]:
+        """Step → files that its contract read the last time, before anybody worked."""
         ...
 
     def file_exists(self, path: str) -> bool:
@@ -79,6 +84,7 @@ class Anywhere:
     role_names: frozenset[str]
     heldout_names: frozenset[str] = frozenset()
     waivers_forbidden: bool = False
+    read_by_checks: Mapping[str, Collection[str]] = field(default_factory=dict)
     check_syntax: Callable[[Collection[str]], Mapping[str, SyntaxProblem]] | None = None
 
     def file_exists(self, path: str) -> bool:

@@ -65,6 +65,7 @@ class View:
         self.plan: Plan = parsed.plan
         self.lines = parsed.lines
         self.surroundings = surroundings
+        self.read_by_checks = surroundings.read_by_checks
         self._known_files: dict[str, bool] = {}
 
     @cached_property

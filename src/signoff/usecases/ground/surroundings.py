@@ -29,6 +29,7 @@ class RealSurroundings:
         settings: Settings,
         heldout_names: frozenset[str] = frozenset(),
         environ: Mapping[str, str] | None = None,
+        read_by_checks: Mapping[str, Collection[str]] | None = None,
     ):
         self._workspace = workspace
         self._vault = vault
@@ -37,6 +38,7 @@ class RealSurroundings:
         self._environ = environ or {}
         self.role_names = frozenset((*settings.roles, HUMAN_ROLE))
         self.heldout_names = heldout_names
+        self.read_by_checks = read_by_checks or {}
         self.waivers_forbidden = settings.policy.forbid_waivers
         self._tools: dict[str, bool] = {}
 

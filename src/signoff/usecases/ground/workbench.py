@@ -278,6 +278,7 @@ def open_judge(
         ),
         judgings=policy.judgings,
         redactor=redactor,
+        blobs=site.ledger,
     )
 
 

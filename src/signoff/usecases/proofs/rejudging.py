@@ -11,8 +11,9 @@ from signoff.domain.verdict import Phase
 from signoff.gate.gate import evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
+from signoff.verification.case import Case
 from signoff.verification.guards import Guards, Produced
-from signoff.verification.judge import Case, Judge
+from signoff.verification.judge import Judge
 
 
 class Finding(StrEnum):
@@ -62,7 +63,14 @@ def _case(
         return None
     record = state.record(subject.id)
     guard = guards.of(subject, produced, state.products, record.allowed)
-    return Case(subject.id, subject.contract, Phase.AUDIT, guard, baseline=record.baseline)
+    return Case(
+        subject.id,
+        subject.contract,
+        Phase.AUDIT,
+        guard,
+        baseline=record.baseline,
+        read_sets=record.read_sets,
+    )
 
 
 def _line(

@@ -28,8 +28,9 @@ from signoff.usecases.ground.workbench import (
 )
 from signoff.usecases.sessions.watching import session_place
 from signoff.verification.bench import Bench
+from signoff.verification.case import Case
 from signoff.verification.guards import Guards
-from signoff.verification.judge import Case, Judge
+from signoff.verification.judge import Judge
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard
 from signoff.workspace.workspace import Workspace

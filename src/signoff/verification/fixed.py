@@ -1,0 +1,116 @@
+"""Files that stay as they are while a contract runs: shown read-only, and watched.
+
+A sandbox with mounts shows the most important ones read-only, file by file: new files beside them
+are allowed. Mounts cost more the more there are (bubblewrap reads the list of mounts for each: 64
+take 12 ms, 200 take 80 ms, 1,000 take 1.5 s), so the others are only watched, as all are where
+there are no mounts. A folder above can be moved with its mounts, so moving is watched everywhere.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+
+from signoff.commands.analysis import analyse
+from signoff.domain.languages import is_test
+from signoff.domain.observation import Observation
+from signoff.domain.text import decode_output, storable_path
+from signoff.domain.verdict import Reason, Result
+from signoff.process.confinement import Mount
+from signoff.verification.enclosure import Seat
+from signoff.verification.expectations import Answer
+from signoff.verification.moves import NAMED_FILES
+from signoff.verification.protection import Guard, file_of
+from signoff.workspace.opened import Opened
+
+MOST_MOUNTED = 64
+
+_SETS_ATTRIBUTES = frozenset({"chmod", "touch", "chown", "chgrp", "setfacl"})
+_DENIED = re.compile(r"read-only file system|\bEROFS\b|resource busy|\bEBUSY\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What decides one check; nothing of it may be written to while the check runs."""
+
+    files: frozenset[str] = frozenset()
+    # Those whose modes and times must stay too, the most important first: what the contract's own
+    # text sets is not among them.
+    kept: tuple[str, ...] = ()
+    mounted: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, guard: Guard, texts: Iterable[str], set_back: Collection[str] = ()) -> Fixed:
+        """What steers the check, what was pinned, and what was set back to judge again."""
+        steering = sorted(file_of(name) for name in guard.steering or ())
+        named = dict.fromkeys((*steering, *set_back, *sorted(guard.pinned or ())))
+        files = [p for p in named if not guard.is_written(p)]
+        words = tuple(_words_set(texts))
+        return cls(frozenset(files), tuple(p for p in files if not _is_set(p, words)))
+
+    def shown(self, seat: Seat) -> tuple[Seat, Fixed]:
+        """The seat with the first of them read-only."""
+        disk = seat.on_disk or seat.folder
+        there = (p for p in self.kept if _is_plain_file(disk / p))
+        mounted = tuple(islice(there, MOST_MOUNTED))
+        mounts = (Mount(disk / p, seat.folder / p, holds_parents=False) for p in mounted)
+        return replace(seat, mounts=(*seat.mounts, *mounts)), replace(self, mounted=mounted)
+
+    def written(self, approved: Collection[str], opened: Opened) -> Answer | None:
+        """The answer when one of them was written to, and perhaps put back."""
+        # A tool may write a lock file anew with the same words; what it says is in the digest.
+        tests = {p for p in opened.written & opened.files if p in approved and is_test(p)}
+        decides = self.files | tests
+        above = {path[:i] for path in decides for i, c in enumerate(path) if c == "/"}
+        found = sorted(opened.written & (decides | above))
+        if found:
+            return _unknown(f"was written to while it ran: {_names(found)}")
+        if decides and opened.overflowed:
+            return _unknown(f"may have been written to while it ran: {opened.why_not}")
+        return None
+
+    def refused(self, seen: Observation) -> Answer | None:
+        """The answer when the check failed and says that one of them could not be written."""
+        said = (decode_output(stream.kept) for stream in (seen.stdout, seen.stderr))
+        denied = [line for text in said for line in text.splitlines() if _DENIED.search(line)]
+        found = [p for p in self.mounted if any(posixpath.basename(p) in line for line in denied)]
+        return _unknown(f"could not be written to by the check: {_names(found)}") if found else None
+
+
+def _is_plain_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _words_set(texts: Iterable[str]) -> Iterator[str]:
+    """Files whose modes or times the contract's own text sets, as it spells them."""
+    for text in texts:
+        for call in analyse(text).calls:
+            if call.name in _SETS_ATTRIBUTES:
+                yield from (word for word in call.args if not word.startswith("-"))
+            elif not _SETS_ATTRIBUTES.isdisjoint(call.args):
+                yield "."
+
+
+def _is_set(path: str, words: tuple[str, ...]) -> bool:
+    for word in words:
+        plain = posixpath.normpath(word)
+        if plain == "." or "$" in word or path.startswith(f"{plain}/"):
+            return True
+        # After a `cd` it may be spelled from another folder.
+        if fnmatchcase(posixpath.basename(path), posixpath.basename(plain)):
+            return True
+    return False
+
+
+def _names(paths: list[str]) -> str:
+    return ", ".join(f"`{storable_path(path)}`" for path in paths[:NAMED_FILES])
+
+
+def _unknown(what: str) -> Answer:
+    advice = "if the contract does that itself, let it work on a copy"
+    return Answer(Result.UNKNOWN, Reason.MOVED, f"what decides the check {what}; {advice}")
