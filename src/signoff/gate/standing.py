@@ -104,10 +104,10 @@ def _answer(missing: list[Missing], waived: tuple[str, ...]) -> Gate:
 
 
 def is_stale(contract: Contract | None, record: Record, snapshot: str | None) -> bool:
-    """Whether the newest verdict is about other content than the one in question."""
+    """Whether the newest verdict is about other content than the one in question, or other pins."""
     if record.latest is None or contract is None or contract.judged_once:
         return False
-    return snapshot is None or record.latest.snapshot != snapshot
+    return snapshot is None or record.repinned or record.latest.snapshot != snapshot
 
 
 def _standing_of_step(step: Step, state: RunState, snapshot: str | None) -> Standing:

@@ -136,8 +136,14 @@ def _edited(state: RunState, entry: Entry) -> None:
 
 
 def _amended(state: RunState, entry: Entry) -> None:
-    """The plan file says what a person allowed: that is no edit behind the pins."""
+    """The plan file says what a person allowed: that is no edit behind the pins.
+
+    Where a person approved again what an older version had, every verdict is judged again.
+    """
     state.noticed.add(str(entry.data.get("seen", "")))
+    if "upgraded" in entry.data:
+        for record in state.records.values():
+            record.repinned = record.latest is not None
 
 
 def _listed(state: RunState, entry: Entry) -> None:
@@ -230,7 +236,7 @@ def _verdict(state: RunState, entry: Entry) -> None:
             record.count_failure(judged)
             _step_back(state, entry.step)
         record.latest = judged
-        record.looking_again = False
+        record.looking_again = record.repinned = False
 
 
 def _held_before(state: RunState, judged: Judged, step_id: str | None) -> bool | None:

@@ -35,6 +35,7 @@ from signoff.usecases.ground.workbench import (
 from signoff.usecases.proofs.edits import edits_since
 from signoff.usecases.proofs.rejudging import Finding, Line, judge_again
 from signoff.usecases.proofs.sign_offs import waivers_of
+from signoff.usecases.upgrading import lacked_by
 from signoff.verification.bench import Bench
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins
@@ -155,6 +156,7 @@ def _audit(
     content = workspace.snapshot().digest
     at, on = _sign_off(history, state)
     edits = edits_since(place, pins, plan, history)
+    older = lacked_by(pins)
     waived = tuple(line.subject for line in lines if line.finding is Finding.WAIVED)
     waivers = waivers_of(history.entries, state.run, waived)
     return AuditReport(
@@ -167,7 +169,7 @@ def _audit(
         edited=edits.difference,
         lines=_with_waivers(lines, waivers),
         isolation=bench.enclosure.isolation,
-        notes=edits.notes,
+        notes=(*edits.notes, f"it {older}") if older else edits.notes,
         waivers=waivers,
         says_done=_says_done(history),
     )

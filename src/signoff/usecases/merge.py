@@ -38,6 +38,7 @@ from signoff.usecases.merging.room import judge_merged
 from signoff.usecases.proofs.rejudging import Finding, Line
 from signoff.usecases.ready import refuse_unready
 from signoff.usecases.running.marks import progress_of
+from signoff.usecases.upgrading import lacked_by
 from signoff.usecases.worktree import base_branch
 from signoff.verification.pins import Pins
 from signoff.workspace.advancing import advance
@@ -193,6 +194,8 @@ class _Merge:
     tell: Callable[[str], None]
 
     def perform(self) -> MergeReport:
+        if older := lacked_by(self.work.pins):
+            self.tell(f"it {older}; what is merged is judged by pins taken from `{self.base}` now")
         ours = self._commit()
         base = existing_head(self.git, self.base)
         already = is_ancestor(self.git, ours, base)

@@ -26,6 +26,8 @@ from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
 from signoff.usecases.sessions.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
 from signoff.usecases.sessions.work import read_work
+from signoff.usecases.upgrading import refuse_older
+from signoff.verification.pins import Pins
 
 if TYPE_CHECKING:
     from signoff.agents.session import SessionReport
@@ -43,6 +45,7 @@ class SignReport:
     session: SessionReport
     run: RunReport | None = None
     of_person: bool = False  # the plan is a person's: only its own run makes it done
+    older: bool = False  # it began under an older version, which pinned less
 
 
 def sign_plan(
@@ -135,6 +138,8 @@ def sign_work(
     """Judge a session's work on a person's plan, then have the plan's own run sign it."""
     by = _require_no_agent(site)
     _require_client_gone(site, session)
+    if not (options.yes or site.settings.auto_approve):
+        refuse_older(site, place)
     report = _sign_session(site, session, by, place)
     if not report.gate.open:
         return SignReport(report, of_person=True)
@@ -162,7 +167,8 @@ def _sign(
     if sitting.plan_digest is None:
         by = _require_no_agent(site)
         _require_client_gone(site, sitting.id)
-        return SignReport(_sign_session(site, sitting.id, by))
+        pins = Pins.from_bytes(site.ledger.get_blob(str(sitting.started.data["pins"])))
+        return SignReport(_sign_session(site, sitting.id, by), older=pins.outdated)
     place = plan_of(site, sitting)
     if place is None:
         raise NoSuchRun(

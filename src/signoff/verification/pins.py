@@ -14,6 +14,10 @@ from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileState, Manifest
 from signoff.verification.ignored import Ignored
 
+# Raised whenever approval pins more than before. Pins of a lower format need one more approval:
+# what they lack would otherwise be passed over without a word.
+PIN_FORMAT = 2
+
 
 @dataclass(frozen=True)
 class Pins:
@@ -37,6 +41,7 @@ class Pins:
     ignored: Mapping[str, str] | None = None
     byproducts: Mapping[str, str] | None = None  # topmost ignored paths, by what stat says of them
     git_rules: Mapping[str, str] | None = None  # ignore rules in git's own folder, by digest
+    format: int = PIN_FORMAT
 
     @cached_property
     def digest(self) -> str:
@@ -50,8 +55,13 @@ class Pins:
     @classmethod
     def from_bytes(cls, data: bytes) -> Pins:
         """The stored form read back."""
-        stored = json.loads(data)
+        stored = {"format": 1, **json.loads(data)}
         return cls(**{**stored, "counted": tuple(stored.get("counted", ()))})
+
+    @property
+    def outdated(self) -> bool:
+        """Whether an older version took them, which pinned less than this one does."""
+        return self.format < PIN_FORMAT
 
 
 def fingerprint(state: FileState) -> str:
