@@ -20,7 +20,7 @@ from signoff.usecases.ground.person import refuse_in_attempt, require_person, us
 from signoff.usecases.ground.pinning import take_pins
 from signoff.usecases.ground.questions import ways_to_end
 from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import enclosure_of
+from signoff.usecases.ground.workbench import enclosure_of, learn_secrets
 from signoff.usecases.running.marks import write_status
 from signoff.usecases.running.rehoming import pins_for
 from signoff.usecases.sessions.sittings import find_sittings
@@ -161,6 +161,7 @@ def reject(site: Site, place: PlanPlace, note: str) -> Approval:
         )
     place.own_vault()
     remember_plan(site.ledger, place.record)
+    learn_secrets(site, place.record.id)
     data = {"note": note, "by": user_name()}
     (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_REJECTED, data)])
     write_status(site, place, PlanStatus.DRAFT)

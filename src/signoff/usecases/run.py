@@ -365,7 +365,6 @@ def _mission(
         guards=Guards.of_plan(pins, workspace, plan),
         agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), enclosure),
         agent_isolation=enclosure.of_agents,
-        redactor=redactor,
         projection=projection_of(site, place),
         watch=pin_watch(place, pins),
         reporter=reporter,

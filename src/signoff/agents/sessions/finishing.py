@@ -43,7 +43,7 @@ def finish(
     gate = desk.gate()
     if unmet:
         gate = replace(gate, open=False, missing=(*gate.missing, *unmet))
-    kept = desk.ledger.put_blob(answer.encode("utf-8", "replace"))
+    kept = desk.ledger.put_text(answer)
     if gate.open:
         data = {"answer": kept, "planned": gate.planned, "dropped": list(dropped)}
         desk.append(Draft(Kind.ANSWER_ACCEPTED, data))
