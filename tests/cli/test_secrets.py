@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from signoff.domain.redaction import NOTHING_SECRET
 from tests.cli.ended import Ended
 from tests.cli.kit import Desk
 from tests.cli.plans import step
@@ -168,10 +169,17 @@ def test_sessions_keep_no_secret(project: Project) -> None:
     assert b"[redacted:token]" in _kept(project)
 
 
+def test_a_progress_line_holds_no_secret(project: Project) -> None:
+    project.named("auth", step("Do it", "test -f a.txt")).variable(MY_PASSWORD=NAMED)
+    said = f"half way with {NAMED} and {' '.join(TOKENS.values())}"
+    project.signoff("progress", "auth", "--add", said).exits(0)
+    line = (project.vault / "progress-auth.md").read_text()
+    assert "half way with [redacted:MY_PASSWORD] and [redacted:token]" in line
+    _holds_none(line)
+
+
 @pytest.mark.parametrize("kind", TOKENS)
 def test_each_kind_of_token_is_known(kind: str) -> None:
-    from signoff.domain.redaction import NOTHING_SECRET
-
     token = TOKENS[kind]
     assert NOTHING_SECRET.text(f"with {token}, it works") == "with [redacted:token], it works"
     assert NOTHING_SECRET.data({"a": [token]}) == {"a": ["[redacted:token]"]}
@@ -190,8 +198,6 @@ def test_each_kind_of_token_is_known(kind: str) -> None:
     ],
 )
 def test_honest_text_is_left_as_it_is(text: str) -> None:
-    from signoff.domain.redaction import NOTHING_SECRET
-
     assert NOTHING_SECRET.text(text) == text
 
 

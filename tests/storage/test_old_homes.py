@@ -7,8 +7,9 @@ import json
 import pytest
 
 from signoff.domain.digests import digest_bytes
+from signoff.errors import SchemaTooNew
 from signoff.storage.chain import check_rows
-from signoff.verification.pins import Pins
+from signoff.verification.pins import PIN_FORMAT, Pins
 from tests.fixtures.old import HERE, plain, read_case, row_of
 
 CASES = sorted(path.stem for path in (HERE / "0.1.0").glob("*.json"))
@@ -34,3 +35,11 @@ def test_pins_without_a_format_are_of_an_older_version() -> None:
     assert old.outdated and old.ignored is None and "format" not in json.loads(stored)
     kept = Pins.from_bytes(old.to_bytes())
     assert kept.outdated, "reading and storing makes nothing newer than it is"
+
+
+def test_pins_of_a_newer_version_are_not_taken_for_ours() -> None:
+    rows = read_case("0.1.0", "approved")["database"]
+    (stored,) = [json.loads(b["data"][0]) for b in rows["blobs"] if "plan_digest" in b["data"][0]]
+    newer = {**stored, "format": PIN_FORMAT + 1, "unheard_of": {}}
+    with pytest.raises(SchemaTooNew, match="approved by a newer signoff"):
+        Pins.from_bytes(json.dumps(newer).encode())

@@ -19,14 +19,15 @@ from signoff.errors import Held, NoSuchRun
 from signoff.gate.session_state import Item
 from signoff.orchestrator.events import Reporter
 from signoff.storage.location import find_vault
+from signoff.usecases.approve import propose
 from signoff.usecases.clients.seats import living_client
-from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.history import older_pins, read_history
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
 from signoff.usecases.sessions.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
 from signoff.usecases.sessions.work import read_work
-from signoff.usecases.upgrading import refuse_older
+from signoff.usecases.upgrading import not_approved
 from signoff.verification.pins import Pins
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def sign_work(
     by = _require_no_agent(site)
     _require_client_gone(site, session)
     if not (options.yes or site.settings.auto_approve):
-        refuse_older(site, place)
+        _refuse_older(site, place)
     report = _sign_session(site, session, by, place)
     if not report.gate.open:
         return SignReport(report, of_person=True)
@@ -223,6 +224,16 @@ def _is_open(site: Site, sitting: Sitting) -> bool:
 def _may_stand(item: Item, unchecked: bool) -> bool:
     kept = item.verdict is not None and item.verdict.kept
     return unchecked or item.waived or item.let_go or kept
+
+
+def _refuse_older(site: Site, place: PlanPlace) -> None:
+    """Before anything is judged by what an older version pinned."""
+    history = read_history(site.ledger, place.record.id)
+    if older_pins(site.ledger, history, place.parse().plan.plan_digest) is None:
+        return
+    upgrade = propose(site, place).upgrade
+    assert upgrade is not None, "its pins are of an older version"
+    raise not_approved(place, upgrade)
 
 
 def _require_no_agent(site: Site) -> str:

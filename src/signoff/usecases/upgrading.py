@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 
 from signoff.domain.plan import Plan
 from signoff.errors import NotApproved
-from signoff.usecases.ground.history import older_pins, pinned_plan, read_history
+from signoff.usecases.ground.history import pinned_plan
 from signoff.usecases.ground.pinning import take_pins
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.verification.pins import Pins
@@ -90,14 +90,6 @@ def lacked_by(pins: Pins) -> str:
     """What an older version did not pin, for who reads history; empty when it pinned all."""
     words = [said for name, said in _LACKED.items() if getattr(pins, name) is None]
     return f"{OLDER}, which did not pin {', '.join(words)}" if pins.outdated and words else ""
-
-
-def refuse_older(site: Site, place: PlanPlace) -> None:
-    """NotApproved, with what one more approval adds, while an older one is in force."""
-    history = read_history(site.ledger, place.record.id)
-    pins = older_pins(site.ledger, history, place.parse().plan.plan_digest)
-    if pins is not None:
-        raise not_approved(place, describe(pins, upgraded(site, place, pins)))
 
 
 def not_approved(place: PlanPlace, upgrade: Upgrade, roles: str = "") -> NotApproved:

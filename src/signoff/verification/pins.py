@@ -12,6 +12,7 @@ from signoff.domain.digests import canonical_json, digest_of
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileState, Manifest
+from signoff.errors import SchemaTooNew
 from signoff.verification.ignored import Ignored
 
 # Raised whenever approval pins more than before. Pins of a lower format need one more approval:
@@ -56,6 +57,8 @@ class Pins:
     def from_bytes(cls, data: bytes) -> Pins:
         """The stored form read back."""
         stored = {"format": 1, **json.loads(data)}
+        if stored["format"] > PIN_FORMAT:
+            raise SchemaTooNew("the plan was approved by a newer signoff, which pins more")
         return cls(**{**stored, "counted": tuple(stored.get("counted", ()))})
 
     @property
