@@ -195,16 +195,21 @@ def test_the_transaction_of_a_thread_is_not_nested(ledger: Ledger) -> None:
 
 def test_whoever_appends_secrets_are_taken_out(ledger: Ledger) -> None:
     ledger.redactor = Redactor(
-        [("PASSWORD", "hunter22"), ("CI_TOKEN", "kept22"), ("DIR_KEY", "/work/x")]
+        [("PASSWORD", "hunter22"), ("CI_TOKEN", "kept22"), ("DIR_KEY", "/in/here")]
     )
-    said = {"note": ["use hunter22"], "hunter22": 1, "result": Result.KEPT, "workspace": "/work/x"}
+    said = {
+        "note": ["use hunter22"],
+        "hunter22": 1,
+        "result": Result.KEPT,
+        "workspace": "/in/here",
+    }
     token = "ghp_" + "aB3dE6gH9" * 4
     (entry,) = ledger.append("p", [Draft(Kind.AUDITED, {**said, "message": f"{token}!"})])
     assert entry.data == {
         "note": ["use [redacted:PASSWORD]"],
         "[redacted:PASSWORD]": 1,
         "result": "kept",
-        "workspace": "/work/x",
+        "workspace": "/in/here",
         "message": "[redacted:token]!",
     }
     assert tuple(ledger.intact_entries("p")) == (entry,), "hashed as it is stored"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from signoff.usecases.upgrading import describe
+from signoff.usecases.ground.upgrading import describe
 from signoff.verification.pins import Pins
 from tests.cli.plans import plan_text, step
 
@@ -14,7 +14,7 @@ OLD = Pins(
     settings={},
     config_text="",
     search_path="/bin",
-    workspace="/work",
+    workspace="/folder",
     ignore_rules={"files": []},
     snapshot="s",
     protected={},

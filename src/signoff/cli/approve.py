@@ -16,7 +16,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
 from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
 from signoff.usecases.ground.escapes import ADVICE, UNPROVEN, in_words
-from signoff.usecases.upgrading import OLDER
+from signoff.usecases.ground.upgrading import OLDER
 
 
 @click.command("approve")

@@ -20,11 +20,11 @@ from signoff.usecases.ground.person import refuse_in_attempt, require_person, us
 from signoff.usecases.ground.pinning import take_pins
 from signoff.usecases.ground.questions import ways_to_end
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.upgrading import OLDER, Upgrade, describe, upgraded
 from signoff.usecases.ground.workbench import enclosure_of, learn_secrets
 from signoff.usecases.running.marks import write_status
 from signoff.usecases.running.rehoming import pins_for
 from signoff.usecases.sessions.sittings import find_sittings
-from signoff.usecases.upgrading import OLDER, Upgrade, describe, upgraded
 from signoff.usecases.verify import find_all, require_valid
 from signoff.verification.pins import Pins
 

@@ -24,6 +24,7 @@ from signoff.usecases.ground.history import (
     read_pins,
 )
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.upgrading import lacked_by
 from signoff.usecases.ground.workbench import (
     enclosure_of,
     open_judge,
@@ -35,7 +36,6 @@ from signoff.usecases.ground.workbench import (
 from signoff.usecases.proofs.edits import edits_since
 from signoff.usecases.proofs.rejudging import Finding, Line, judge_again
 from signoff.usecases.proofs.sign_offs import waivers_of
-from signoff.usecases.upgrading import lacked_by
 from signoff.verification.bench import Bench
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins

@@ -32,13 +32,13 @@ from signoff.usecases.ground.history import (
 )
 from signoff.usecases.ground.person import refuse_in_attempt
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.upgrading import lacked_by
 from signoff.usecases.ground.workbench import open_pinned_workspace, taken, workspace_lock
 from signoff.usecases.merging.merged import lived_apart, merge_entries, signed_off
 from signoff.usecases.merging.room import judge_merged
 from signoff.usecases.proofs.rejudging import Finding, Line
 from signoff.usecases.ready import refuse_unready
 from signoff.usecases.running.marks import progress_of
-from signoff.usecases.upgrading import lacked_by
 from signoff.usecases.worktree import base_branch
 from signoff.verification.pins import Pins
 from signoff.workspace.advancing import advance

@@ -41,6 +41,7 @@ from signoff.usecases.ground.history import (
 from signoff.usecases.ground.questions import Item, open_items
 from signoff.usecases.ground.roles import check_roles, role_words
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.upgrading import not_approved
 from signoff.usecases.ground.workbench import (
     attempt_reports,
     driven,
@@ -65,7 +66,6 @@ from signoff.usecases.running.rehoming import (
     require_protected_as_approved,
 )
 from signoff.usecases.status import Content, StatusReport, status_of
-from signoff.usecases.upgrading import not_approved
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.guards import Guards

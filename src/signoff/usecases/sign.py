@@ -24,10 +24,10 @@ from signoff.usecases.clients.seats import living_client
 from signoff.usecases.ground.history import older_pins, read_history
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.upgrading import not_approved
 from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
 from signoff.usecases.sessions.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
 from signoff.usecases.sessions.work import read_work
-from signoff.usecases.upgrading import not_approved
 from signoff.verification.pins import Pins
 
 if TYPE_CHECKING:
