@@ -143,12 +143,14 @@ def test_a_secret_in_the_task_is_in_the_pins_alone(desk: Desk) -> None:
 
 
 def test_sessions_keep_no_secret(project: Project) -> None:
-    project.variable(MY_PASSWORD=NAMED)
+    project.variable(MY_PASSWORD=NAMED).file("README.md", "redacted token\n")
     check = {"kind": "command_succeeds", "command": "echo $MY_PASSWORD; test -f a.txt"}
     said = f"as {NAMED} and {' '.join(TOKENS.values())} {KEY}"
 
     async def talk(agent: Agent) -> None:
         steps = [{"description": f"Write a.txt {said}", "check": check}, {"description": "More"}]
+        leaky = {"kind": "command_succeeds", "command": f"grep -q '{TOKENS['aws']}' README.md"}
+        steps += [{"description": "Name the key", "check": leaky}]
         made = await agent.call(
             "plan_create", objective=f"files {said}", steps=steps, postconditions=[]
         )
@@ -156,6 +158,8 @@ def test_sessions_keep_no_secret(project: Project) -> None:
         await agent.call("step_update", step_number=1, status="in_progress", notes=said)
         await agent.call("step_update", step_number=1, status="done", evidence=said)
         await agent.call("step_update", step_number=2, status="blocked", notes=said)
+        # What stands in place of the token would match nearly any text.
+        assert "held a secret" in await agent.call("step_check", step_number=3)
         await agent.call("plan_show")
 
     over_stdio(project, talk)
@@ -212,4 +216,5 @@ def test_a_password_that_is_an_ordinary_word_does_not_break_a_run(desk: Desk) ->
     desk.run("--yes").exits(0)
     assert desk.status()["status"] == "done"
     desk.about_plan("audit").exits(0)
+    desk.plan(step("Each", "test -f {item}", for_each="echo broken.txt")).run("--yes").exits(0)
     assert Path(desk.entries("run.started")[0]["data"]["workspace"]) == desk.workspace

@@ -18,6 +18,7 @@ SHORTEST_BY_NAME = 6
 SHORTEST_LINE = 16
 SHORTEST_PIECE = 12
 _LONGEST_NAME = 60
+REDACTED = "[redacted:"  # how every mark begins
 
 _SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|API_?KEY|(?:ACCESS|PRIVATE|SIGNING)_?KEY"
@@ -48,7 +49,7 @@ _TOKEN = re.compile(
     r"|eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{5,8000}\.[A-Za-z0-9_-]{10,4000}"
     r")|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{20,8000}?-----END [A-Z ]{0,30}KEY-----"
 )
-_TOKEN_MARK = "[redacted:token]"
+_TOKEN_MARK = f"{REDACTED}token]"
 _URL_PASSWORD = re.compile(
     r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^/\s:@]*:([^/\s]+)@"
 )
@@ -138,8 +139,8 @@ class _Matcher:
         parts = self._borders.split(text)
         last = len(parts) - 1
         for i in range(0, len(parts), 2):
-            starts = i == 0 or not parts[i - 1].startswith("[redacted:")
-            ends = i == last or not parts[i + 1].startswith("[redacted:")
+            starts = i == 0 or not parts[i - 1].startswith(REDACTED)
+            ends = i == last or not parts[i + 1].startswith(REDACTED)
             parts[i] = self._piece(parts[i], starts, ends)
         return "".join(parts)
 
@@ -212,7 +213,7 @@ def _cut(text: str, spans: list[_Span]) -> str:
 
 
 def _mark(name: str) -> str:
-    return f"[redacted:{name}]"
+    return f"{REDACTED}{name}]"
 
 
 def _shown(name: str, known: list[tuple[str, str]]) -> str:

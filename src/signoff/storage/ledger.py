@@ -56,8 +56,12 @@ _RUN_OVER = "SELECT 1 FROM entries WHERE plan = ? AND run = ? AND kind = 'run.fi
 _IS_DRIVEN = "SELECT 1 FROM runs WHERE run = ? AND plan = ? AND token = ?"
 _RUN = "SELECT run, plan, token, holder FROM runs WHERE run = ?"
 
-# Where things are, by which work is found again: a folder may be called like somebody's password.
-_EXACT = ("workspace", "worktree", "base", "branch", "produced", "named", "relies_on")
+# Where things are and what steps are made of, by which work is found again: a folder or an item of
+# a list may be called like somebody's password.
+_EXACT = (
+    *("workspace", "worktree", "base", "branch", "produced", "named", "relies_on"),
+    *("items", "subject", "counted", "waived"),
+)
 
 
 class Ledger:
