@@ -15,7 +15,7 @@ from signoff.settings.loading import load_settings
 from signoff.storage.database import open_database
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
-from signoff.usecases.ground.site import Site
+from signoff.usecases.ground.site import Site, known_secrets
 from signoff.workspace.caches import put_back_caches
 from signoff.workspace.repository import find_repository
 
@@ -49,7 +49,7 @@ def open_site(
     settings = load_settings(workspace, environ)
     try:
         home = Home(resolve_home(environ))
-        ledger = Ledger(open_database(settings.database_url or home.database_url))
+        database = open_database(settings.database_url or home.database_url)
     except StorageFailed as error:
         raise _hidden(error, environ) from error
     put_back_caches(home.snapshots)
@@ -57,7 +57,7 @@ def open_site(
         environ=environ,
         cwd=cwd,
         home=home,
-        ledger=ledger,
+        ledger=Ledger(database, known_secrets(environ, settings, settings.database_url)),
         settings=settings.with_roles(roles or {}),
     )
 

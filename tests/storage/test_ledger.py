@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from signoff.domain.ledger import GENESIS, Draft, Kind
+from signoff.domain.redaction import Redactor
+from signoff.domain.verdict import Result
 from signoff.errors import AlreadyAccepted, NothingToAnswer, StorageFailed
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import PlanRecord
@@ -189,3 +191,28 @@ def test_the_transaction_of_a_thread_is_not_nested(ledger: Ledger) -> None:
         ledger.append("p", [note()])
     assert ledger.head("p")[0] == 0
     ledger.append("p", [note()])
+
+
+def test_whoever_appends_secrets_are_taken_out(ledger: Ledger) -> None:
+    ledger.redactor = Redactor(
+        [("PASSWORD", "hunter22"), ("CI_TOKEN", "kept22"), ("DIR_KEY", "/in/here")]
+    )
+    said = {
+        "note": ["use hunter22"],
+        "hunter22": 1,
+        "result": Result.KEPT,
+        "workspace": "/in/here",
+    }
+    token = "ghp_" + "aB3dE6gH9" * 4
+    (entry,) = ledger.append("p", [Draft(Kind.AUDITED, {**said, "message": f"{token}!"})])
+    assert entry.data == {
+        "note": ["use [redacted:PASSWORD]"],
+        "[redacted:PASSWORD]": 1,
+        "result": "kept",
+        "workspace": "/in/here",
+        "message": "[redacted:token]!",
+    }
+    assert tuple(ledger.intact_entries("p")) == (entry,), "hashed as it is stored"
+    assert ledger.get_blob(ledger.put_text(f"hunter22 {token}")) == (
+        b"[redacted:PASSWORD] [redacted:token]"
+    )

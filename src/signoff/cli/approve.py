@@ -16,6 +16,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
 from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
 from signoff.usecases.ground.escapes import ADVICE, UNPROVEN, in_words
+from signoff.usecases.ground.upgrading import OLDER
 
 
 @click.command("approve")
@@ -110,6 +111,10 @@ def _show_pins(proposal: Proposal) -> None:
     boxed = proposal.isolation is not Isolation.NONE
     how = "are confined" if boxed else "run without a sandbox"
     note(f"isolation: {proposal.isolation} (contracts and agents {how})")
+    if proposal.upgrade is not None:
+        note(f"it {OLDER}; approving it again:")
+        for head, said in proposal.upgrade.lines:
+            note(f"    {head}: {said}")
     if proposal.open_sockets:
         note(f"{in_words(proposal.open_sockets)}, so a decision is recorded as {UNPROVEN}")
         note(f"    what helps: {ADVICE}")
@@ -130,7 +135,7 @@ def _show_contract(contract: Contract | None) -> None:
 
 
 def _as_json(approval: Approval, proposal: Proposal) -> dict[str, object]:
-    pins = proposal.pins
+    pins, added = proposal.pins, proposal.upgrade
     return versioned(
         plan=approval.place.name,
         status=approval.status,
@@ -140,4 +145,6 @@ def _as_json(approval: Approval, proposal: Proposal) -> dict[str, object]:
         seq=approval.entry.seq,
         by=approval.entry.data["by"],
         interactive=approval.entry.data["interactive"],
+        newly_pinned=list(added.pinned) if added is not None else [],
+        newly_refused=list(added.refused) if added is not None else [],
     )

@@ -97,6 +97,8 @@ def _show(report: SignReport) -> None:
     show_left_out(session)
     for missing in session.gate.missing if report.run is None else ():
         say_line(f"  missing: {missing.subject}: {missing.what}")
+    if report.older:
+        note("it began under an older version of signoff, which pinned no ignored files")
     if _standing(report) == SessionStanding.KEPT_SELF_SET:
         note(SELF_SET)
 
@@ -120,6 +122,7 @@ def _body(report: SignReport) -> dict[str, Any]:
         "standing": _standing(report),
         "done": session.done if run is None else run.outcome is Outcome.DONE,
         "self_set": session.self_set,
+        "older": report.older,
         "proved": list(session.proved),
         "waived": list(session.waived),
         "dropped": list(session.dropped),

@@ -167,6 +167,7 @@ def status_json(report: StatusReport) -> dict[str, Any]:
         signed_off_on=report.signed_off_on,
         since_sign_off=list(report.since_sign_off),
         unproven=report.unproven,
+        older=report.older,
         drift=report.content.differs if report.content else None,
         judged_again_at=report.content.judged_again_at if report.content else None,
         driver=_driver_json(report.driver),
@@ -224,6 +225,9 @@ def show_status(report: StatusReport) -> None:
         usage = f"{spent.tokens:,} tokens, {dollars(spent.usd)}"
         reported = usage if spent.tokens or spent.usd else "no usage reported"
         say(f"spent: {reported}, {duration(spent.work_s)} of work")
+    if report.older:
+        path = shlex.quote(str(report.place.path))
+        say(f"approved by an older version: approve again: signoff approve {path}")
     if report.unproven:
         say(f"person not proven: {count(report.unproven, 'decision')} (signoff log)")
     if report.signed_off_at:

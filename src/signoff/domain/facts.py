@@ -48,6 +48,7 @@ class PlanAmended:
     """A person allowed more; `seen` is what the watch over the plan file would call an edit."""
 
     seen: str = ""
+    upgraded: Any = None  # what an older version had not pinned; None: nothing of the kind
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ KIND_MEANING: dict[Kind, str] = {
     Kind.PLAN_REJECTED: "a person said no; the plan is a draft again",
     Kind.PLAN_DRAFTED: "the plan went back to draft for revision",
     Kind.PLAN_EDITED: "plan file or configuration changed behind the pin; noticed, not obeyed",
-    Kind.PLAN_AMENDED: "a person allowed a step to change more files; carries every pin anew",
+    Kind.PLAN_AMENDED: "a person allowed more, or approved an open run again; with every pin",
     Kind.RUN_STARTED: "a run of the approved plan began",
     Kind.RUN_RESUMED: "a driver took the run over, with a higher fence",
     Kind.RUN_FINISHED: "the run ended: done, failed or cancelled",

@@ -1,4 +1,4 @@
-"""Known secrets taken out of everything that is stored or shown, in the forms they travel in."""
+"""Secrets taken out of everything that is stored or shown: known values, and shapes of tokens."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
@@ -17,6 +18,7 @@ SHORTEST_BY_NAME = 6
 SHORTEST_LINE = 16
 SHORTEST_PIECE = 12
 _LONGEST_NAME = 60
+REDACTED = "[redacted:"  # how every mark begins
 
 _SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|API_?KEY|(?:ACCESS|PRIVATE|SIGNING)_?KEY"
@@ -34,6 +36,20 @@ _ORDINARY = re.compile(
     r"|[a-z][a-z0-9+.-]*://[^\s@?]*"  # addresses without a password
 )
 _KNOWN_START = re.compile(r"(?:sk|pk|rk)[-_]|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|eyJ")
+# Tokens that services give out, by how they look: with a beginning that nothing else has, and long
+# enough that no name or class in honest text is taken for one.
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    r"gh[opsur]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{40,255}|glpat-[A-Za-z0-9_-]{20,255}"
+    r"|(?=sk-[A-Za-z_-]*[0-9])(?=sk-[a-z0-9_-]*[A-Z])sk-[A-Za-z0-9_-]{20,255}"
+    r"|[sr]k_(?:live|test)_[A-Za-z0-9]{20,255}|xox[abeoprs]-(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{20,255}"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])|AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"
+    r"|npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])|hf_[A-Za-z0-9]{34}(?![A-Za-z0-9])"
+    r"|pypi-[A-Za-z0-9_-]{60,1000}"
+    r"|eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{5,8000}\.[A-Za-z0-9_-]{10,4000}"
+    r")|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{20,8000}?-----END [A-Z ]{0,30}KEY-----"
+)
+_TOKEN_MARK = f"{REDACTED}token]"
 _URL_PASSWORD = re.compile(
     r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^/\s:@]*:([^/\s]+)@"
 )
@@ -50,6 +66,8 @@ class _Span(NamedTuple):
 
 class Redactor:
     """Replaces known values by `[redacted:NAME]`, in whatever form they appear.
+
+    What looks like a token of a service is replaced too, whether it is known or not.
 
     Forms: plain, base64 (three alignments, both alphabets, broken into lines or not), hex,
     percent-encoded, escaped as in JSON. Not seen: a value that was reversed, compressed, encrypted
@@ -71,15 +89,16 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without secrets; unchanged when there are none in it."""
-        return self._text.redact(text)
+        return _TOKEN.sub(_TOKEN_MARK, self._text.redact(text))
 
     def raw(self, data: bytes) -> bytes:
         """The same for bytes of any kind."""
-        return self._raw.redact(data.decode("latin-1")).encode("latin-1")
+        found = self._raw.redact(data.decode("latin-1"))
+        return _TOKEN.sub(_TOKEN_MARK, found).encode("latin-1")
 
     def data(self, value: Any) -> Any:
-        """The same for everything that is text in a structure, keys included."""
-        if not self._text.looks_for_anything:
+        """The same for everything that is text in a structure, keys included; not our own words."""
+        if isinstance(value, StrEnum):
             return value
         if isinstance(value, str):
             return self.text(value)
@@ -114,18 +133,14 @@ class _Matcher:
         # Marks are never searched: what was redacted once stays as it is.
         self._borders = re.compile("(" + "|".join([*map(re.escape, marks), _GAP]) + ")")
 
-    @property
-    def looks_for_anything(self) -> bool:
-        return bool(self._forms)
-
     def redact(self, text: str) -> str:
         if not self._forms or not text:
             return text
         parts = self._borders.split(text)
         last = len(parts) - 1
         for i in range(0, len(parts), 2):
-            starts = i == 0 or not parts[i - 1].startswith("[redacted:")
-            ends = i == last or not parts[i + 1].startswith("[redacted:")
+            starts = i == 0 or not parts[i - 1].startswith(REDACTED)
+            ends = i == last or not parts[i + 1].startswith(REDACTED)
             parts[i] = self._piece(parts[i], starts, ends)
         return "".join(parts)
 
@@ -198,7 +213,7 @@ def _cut(text: str, spans: list[_Span]) -> str:
 
 
 def _mark(name: str) -> str:
-    return f"[redacted:{name}]"
+    return f"{REDACTED}{name}]"
 
 
 def _shown(name: str, known: list[tuple[str, str]]) -> str:

@@ -75,8 +75,13 @@ def plan_edited(state: State, _entry: Entry, fact: PlanEdited) -> None:
 
 
 def plan_amended(state: State, _entry: Entry, fact: PlanAmended) -> None:
-    """The plan file says what a person allowed: that is no edit behind the pins."""
+    """The plan file says what a person allowed: that is no edit behind the pins.
+
+    Where a person approved again what an older version had, every verdict is judged again.
+    """
     state.noticed.add(fact.seen)
+    for record in state.records.values() if fact.upgraded is not None else ():
+        record.repinned = record.latest is not None
 
 
 def step_listed(state: State, entry: Entry, fact: ListRead) -> None:
@@ -171,7 +176,7 @@ def _judged_work(state: State, record: Record, judged: Judged, step_id: str | No
         record.count_failure(judged)
         _step_back(state, step_id)
     record.latest = judged
-    record.looking_again = False
+    record.looking_again = record.repinned = False
 
 
 def _held_before(state: State, judged: Judged, step_id: str | None) -> bool | None:

@@ -160,6 +160,7 @@ class Record:
     held_before: bool | None = None
     before: Judged | None = None
     latest: Judged | None = None
+    repinned: bool = False  # that was judged by pins which a person replaced since
     kept_keys: set[str] = field(default_factory=set)
     accepted: bool = False
     carried: bool = False

@@ -70,10 +70,10 @@ class Standing:
 
 
 def is_stale(contract: Contract | None, record: Record, digest: str | None) -> bool:
-    """Whether the newest verdict is about other content than the one in question."""
+    """Whether the newest verdict is about other content than the one in question, or other pins."""
     if record.latest is None or contract is None or contract.judged_once:
         return False
-    return not digest or record.latest.snapshot != digest
+    return not digest or record.repinned or record.latest.snapshot != digest
 
 
 def ended_unproved(state: State) -> bool:

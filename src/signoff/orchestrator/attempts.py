@@ -95,7 +95,7 @@ class Attempts:
         )
         timeout_s = self._timeout_s(step, role.timeout_s)
         reach(CrashPoint.BEFORE_ATTEMPT)
-        stored = mission.redactor.text(prompt).encode("utf-8", "replace")
+        stored = mission.ledger.redactor.text(prompt).encode("utf-8", "replace")
         started = self._started(step, attempt, digest_bytes(stored), timeout_s, restored)
         drive.append(started, durable=False, blobs=(stored,))
         drive.project()
@@ -128,6 +128,8 @@ class Attempts:
         # After a power cut a short attempt is cheaper to repeat than every attempt is to sync.
         costly = report.observation.duration_s >= COSTLY_ATTEMPT_S or report.usage is not None
         drive.append(*ended, durable=costly or len(ended) > 1)
+        for what in ("answer", "prompt"):  # as they were said; the ledger has them without secrets
+            self._clean_report_file(step, attempt, what)
         reach(CrashPoint.ATTEMPT_FINISHED)
 
     def _interrupted(self, step: Step, attempt: int, report: Report) -> Draft:
@@ -185,10 +187,10 @@ class Attempts:
         data: dict[str, Any] = {
             "ending": seen.ending,
             "exit_code": seen.exit_code,
-            "why": drive.mission.redactor.text(report.why),
+            "why": report.why,
             "duration_s": round(seen.duration_s, 6),
             "leftovers_killed": seen.leftovers_killed,
-            "output_tail": output_tail(seen, drive.mission.redactor),
+            "output_tail": output_tail(seen, drive.mission.ledger.redactor),
             "stdout_sha256": seen.stdout.sha256,
             "stderr_sha256": seen.stderr.sha256,
             "usage": report.usage and report.usage.to_data(),

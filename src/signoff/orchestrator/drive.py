@@ -144,7 +144,6 @@ class Drive:
         Not durable is enough where a power cut, which ends every process too, costs nothing but
         doing the same again; a crash of the driver alone loses nothing either way.
         """
-        drafts = tuple(map(self._without_secrets, drafts))
         try:
             entries = self._write(drafts, durable, blobs)
         except StorageFailed as error:
@@ -161,9 +160,6 @@ class Drive:
         for entry in entries:
             self.mission.reporter.tell(Appended(entry))
         return entries
-
-    def _without_secrets(self, draft: Draft) -> Draft:
-        return replace(draft, data=self.mission.redactor.data(draft.data))
 
     def _write(
         self, drafts: tuple[Draft, ...], durable: bool, blobs: tuple[bytes, ...]

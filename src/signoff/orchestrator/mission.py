@@ -9,7 +9,6 @@ from typing import Protocol
 
 from signoff.agents.assignment import Assignment, Report
 from signoff.domain.plan import Plan, PlanStatus
-from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation
 from signoff.gate.state import State
@@ -73,7 +72,6 @@ class Mission:
     read_topic: Callable[[str], str | None]
     cancelled: Callable[[], bool]
     agent_isolation: Isolation = Isolation.NONE
-    redactor: Redactor = NOTHING_SECRET
     session: SessionWork | None = (
         None  # did the steps already; they are judged, and given to nobody
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from signoff.domain.digests import canonical_json, digest_bytes
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind, entry_hash
+from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.errors import (
     AlreadyAccepted,
     Fenced,
@@ -54,12 +56,20 @@ _RUN_OVER = "SELECT 1 FROM entries WHERE plan = ? AND run = ? AND kind = 'run.fi
 _IS_DRIVEN = "SELECT 1 FROM runs WHERE run = ? AND plan = ? AND token = ?"
 _RUN = "SELECT run, plan, token, holder FROM runs WHERE run = ?"
 
+# Where things are and what steps are made of, by which work is found again: a folder or an item of
+# a list may be called like somebody's password.
+_EXACT = (
+    *("workspace", "worktree", "base", "branch", "produced", "named", "relies_on"),
+    *("items", "subject", "counted", "waived"),
+)
+
 
 class Ledger:
     """Append-only truth about plans, on either database."""
 
-    def __init__(self, database: Database):
+    def __init__(self, database: Database, redactor: Redactor = NOTHING_SECRET):
         self._db = database
+        self.redactor = redactor  # who learns of more secrets puts another in its place
 
     @property
     def database(self) -> Database:
@@ -103,7 +113,7 @@ class Ledger:
         if fence is not None:
             self._check_fence(plan, fence)
         entries = []
-        for draft in drafts:
+        for draft in map(self._without_secrets, drafts):
             # A clock set back must not reorder the chain.
             at = max(at, utc_now())
             seq += 1
@@ -180,6 +190,10 @@ class Ledger:
                 self._keep_blob(digest, data)
         return digest
 
+    def put_text(self, text: str) -> str:
+        """Keep what somebody said or was told under its digest, without secrets."""
+        return self.put_blob(self.redactor.text(text).encode("utf-8", "replace"))
+
     def get_blob(self, digest: str) -> bytes:
         """The data with this digest, verified; LedgerBroken when it is gone or changed."""
         data = self._blob(digest)
@@ -244,6 +258,11 @@ class Ledger:
             if len(page) < _PAGE:
                 return
             after = page[-1][1]
+
+    def _without_secrets(self, draft: Draft) -> Draft:
+        """Here, so that nobody who appends can forget it."""
+        kept = {name: draft.data[name] for name in _EXACT if name in draft.data}
+        return replace(draft, data={**self.redactor.data(draft.data), **kept})
 
     def _lock_head(self, plan: str) -> tuple[int, str, str]:
         """Wait for our turn on this chain; refuse to build on a head that is not there."""

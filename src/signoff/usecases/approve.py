@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from signoff.domain.findings import Finding, Severity
@@ -12,15 +13,19 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import Held, PlanConflict
 from signoff.planfile.parse import parse
 from signoff.storage.identity import remember_plan
+from signoff.usecases.ground.driver import driver_of
 from signoff.usecases.ground.escapes import open_sockets, word_of
-from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.history import PlanHistory, older_pins, read_history
 from signoff.usecases.ground.person import refuse_in_attempt, require_person, user_name
 from signoff.usecases.ground.pinning import take_pins
 from signoff.usecases.ground.questions import ways_to_end
 from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import enclosure_of
+from signoff.usecases.ground.upgrading import OLDER, Upgrade, describe, upgraded
+from signoff.usecases.ground.workbench import enclosure_of, learn_secrets
 from signoff.usecases.running.marks import write_status
-from signoff.usecases.verify import require_valid
+from signoff.usecases.running.rehoming import pins_for
+from signoff.usecases.sessions.sittings import find_sittings
+from signoff.usecases.verify import find_all, require_valid
 from signoff.verification.pins import Pins
 
 # Notes that ask for a decision which is cheapest now: afterwards an attempt was paid for.
@@ -37,6 +42,7 @@ class Proposal:
     warnings: tuple[Finding, ...]
     isolation: Isolation
     open_sockets: tuple[str, ...] = ()  # ways out of the agents' sandbox
+    upgrade: Upgrade | None = None  # what it adds to an approval of an older version
 
 
 @dataclass(frozen=True)
@@ -49,15 +55,39 @@ class Approval:
 
 
 def propose(site: Site, place: PlanPlace) -> Proposal:
-    """Verify the plan and take everything that approval would pin; nothing is run."""
-    text = place.read()
+    """Verify the plan and take everything that approval would pin; nothing is run.
+
+    Work that was begun under an older version's approval goes on: its plan as it was approved,
+    with what is pinned since.
+    """
+    history = read_history(site.ledger, place.record.id)
+    older = _older(site, place, history)
+    begun = older is not None and (history.running or _worked_on(site, place, older))
+    text = older.plan_text if older is not None and begun else place.read()
     parsed = parse(text)
-    findings = require_valid(site, place, parsed)
-    pins = take_pins(site, place, parsed.plan, text)
+    # What was begun may go on, although today's rules would not let it begin.
+    findings = (find_all if begun else require_valid)(site, place, parsed)
+    if older is not None and begun:
+        pins = upgraded(site, place, pins_for(site, place, older, running=history.running))
+    else:
+        pins = take_pins(site, place, parsed.plan, text)
     notable = tuple(f for f in findings if f.severity is not Severity.NOTE or f.code in _ASKED)
     isolation = enclosure_of(site, place, pins.search_path).isolation
     sockets = open_sockets(site.settings, site.environ)
-    return Proposal(place, parsed.plan, pins, notable, isolation, sockets)
+    added = describe(older, pins) if older is not None else None
+    return Proposal(place, parsed.plan, pins, notable, isolation, sockets, added)
+
+
+def _older(site: Site, place: PlanPlace, history: PlanHistory) -> Pins | None:
+    """The pins of an older version that are in force, whatever became of an open run's file."""
+    digest = "" if history.running else place.parse().plan.plan_digest
+    return older_pins(site.ledger, history, digest)
+
+
+def _worked_on(site: Site, place: PlanPlace, pins: Pins) -> bool:
+    """Whether an agent's session has worked on the plan as it was approved."""
+    sittings = find_sittings(site, place.workspace)
+    return any(sitting.plan_digest == pins.plan_digest for sitting in sittings)
 
 
 def approve(
@@ -70,11 +100,14 @@ def approve(
     place = proposal.place
     history = read_history(site.ledger, place.record.id)
     if history.running:
-        raise Held(
-            f"run `{history.run_id}` of this plan is not over; it goes by its own pins",
-            f"end it, then approve again: {ways_to_end(site.ledger, place)}",
-        )
-    if place.parse().plan.plan_digest != proposal.plan.plan_digest:
+        driver = driver_of(site, place.record.id)
+        driven = driver is not None and driver.alive
+        if proposal.upgrade is None or driven or _older(site, place, history) is None:
+            raise Held(
+                f"run `{history.run_id}` of this plan is not over; it goes by its own pins",
+                f"end it, then approve again: {ways_to_end(site.ledger, place)}",
+            )
+    elif place.parse().plan.plan_digest != proposal.plan.plan_digest:
         raise PlanConflict(
             "the plan changed while it was shown", f"signoff approve {shlex.quote(str(place.path))}"
         )
@@ -87,11 +120,34 @@ def approve(
         "interactive": interactive,
         "policy": policy,
     }
+    if proposal.upgrade is not None:
+        data["upgraded"] = [*proposal.upgrade.pinned, *proposal.upgrade.refused]
+    if history.running:
+        (entry,) = site.ledger.append(
+            place.record.id, [Draft(Kind.PLAN_AMENDED, data, history.run_id)]
+        )
+        return Approval(place, entry, PlanStatus.IN_PROGRESS)
     place.own_vault()
     remember_plan(site.ledger, place.record)
     (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_APPROVED, data)])
     write_status(site, place, PlanStatus.APPROVED)
     return Approval(place, entry, PlanStatus.APPROVED)
+
+
+def approve_unasked(
+    site: Site,
+    proposal: Proposal,
+    yes: bool,
+    tell: Callable[[str], None],
+    warn: Callable[[tuple[Finding, ...]], None],
+) -> Entry:
+    """By `--yes`, else by the user's policy; what nobody was shown is told."""
+    if proposal.upgrade is not None:
+        tell(f"plan `{proposal.place.name}` {OLDER}, and is approved again; {proposal.upgrade}")
+    policy = None if yes else "auto_approve"
+    entry = approve(site, proposal, interactive=False, policy=policy).entry
+    warn(proposal.warnings)
+    return entry
 
 
 def reject(site: Site, place: PlanPlace, note: str) -> Approval:
@@ -105,6 +161,7 @@ def reject(site: Site, place: PlanPlace, note: str) -> Approval:
         )
     place.own_vault()
     remember_plan(site.ledger, place.record)
+    learn_secrets(site, place.record.id)
     data = {"note": note, "by": user_name()}
     (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_REJECTED, data)])
     write_status(site, place, PlanStatus.DRAFT)

@@ -24,6 +24,7 @@ from signoff.usecases.ground.history import (
     read_pins,
 )
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.upgrading import lacked_by
 from signoff.usecases.ground.workbench import (
     enclosure_of,
     open_judge,
@@ -155,6 +156,7 @@ def _audit(
     content = workspace.snapshot().digest
     at, on = _sign_off(history, state)
     edits = edits_since(place, pins, plan, history)
+    older = lacked_by(pins)
     waived = tuple(line.subject for line in lines if line.finding is Finding.WAIVED)
     waivers = waivers_of(history.entries, state.run, waived)
     return AuditReport(
@@ -167,7 +169,7 @@ def _audit(
         edited=edits.difference,
         lines=_with_waivers(lines, waivers),
         isolation=bench.enclosure.isolation,
-        notes=edits.notes,
+        notes=(*edits.notes, f"it {older}") if older else edits.notes,
         waivers=waivers,
         says_done=_says_done(history),
     )

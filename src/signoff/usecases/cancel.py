@@ -17,7 +17,7 @@ from signoff.storage.records import Holder
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.person import refuse_in_attempt
 from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import plan_lock, taken
+from signoff.usecases.ground.workbench import learn_secrets, plan_lock, taken
 from signoff.usecases.running.marks import show_run
 
 
@@ -42,6 +42,7 @@ def cancel_run(site: Site, place: PlanPlace, note: str) -> CancelReport:
         )
     record = site.ledger.run_record(run)
     fence = site.ledger.take_over(run, Holder.current(str(place.path)))
+    learn_secrets(site, place.record.id)
     data: dict[str, Any] = {"outcome": Outcome.CANCELLED, "by": by, "note": note}
     data |= {"snapshot": None, "waived": []}
     site.ledger.append(place.record.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)

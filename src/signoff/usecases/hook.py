@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.agents.assignment import ATTEMPT_VARIABLE
@@ -27,6 +27,7 @@ from signoff.usecases.clients.seats import (
 )
 from signoff.usecases.ground.history import (
     PlanHistory,
+    older_pins,
     pinned_plan,
     proved_history,
     read_history,
@@ -88,7 +89,11 @@ def may_stop(site: Site, request: StopRequest) -> HookAnswer:
         )
     seat = take_seat(site.home.path, bound.workspace)
     session = bound_session(site, bound, seat, request.session, request.client)
-    return _ask(request, session, bound.name)
+    answer = _ask(request, session, bound.name)
+    if answer.refused or older_pins(site.ledger, history, digest) is None:
+        return answer
+    first = f"signoff approve {shlex.quote(bound.name)}"
+    return replace(answer, text=f"{answer.text}; approved by an older version: first {first}")
 
 
 def bound_plan(site: Site) -> PlanPlace | None:

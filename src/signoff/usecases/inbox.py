@@ -76,6 +76,11 @@ def answer(
         from signoff.usecases.allowing import amend_plan  # noqa: PLC0415
 
         drafts.append(amend_plan(site, item, entry, by))
+    if note:
+        # For the same reason.
+        from signoff.usecases.ground.workbench import learn_secrets  # noqa: PLC0415
+
+        learn_secrets(site, entry.plan)
     site.ledger.append(entry.plan, drafts)
     ended = _end_run(site, entry) if choice in (Choice.REVISE, Choice.ABORT) else None
     roles = _role_words(site, entry) if choice is Choice.REVISE else ""

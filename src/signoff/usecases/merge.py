@@ -32,6 +32,7 @@ from signoff.usecases.ground.history import (
 )
 from signoff.usecases.ground.person import refuse_in_attempt
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.upgrading import lacked_by
 from signoff.usecases.ground.workbench import open_pinned_workspace, taken, workspace_lock
 from signoff.usecases.merging.merged import lived_apart, merge_entries, signed_off
 from signoff.usecases.merging.room import judge_merged
@@ -193,6 +194,8 @@ class _Merge:
     tell: Callable[[str], None]
 
     def perform(self) -> MergeReport:
+        if older := lacked_by(self.work.pins):
+            self.tell(f"it {older}; what is merged is judged by pins taken from `{self.base}` now")
         ours = self._commit()
         base = existing_head(self.git, self.base)
         already = is_ancestor(self.git, ours, base)

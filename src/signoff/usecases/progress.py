@@ -10,6 +10,7 @@ from pathlib import Path
 
 from signoff.agents.assignment import ATTEMPT_VARIABLE
 from signoff.domain.names import name_of_file
+from signoff.domain.redaction import Redactor, secret_variables
 from signoff.errors import UsageError
 from signoff.storage.progress import progress_line, read_progress
 from signoff.usecases.ground.person import user_name
@@ -43,7 +44,8 @@ def add_progress(place: PlanPlace, text: str, environ: Mapping[str, str]) -> Pro
     run, _, rest = (attempt or "").partition(":")
     step, _, _ = rest.rpartition(":")
     at = datetime.now(UTC).isoformat(timespec="microseconds")
-    line = progress_line(at, author, run or None, step or None, text)
+    said = Redactor(secret_variables(environ, environ if attempt else ())).text(text)
+    line = progress_line(at, author, run or None, step or None, said)
     name = _name(place)
     place.own_vault()
     place.vault.append_progress(name, line)

@@ -10,27 +10,28 @@ from pathlib import Path
 from typing import Protocol
 
 from signoff import __version__
-from signoff.agents.command import CommandAgent, check_role
+from signoff.agents.command import CommandAgent
 from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Result
-from signoff.errors import NotApproved, SignoffError, UnknownRole
+from signoff.errors import NotApproved, SignoffError
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Output, Reporter
 from signoff.orchestrator.mission import Mission
-from signoff.settings.loading import HUMAN_ROLE, REPOSITORY_FILE, Settings, settings_from_pin
+from signoff.settings.loading import REPOSITORY_FILE, Settings, settings_from_pin
 from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
-from signoff.usecases.approve import approve, propose
+from signoff.usecases.approve import approve_unasked, propose
 from signoff.usecases.audit import AuditReport, audit_plan
 from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
     intact_history,
+    older_pins,
     pinned_plan,
     read_history,
     read_pins,
@@ -38,8 +39,9 @@ from signoff.usecases.ground.history import (
     waits_for_person,
 )
 from signoff.usecases.ground.questions import Item, open_items
-from signoff.usecases.ground.roles import role_words
+from signoff.usecases.ground.roles import check_roles, role_words
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.upgrading import not_approved
 from signoff.usecases.ground.workbench import (
     attempt_reports,
     driven,
@@ -150,6 +152,7 @@ def _run(
                 return settled
             entry = _require_approval(site, place, history, options)
         else:
+            history = _upgraded_run(site, place, history, options)
             assert history.run is not None
             entry = history.run
         pins = read_pins(site.ledger, entry)
@@ -166,7 +169,7 @@ def _run(
         settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
         options = replace(options, session=_session_of(history, options))
         if options.session is None:
-            _check_roles(plan, settings, pins.search_path, place.workspace)
+            check_roles(plan, settings, pins.search_path, place.workspace)
         enclosure = required_enclosure(site, place, pins.search_path, settings)
         tell_unopened(enclosure, place.workspace, options.tell)
         run, fence = _begin(
@@ -243,7 +246,8 @@ def _require_approval(
     status = history.status(digest)
     approval = history.approval
     stands = approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED)
-    if approval is not None and stands and not is_reconfigured(site, place, approval):
+    older = older_pins(site.ledger, history, digest) is not None
+    if approval is not None and stands and not is_reconfigured(site, place, approval) and not older:
         return approval
     rules = read_ignore_rules(place.workspace)
     workspace = open_workspace(site, place, rules, place.parse().plan)
@@ -251,29 +255,30 @@ def _require_approval(
     given = site.settings.with_roles(options.roles or {})
     proposal = propose(replace(site, settings=given), place)
     if options.yes or site.settings.auto_approve:
-        policy = None if options.yes else "auto_approve"
-        entry = approve(site, proposal, interactive=False, policy=policy).entry
-        options.warn(proposal.warnings)
-        return entry
+        return approve_unasked(site, proposal, options.yes, options.tell, options.warn)
+    given_roles = role_words(options.roles or {})
+    if proposal.upgrade is not None:
+        raise not_approved(place, proposal.upgrade, given_roles)
     why = "was not approved" if history.approval is None else "changed since it was approved"
     if stands:
         why = f"was approved with another `{REPOSITORY_FILE}` than there is now"
-    given_roles = role_words(options.roles or {})
     raise NotApproved(
         f"plan `{place.name}` {why}", f"signoff approve {shlex.quote(str(place.path))}{given_roles}"
     )
 
 
-def _check_roles(plan: Plan, settings: Settings, search_path: str, workspace: Path) -> None:
-    for target in dict.fromkeys(step.target for step in plan.steps):
-        if target == HUMAN_ROLE:
-            continue
-        if target not in settings.roles:
-            raise UnknownRole(
-                f"nobody is configured for role `{target}`",
-                f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
-            )
-        check_role(settings.roles[target], search_path, workspace)
+def _upgraded_run(
+    site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions
+) -> PlanHistory:
+    """An open run goes on by today's pins; those of an older version need a person's word first."""
+    if older_pins(site.ledger, history, "") is None:
+        return history
+    proposal = propose(site, place)
+    assert proposal.upgrade is not None, "its pins are of an older version"
+    if not options.yes and not site.settings.auto_approve:
+        raise not_approved(place, proposal.upgrade)
+    approve_unasked(site, proposal, options.yes, options.tell, options.warn)
+    return intact_history(site.ledger, place.record.id, place.path)
 
 
 def _begin(
@@ -360,7 +365,6 @@ def _mission(
         guards=Guards.of_plan(pins, workspace, plan),
         agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), enclosure),
         agent_isolation=enclosure.of_agents,
-        redactor=redactor,
         projection=projection_of(site, place),
         watch=pin_watch(place, pins),
         reporter=reporter,

@@ -19,13 +19,16 @@ from signoff.errors import Held, NoSuchRun
 from signoff.gate.record import Record
 from signoff.orchestrator.events import Reporter
 from signoff.storage.location import find_vault
+from signoff.usecases.approve import propose
 from signoff.usecases.clients.seats import living_client
-from signoff.usecases.ground.history import read_history
+from signoff.usecases.ground.history import older_pins, read_history
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.upgrading import not_approved
 from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
 from signoff.usecases.sessions.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
 from signoff.usecases.sessions.work import read_work
+from signoff.verification.pins import Pins
 
 if TYPE_CHECKING:
     from signoff.agents.session import SessionReport
@@ -43,6 +46,7 @@ class SignReport:
     session: SessionReport
     run: RunReport | None = None
     of_person: bool = False  # the plan is a person's: only its own run makes it done
+    older: bool = False  # it began under an older version, which pinned less
 
 
 def sign_plan(
@@ -135,6 +139,8 @@ def sign_work(
     """Judge a session's work on a person's plan, then have the plan's own run sign it."""
     by = _require_no_agent(site)
     _require_client_gone(site, session)
+    if not (options.yes or site.settings.auto_approve):
+        _refuse_older(site, place)
     report = _sign_session(site, session, by, place)
     if not report.gate.open:
         return SignReport(report, of_person=True)
@@ -162,7 +168,8 @@ def _sign(
     if sitting.plan_digest is None:
         by = _require_no_agent(site)
         _require_client_gone(site, sitting.id)
-        return SignReport(_sign_session(site, sitting.id, by))
+        pins = Pins.from_bytes(site.ledger.get_blob(str(sitting.started.data["pins"])))
+        return SignReport(_sign_session(site, sitting.id, by), older=pins.outdated)
     place = plan_of(site, sitting)
     if place is None:
         raise NoSuchRun(
@@ -217,6 +224,16 @@ def _is_open(site: Site, sitting: Sitting) -> bool:
 def _may_stand(record: Record, unchecked: bool) -> bool:
     kept = record.latest is not None and record.latest.kept
     return unchecked or record.waived or record.let_go or kept
+
+
+def _refuse_older(site: Site, place: PlanPlace) -> None:
+    """Before anything is judged by what an older version pinned."""
+    history = read_history(site.ledger, place.record.id)
+    if older_pins(site.ledger, history, place.parse().plan.plan_digest) is None:
+        return
+    upgrade = propose(site, place).upgrade
+    assert upgrade is not None, "its pins are of an older version"
+    raise not_approved(place, upgrade)
 
 
 def _require_no_agent(site: Site) -> str:

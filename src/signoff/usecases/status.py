@@ -18,6 +18,7 @@ from signoff.usecases.ground.history import (
     PlanHistory,
     fold_run,
     intact_history,
+    older_pins,
     pinned_plan,
     read_pins,
     require_proved,
@@ -73,6 +74,7 @@ class StatusReport:
     driver: Driver | None = None  # of a run that is not over; None when nobody has it
     content: Content | None = None  # None when nobody looked
     unproven: int = 0  # decisions that an agent could have typed
+    older: bool = False  # approved by an older version, which pinned less: to be approved again
 
 
 def status_of(site: Site, place: PlanPlace) -> StatusReport:
@@ -109,6 +111,7 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
         next_for_edit=how_to_take_edit(site, place, history) if edited else "",
         driver=driver_of(site, place.record.id) if history.running else None,
         unproven=sum("open_sockets" in entry.data for entry in history.entries),
+        older=older_pins(site.ledger, history, digest) is not None,
     )
 
 

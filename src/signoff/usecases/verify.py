@@ -41,7 +41,7 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     """Check, record, and show the new status in the file."""
     text = place.read()
     parsed = parse(text)
-    findings = _find_all(site, place, parsed)
+    findings = find_all(site, place, parsed)
     report = VerifyReport(place, parsed.plan, findings, PlanStatus.DRAFT)
     history = read_history(site.ledger, place.record.id)
     digest = parsed.plan.plan_digest
@@ -55,7 +55,8 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     return VerifyReport(place, parsed.plan, findings, status)
 
 
-def _find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
+def find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
+    """All findings, with what other plans have to do with them."""
     read = _read_by_checks(site, place, parsed.plan)
     found = (*find(site, place, parsed, read), *find_needs(site, place, parsed))
     return tuple(sorted(found, key=lambda finding: (finding.line, finding.code)))
@@ -105,7 +106,7 @@ def _heldout_names(site: Site) -> frozenset[str]:
 
 def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
     """The findings, or PlanInvalid naming the first error."""
-    findings = _find_all(site, place, parsed)
+    findings = find_all(site, place, parsed)
     errors = [f for f in findings if f.severity is Severity.ERROR]
     if errors:
         first = errors[0]

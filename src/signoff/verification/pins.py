@@ -12,7 +12,12 @@ from signoff.domain.digests import canonical_json, digest_of
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileState, Manifest
+from signoff.errors import SchemaTooNew
 from signoff.verification.ignored import Ignored
+
+# Raised whenever approval pins more than before. Pins of a lower format need one more approval:
+# what they lack would otherwise be passed over without a word.
+PIN_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Pins:
     ignored: Mapping[str, str] | None = None
     byproducts: Mapping[str, str] | None = None  # topmost ignored paths, by what stat says of them
     git_rules: Mapping[str, str] | None = None  # ignore rules in git's own folder, by digest
+    format: int = PIN_FORMAT
 
     @cached_property
     def digest(self) -> str:
@@ -50,8 +56,15 @@ class Pins:
     @classmethod
     def from_bytes(cls, data: bytes) -> Pins:
         """The stored form read back."""
-        stored = json.loads(data)
+        stored = {"format": 1, **json.loads(data)}
+        if stored["format"] > PIN_FORMAT:
+            raise SchemaTooNew("the plan was approved by a newer signoff, which pins more")
         return cls(**{**stored, "counted": tuple(stored.get("counted", ()))})
+
+    @property
+    def outdated(self) -> bool:
+        """Whether an older version took them, which pinned less than this one does."""
+        return self.format < PIN_FORMAT
 
 
 def fingerprint(state: FileState) -> str:

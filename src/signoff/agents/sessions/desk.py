@@ -17,6 +17,7 @@ from signoff.domain.digests import digest_of
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Contract, Postcondition, Step
+from signoff.domain.redaction import REDACTED
 from signoff.domain.session import SESSION_PREFIX, Basis
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
@@ -114,6 +115,8 @@ class Desk:
         return self.record(replace(verdict, subject=subject_id, provisional=provisional))
 
     def _judged(self, subject_id: str, contract: Contract, provisional: bool) -> Verdict:
+        if REDACTED in contract.command:
+            raise ValueError("its command held a secret, which is kept nowhere")
         url = url_in(contract)
         if url is None:
             return self.judge.judge(subject_id, contract, provisional=provisional)

@@ -44,7 +44,7 @@ def finish(
     if not over:
         desk.judge_pending(limit_s)
     gate = desk.gate().also_missing(tuple(unmet))
-    kept = desk.ledger.put_blob(answer.encode("utf-8", "replace"))
+    kept = desk.ledger.put_text(answer)
     if gate.open:
         data = {"answer": kept, "planned": gate.planned, "dropped": list(dropped)}
         desk.append(Draft(Kind.ANSWER_ACCEPTED, data))

@@ -62,8 +62,11 @@ def create_plan(desk: Desk, objective: Any, steps: Any, postconditions: Any, rea
         return (
             f"refused: a new plan already waits for a person (`{asked}`); work on the current one"
         )
+    clean = desk.ledger.redactor.data
     try:
-        written = write_plan(objective, steps, postconditions, desk.policy.hosts)
+        written = write_plan(
+            clean(objective), clean(steps), clean(postconditions), desk.policy.hosts
+        )
     except BadRequest as error:
         return f"error: {error}"
     because = reason.strip()[:LONGEST_REASON] if isinstance(reason, str) else ""
@@ -84,7 +87,9 @@ def derive_plan(desk: Desk, objective: str, steps: Sequence[Any], posts: Sequenc
     own = state.plan is not None and state.author is not Author.DERIVED
     if own or state.session.pending is not None:
         return
-    written = write_plan(objective, steps, posts, desk.policy.hosts)
+    # As it is kept: otherwise the same task would derive another plan each time.
+    clean = desk.ledger.redactor.data
+    written = write_plan(clean(objective), clean(steps), clean(posts), desk.policy.hosts)
     old = state.plan
     if old is not None and old.plan_digest == written.plan.plan_digest:
         return

@@ -19,6 +19,8 @@ from signoff.settings.loading import settings_from_pin
 from signoff.storage.ledger import Ledger
 from signoff.verification.pins import Pins
 
+_TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
+
 
 @dataclass(frozen=True)
 class PlanHistory:
@@ -133,6 +135,18 @@ def _folded(entries: tuple[Entry, ...]) -> PlanHistory:
 def read_pins(ledger: Ledger, entry: Entry) -> Pins:
     """The pins that an approval or a run's beginning names."""
     return Pins.from_bytes(ledger.get_blob(entry.data["pins"]))
+
+
+def older_pins(ledger: Ledger, history: PlanHistory, plan_digest: str) -> Pins | None:
+    """The pins that work on this plan goes by from now on, if an older version took them.
+
+    What is signed off is over: it stays what it was.
+    """
+    entry = history.run if history.running else history.approval
+    if entry is None or history.status(plan_digest) not in _TO_BE_RUN:
+        return None
+    pins = read_pins(ledger, entry)
+    return pins if pins.outdated else None
 
 
 def approved_text(ledger: Ledger, plan_id: str) -> str:

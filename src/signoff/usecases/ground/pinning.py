@@ -13,21 +13,31 @@ from signoff.verification.ignored import Ignored
 from signoff.verification.pins import Pins, fingerprint, protected_files
 from signoff.verification.steering import steering_of, texts_of
 from signoff.verification.tools import tools_of
-from signoff.workspace.ignore import read_ignore_rules
+from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
 from signoff.workspace.walk import byproduct_digests
 
 
-def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
-    """Everything that a run of this plan obeys, as it is in the workspace now."""
+def take_pins(
+    site: Site, place: PlanPlace, plan: Plan, text: str, *, approved: Pins | None = None
+) -> Pins:
+    """Everything that a run of this plan obeys, as it is in the workspace now.
+
+    With pins that were `approved` before, the content is the one of then, not what agents made of
+    it since.
+    """
     site.home.keep_apart(place.workspace)
     rules = read_ignore_rules(place.workspace)
+    if approved is not None:
+        rules = IgnoreRules.from_data(approved.ignore_rules)
     workspace = open_workspace(site, place, rules, plan)
-    content = workspace.snapshot(durable=True)
+    content = workspace.snapshot(durable=True).digest
     workspace.remember_caches()
-    manifest = workspace.manifest(content.digest)
+    if approved is not None:
+        content = approved.snapshot
+    manifest = workspace.manifest(content)
 
     def read(path: str) -> bytes:
-        return workspace.read(content.digest, path)
+        return workspace.read(content, path)
 
     contracts = {s.id: s.contract for s in plan.subjects if s.contract is not None}
     search_path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
@@ -45,7 +55,7 @@ def take_pins(site: Site, place: PlanPlace, plan: Plan, text: str) -> Pins:
         search_path=search_path,
         workspace=str(place.workspace),
         ignore_rules=rules.to_data(),
-        snapshot=content.digest,
+        snapshot=content,
         protected=protected_files(plan, manifest, ignored),
         steering={subject: found for subject, found in steering.items() if found},
         tools={

@@ -1,4 +1,4 @@
-"""Roles that a run had from the command line: who goes on without them finds nobody to ask."""
+"""Who plays the roles of a plan, and which of them only the command line named."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from signoff.agents.command import check_role
 from signoff.domain.ledger import Kind
-from signoff.errors import SignoffError
-from signoff.settings.loading import REPOSITORY_FILE, load_settings, read_config_text
+from signoff.domain.plan import Plan
+from signoff.errors import SignoffError, UnknownRole
+from signoff.settings.loading import (
+    HUMAN_ROLE,
+    REPOSITORY_FILE,
+    Settings,
+    load_settings,
+    read_config_text,
+)
 from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_pins
 from signoff.usecases.ground.site import Site
 from signoff.verification.pins import Pins
@@ -53,3 +61,16 @@ def _given_at_run(history: PlanHistory) -> dict[str, str]:
         if entry.run == history.run_id and entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
             given |= entry.data.get("roles") or {}
     return given
+
+
+def check_roles(plan: Plan, settings: Settings, search_path: str, workspace: Path) -> None:
+    """Whether somebody is configured, and can be started, for every role of the plan."""
+    for target in dict.fromkeys(step.target for step in plan.steps):
+        if target == HUMAN_ROLE:
+            continue
+        if target not in settings.roles:
+            raise UnknownRole(
+                f"nobody is configured for role `{target}`",
+                f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
+            )
+        check_role(settings.roles[target], search_path, workspace)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.domain.names import name_of_file, shown_name
+from signoff.domain.redaction import Redactor, secret_variables
 from signoff.domain.session import SESSION_ID
 from signoff.errors import (
     PlanNameInvalid,
@@ -17,6 +18,7 @@ from signoff.errors import (
     UsageError,
     WorkspaceMissing,
 )
+from signoff.places import DATABASE_VARIABLE
 from signoff.planfile.decode import decode
 from signoff.planfile.parse import Parsed, parse
 from signoff.settings.loading import REPOSITORY_FILE, Settings, read_config_text
@@ -235,3 +237,17 @@ def _workspace(
             return bound
     inside = place.repository is not None and str(place.repository) == record.repository
     return place.worktree if inside else Path(record.repository)
+
+
+def known_secrets(
+    environ: Mapping[str, str],
+    settings: Settings,
+    database_url: str | None,
+    passed: Iterable[str] = (),
+) -> Redactor:
+    """Takes out the database's address, secret variables, and those that roles get by name."""
+    names = {*passed, *(name for role in settings.roles.values() for name in role.env)}
+    secrets = list(secret_variables(environ, sorted(names)))
+    if database_url:
+        secrets += secret_variables({DATABASE_VARIABLE: database_url}, ())
+    return Redactor(secrets)

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.plan import Plan
-from signoff.domain.redaction import Redactor, secret_variables
+from signoff.domain.redaction import Redactor
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SignoffError
 from signoff.orchestrator.watch import PinWatch
-from signoff.places import DATABASE_VARIABLE, user_file
+from signoff.places import user_file
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
 from signoff.process.sandboxes import best_isolation, probe_sandboxes
 from signoff.process.sockets import reachable_sockets
@@ -27,7 +27,8 @@ from signoff.storage.location import VAULT_FOLDER
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
 from signoff.usecases.ground.escapes import ADVICE, in_words, open_sockets
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.history import pinned_plan, read_history, read_pins
+from signoff.usecases.ground.site import PlanPlace, Site, known_secrets
 from signoff.usecases.ground.worker import Worker
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
@@ -283,13 +284,22 @@ def open_judge(
 
 
 def redactor_of(site: Site, plan: Plan, settings: Settings) -> Redactor:
-    """Takes out what the person keeps secret: the database's address, and secret variables."""
-    passed = {name for role in settings.roles.values() for name in role.env}
-    passed |= {n for s in plan.subjects if s.contract is not None for n in s.contract.env}
-    secrets = list(secret_variables(site.environ, sorted(passed)))
-    if site.settings.database_url:
-        secrets += secret_variables({DATABASE_VARIABLE: site.settings.database_url}, ())
-    return Redactor(secrets)
+    """Takes out what the person keeps secret, variables that this plan's contracts get included.
+
+    From here on the ledger takes the same out of everything that is appended.
+    """
+    passed = [n for s in plan.subjects if s.contract is not None for n in s.contract.env]
+    found = known_secrets(site.environ, settings, site.settings.database_url, passed)
+    site.ledger.redactor = found
+    return found
+
+
+def learn_secrets(site: Site, plan_id: str) -> None:
+    """Have the ledger know what the approved plan passes on, before a person's words are kept."""
+    entry = read_history(site.ledger, plan_id).in_force
+    if entry is not None:
+        pins = read_pins(site.ledger, entry)
+        redactor_of(site, pinned_plan(pins), settings_from_pin(pins.settings))
 
 
 def pin_watch(place: PlanPlace, pins: Pins) -> PinWatch:

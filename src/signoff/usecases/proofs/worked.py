@@ -8,6 +8,7 @@ from typing import Any
 
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.receipt import Agent
+from signoff.domain.redaction import NOTHING_SECRET
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Phase, Reason, Result
 from signoff.verification.pins import Pins
@@ -56,7 +57,7 @@ def worked(entries: Iterable[Entry], run: str, pins: Pins) -> tuple[Work, ...]:
             continue
         elif entry.kind is Kind.ATTEMPT_STARTED:
             role = str(entry.data["role"])
-            agent = Agent(role, commands.get(role, ""))
+            agent = Agent(role, NOTHING_SECRET.text(commands.get(role, "")))
             if session is not None and entry.data.get("session") == session.id:
                 agent = Agent(role, "", session)
             model = agent.session.model if agent.session is not None else None

@@ -96,6 +96,8 @@ def open_session(
     blob = str(began.data["pins"]) if began is not None else ""
     place = bound if bound is not None else session_place(workspace, session_id or "")
     pins = Pins.from_bytes(site.ledger.get_blob(blob)) if blob else _first_pins(site, place, bound)
+    if bound is not None and pins.outdated:
+        pins = _first_pins(site, place, bound)  # a person approved again since, or will have to
     plan = parse(pins.plan_text).plan if pins.plan_text else None
     return PlanSession.start(
         site.ledger,
