@@ -301,6 +301,13 @@ class RoomTooDear(SignoffError):
     default_hint = "have the step judged in the workspace: `**judge_in:** workspace`"
 
 
+class SetupFailed(SignoffError):
+    """The repository's set-up command made no by-products, so nothing was judged with them."""
+
+    code = "setup-failed"
+    default_hint = "run the command of [setup] in a fresh clone; `network = true` if it needs that"
+
+
 class ListUnreadable(SignoffError):
     """The command of a `for_each` step did not give a list."""
 

@@ -71,3 +71,16 @@ def was_broken(evidence: Evidence, subject: str, now: Snapshot) -> bool:
 def said(reason: Reason, earlier: Entry | None) -> bool:
     """Whether this is why an earlier verdict was not kept."""
     return earlier is not None and earlier.data["reason"] == reason
+
+
+def can_stand(earlier: Entry, *, before_work: bool) -> bool:
+    """Whether an earlier verdict is reused instead of judging again.
+
+    A broken contract is run again after an attempt: only a person or a new attempt led here.
+    What was never run to its end says nothing about the contract, in no phase. What contradicted
+    itself stays in quarantine until the content changes.
+    """
+    told = {Reason.HELD, Reason.FLAKY}
+    if before_work:
+        told |= {Reason.EXPECTATION, Reason.HELD_OUT}
+    return earlier.data["reason"] in told

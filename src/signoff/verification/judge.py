@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
@@ -15,7 +14,7 @@ from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
-from signoff.errors import SnapshotTooSlow
+from signoff.errors import SetupFailed, SnapshotTooSlow
 from signoff.verification.bench import Bench
 from signoff.verification.denominator import (
     count,
@@ -24,11 +23,12 @@ from signoff.verification.denominator import (
     watched_kinds,
 )
 from signoff.verification.enclosure import Seat
-from signoff.verification.evidence import Evidence, EvidenceKey, said, was_broken
+from signoff.verification.evidence import Evidence, EvidenceKey, can_stand, said, was_broken
 from signoff.verification.expectations import Answer, compare
 from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
 from signoff.verification.ignored_influences import LooseFiles
+from signoff.verification.influences import Influence
 from signoff.verification.inherited import expected_steering
 from signoff.verification.moves import (
     moved_by_contract,
@@ -94,11 +94,11 @@ class Judge:
         try:
             with self.workspace.time_limit(case.snapshot_s):
                 return self._judge(case)
-        except SnapshotTooSlow as slow:
+        except (SnapshotTooSlow, SetupFailed) as error:
             # There is no newer content to bind it to, and unknown is never kept.
             known = Snapshot(self.workspace.last_digest or self.pins.snapshot, "", 0)
             verdict = self._unjudged(case, self._key(case, known), known)
-            return replace(verdict, message=f"could not judge: {slow.message}")
+            return replace(verdict, message=f"could not judge: {error.message}")
 
     def _judge(self, case: Case) -> Verdict:
         before = self.workspace.snapshot()
@@ -112,7 +112,7 @@ class Judge:
         if refused is not None:
             return replace(verdict, **refused._asdict())
         earlier = self._earlier(case, key)
-        if earlier is not None and _can_stand(case, earlier):
+        if earlier is not None and can_stand(earlier, before_work=case.phase in _BEFORE_WORK):
             return reused(verdict, earlier)
         return self._run(case, verdict, before, earlier)
 
@@ -129,7 +129,10 @@ class Judge:
         seat = self.rooms.seat(case.contract, before.digest)
         if isinstance(seat, Answer):
             return replace(verdict, **seat._asdict())
-        verdict = replace(verdict, judged_in=seat.judged_in, room=seat.note)
+        note = seat.note
+        if seat.setup is None and case.phase not in _BEFORE_WORK:
+            note = "; ".join(filter(None, (note, self.since_approval.needs_setup(before))))
+        verdict = replace(verdict, judged_in=seat.judged_in, room=note)
         if seat.judged_in is JudgeIn.CLEAN:
             return self._run_in(seat, case, verdict, before, earlier)
         with self.workspace.without_caches():
@@ -140,7 +143,7 @@ class Judge:
     ) -> Verdict:
         contradicts = said(Reason.EXPECTATION, earlier)
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
-        loose = self._loose(case)
+        loose = self._loose(case, seat)
         judged, opened = self._run_once(case, verdict, before, seat, loose)
         for _ in range(times - 1 if judged.kept else 0):
             seat = self.rooms.again(seat, before.digest)
@@ -163,9 +166,9 @@ class Judge:
         """Whether nothing but the content can have changed the answer."""
         return self.bench.enclosure.sealed and contract.network is not True
 
-    def _loose(self, case: Case) -> LooseFiles:
+    def _loose(self, case: Case, seat: Seat) -> LooseFiles:
         """Ignored files that the check may obey, as they are before it runs."""
-        if case.phase in _BEFORE_WORK:
+        if case.phase in _BEFORE_WORK or seat.setup is not None:
             return LooseFiles()
         ignored = Ignored(self.root, self.workspace.byproducts)
         return LooseFiles.of(self.pins, ignored, str(self.root))
@@ -186,15 +189,19 @@ class Judge:
         """
         since = self.since_approval
         found = since.influences(case.contract, case.guard, before, opened)
+        beside: tuple[Influence, ...] = ()
+        if seat.setup is not None:
+            found += since.setup_influences(case.guard, before, seat.setup, found)
+        else:
+            beside = since.ignored_influences(
+                case.contract,
+                case.guard,
+                before,
+                opened,
+                loose,
+                contradicted=was_broken(self.evidence, case.subject, before),
+            )
         paths = [influence.path for influence in found]
-        beside = since.ignored_influences(
-            case.contract,
-            case.guard,
-            before,
-            opened,
-            loose,
-            contradicted=was_broken(self.evidence, case.subject, before),
-        )
         away = frozenset(influence.path for influence in beside)
         found, shown = (*found, *beside), tuple(map(storable_path, (*paths, *sorted(away))))
         judged = replace(judged, unwatched=opened.why_not if found else "")
@@ -202,17 +209,22 @@ class Judge:
         if not found or (case.provisional and not in_room):
             return replace(judged, influences=shown)
         approved = self.pins.snapshot
-        if in_room:
-            content = self.workspace.content_with(before.digest, approved, paths)
-            seat = self.rooms.again(seat, before.digest, content, away)
-            again, _ = self._run_once(case, judged, before, seat)
-        else:
-            with (
-                self.workspace.without_byproducts(away),
-                self.workspace.set_back(approved, paths) as then,
-            ):
-                again, _ = self._run_once(case, judged, then, seat)
-            again = replace(again, snapshot=judged.snapshot)
+        try:
+            if in_room:
+                content = self.workspace.content_with(before.digest, approved, paths)
+                seat = self.rooms.again(seat, before.digest, content, away)
+                again, _ = self._run_once(case, judged, before, seat)
+            else:
+                with (
+                    self.workspace.without_byproducts(away),
+                    self.workspace.set_back(approved, paths) as then,
+                ):
+                    seat = self.rooms.again(seat, then.digest)
+                    again, _ = self._run_once(case, judged, then, seat)
+                again = replace(again, snapshot=judged.snapshot)
+        except SetupFailed as failed:
+            # It went well with the files as they are now: these decide.
+            again = replace(judged, result=Result.BROKEN, output_tail=failed.message)
         if again.kept:
             return replace(judged, influences=shown)
         return influenced(again, found, case.guard)
@@ -245,7 +257,9 @@ class Judge:
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
-            counts=_counted(counts, with_names=case.phase in _BEFORE_WORK),
+            counts=None
+            if counts is None
+            else counts.to_data(with_names=case.phase in _BEFORE_WORK),
         )
         return judged, opened
 
@@ -377,20 +391,3 @@ class Judge:
         if not changes:
             return None
         return moved_by_either(changes, self.workspace.manifest(before.digest))
-
-
-def _can_stand(case: Case, earlier: Entry) -> bool:
-    """Whether an earlier verdict is reused instead of judging again.
-
-    A broken contract is run again after an attempt: only a person or a new attempt led here.
-    What was never run to its end says nothing about the contract, in no phase. What contradicted
-    itself stays in quarantine until the content changes.
-    """
-    told = {Reason.HELD, Reason.FLAKY}
-    if case.phase in _BEFORE_WORK:
-        told |= {Reason.EXPECTATION, Reason.HELD_OUT}
-    return earlier.data["reason"] in told
-
-
-def _counted(counts: TestCounts | None, *, with_names: bool) -> dict[str, Any] | None:
-    return None if counts is None else counts.to_data(with_names=with_names)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.languages import is_test
@@ -14,15 +15,18 @@ from signoff.domain.text import storable_path
 from signoff.domain.verdict import Reason, Result, Verdict
 from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
+from signoff.settings.loading import settings_from_pin
 from signoff.verification.expectations import Answer
 from signoff.verification.ignored_influences import LooseFiles, changed_byproducts
 from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
 from signoff.verification.moves import NAMED_FILES, written_meanwhile
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of
-from signoff.verification.steering import INSTALLED, PRESENT, texts_of
+from signoff.verification.setup import as_contract
+from signoff.verification.steering import INSTALLED, PRESENT, steering_of, texts_of
 from signoff.verification.steering.borrowed import installed_modules
 from signoff.verification.suppressions import Suppression, new_suppressions
+from signoff.workspace.litter import litter_of
 from signoff.workspace.opened import Opened
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
@@ -88,6 +92,54 @@ class SinceApproval:
         beside = byproduct_digests(self.workspace.root, self.workspace.byproducts)
         return changed_byproducts(pinned, beside, facts, found)
 
+    def setup_influences(
+        self, guard: Guard, content: Snapshot, opened: Opened, known: Iterable[Influence]
+    ) -> tuple[Influence, ...]:
+        """More changed files: those that steer the set-up command, unless the plan allows them.
+
+        It is judged like a check: what it makes decides as much as what a check reads.
+        """
+        setup = settings_from_pin(self.pins.settings).setup
+        changes = self._changes(content) if guard.subject else ()
+        if setup is None or not changes:
+            return ()
+        approved, contract = self.pins.snapshot, as_contract(setup)
+        steering = steering_of(
+            contract,
+            self.workspace.manifest_of(approved),
+            partial(self.workspace.read, approved),
+            search_path=self.pins.search_path,
+        )
+        allowed = (*guard.may_change, *guard.changed_by_any)
+        own = replace(guard, steering=steering, may_change=allowed, may_extend=())
+        found = self.influences(contract, own, content, opened)
+        why = {i.path: f"{i.why}, and the set-up command goes by it" for i in found}
+        settled = {*guard.products, *(guard.produced or ())}
+        scripts = {file_of(name) for name in steering} - settled
+        run = (c.path for c in changes if c.path in scripts and not matches_any(allowed, c.path))
+        why = dict.fromkeys(run, "run by the set-up command") | why
+        for influence in known:
+            why.pop(influence.path, None)
+        return tuple(Influence(path, reason) for path, reason in why.items())
+
+    def needs_setup(self, content: Snapshot) -> str:
+        """Says openly that a verdict rests on by-products that are not as approved."""
+        pins, root = self.pins, self.workspace.root
+        if pins.dependencies is None or pins.workspace != str(root):
+            return ""
+        now = _installed(root, self.workspace.byproducts, content.environment)
+        changed = [path for path, seen in now.items() if pins.dependencies.get(path) != seen]
+        if not changed:
+            return ""
+        named = ", ".join(f"`{storable_path(path)}`" for path in changed[:NAMED_FILES])
+        declared = settings_from_pin(pins.settings).setup is not None
+        said = (
+            "the set-up command was not used here"
+            if declared
+            else "declare `[setup] command` in signoff.toml"
+        )
+        return f"needs set-up: judged with {named}, changed since approval; {said}"
+
     def outside(self, contract: Contract, guard: Guard, content: Snapshot) -> list[str]:
         """Changed files outside the plan's `touches`; a folder that leads to its files is not."""
         if not guard.touches:
@@ -132,6 +184,23 @@ class SinceApproval:
             return self.workspace.diff(since or self.pins.snapshot, content.digest)
         except StorageFailed:
             return ()
+
+
+def installed(root: Path, byproducts: Iterable[str]) -> dict[str, str]:
+    """What stat says of each ignored folder, compiled caches and what tools leave behind aside."""
+    folders = (p for p in byproducts if litter_of(p) is None and _is_real_folder(root / p))
+    return byproduct_digests(root, folders, with_caches=False)
+
+
+@lru_cache(maxsize=8)
+def _installed(root: Path, byproducts: tuple[str, ...], environment: str) -> dict[str, str]:
+    """The same, looked at once for as long as nothing changes."""
+    del environment
+    return installed(root, byproducts)
+
+
+def _is_real_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _is_folder(manifest: Manifest, path: str) -> bool:
