@@ -129,7 +129,7 @@ def test_the_users_file_is_found_by_variable_then_by_convention(
         ("[polcy]\n", "did you mean `policy`?"),
         ("[policy]\nforbid_waiver = true\n", "did you mean `forbid_waivers`?"),
         ('[roles.a]\ncomand = "x"\n', "did you mean `command`?"),
-        ("zzz = 1\n", "known here: agent, policy, roles"),
+        ("zzz = 1\n", "known here: agent, policy, roles, setup"),
     ],
 )
 def test_a_misspelt_key_is_refused_with_the_likely_one(load: Load, text: str, hint: str) -> None:

@@ -28,7 +28,6 @@ from signoff.verification.expectations import Answer, compare
 from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
 from signoff.verification.ignored_influences import LooseFiles
-from signoff.verification.influences import Influence
 from signoff.verification.inherited import expected_steering
 from signoff.verification.moves import (
     moved_by_contract,
@@ -187,39 +186,35 @@ class Judge:
         What holds then too was decided by the work. What does not was decided by those files: a
         person says whether the plan lacks the line that allows them.
         """
-        since = self.since_approval
-        found = since.influences(case.contract, case.guard, before, opened)
-        beside: tuple[Influence, ...] = ()
-        if seat.setup is not None:
-            found += since.setup_influences(case.guard, before, seat.setup, found)
-        else:
-            beside = since.ignored_influences(
-                case.contract,
-                case.guard,
-                before,
-                opened,
-                loose,
-                contradicted=was_broken(self.evidence, case.subject, before),
-            )
-        paths = [influence.path for influence in found]
-        away = frozenset(influence.path for influence in beside)
-        found, shown = (*found, *beside), tuple(map(storable_path, (*paths, *sorted(away))))
-        judged = replace(judged, unwatched=opened.why_not if found else "")
+        found = self.since_approval.steering_changes(
+            case.contract,
+            case.guard,
+            before,
+            opened,
+            loose,
+            made=seat.setup,
+            contradicted=was_broken(self.evidence, case.subject, before),
+        )
+        shown = tuple(storable_path(influence.path) for influence in found.all)
+        judged = replace(judged, unwatched=opened.why_not if shown else "")
         in_room = seat.judged_in is JudgeIn.CLEAN
-        if not found or (case.provisional and not in_room):
+        if not shown or (case.provisional and not in_room):
             return replace(judged, influences=shown)
-        approved = self.pins.snapshot
+        approved, paths, steers = self.pins.snapshot, found.read, found.read | found.made_of
         try:
             if in_room:
                 content = self.workspace.content_with(before.digest, approved, paths)
-                seat = self.rooms.again(seat, before.digest, content, away)
+                made_of = self.workspace.content_with(before.digest, approved, steers)
+                seat = self.rooms.again(seat, before.digest, content, found.away, made_of)
                 again, _ = self._run_once(case, judged, before, seat)
             else:
+                if seat.setup is not None:
+                    with self.workspace.set_back(approved, steers) as then:
+                        seat = self.rooms.again(seat, then.digest)
                 with (
-                    self.workspace.without_byproducts(away),
+                    self.workspace.without_byproducts(found.away),
                     self.workspace.set_back(approved, paths) as then,
                 ):
-                    seat = self.rooms.again(seat, then.digest)
                     again, _ = self._run_once(case, judged, then, seat)
                 again = replace(again, snapshot=judged.snapshot)
         except SetupFailed as failed:
@@ -227,7 +222,7 @@ class Judge:
             again = replace(judged, result=Result.BROKEN, output_tail=failed.message)
         if again.kept:
             return replace(judged, influences=shown)
-        return influenced(again, found, case.guard)
+        return influenced(again, found.all, case.guard)
 
     def _run_once(
         self,

@@ -59,11 +59,15 @@ class Rooms:
         digest: str,
         instead: FilesByFolder | None = None,
         without: frozenset[str] = frozenset(),
+        made_of: FilesByFolder | None = None,
     ) -> Seat:
-        """The same seat as if nobody had sat there; in a clean room also with other content."""
+        """The same seat as if nobody had sat there; in a clean room also with other content.
+
+        `made_of` is what the set-up is to make by-products of, where that is other content again.
+        """
         if seat.judged_in is JudgeIn.WORKSPACE or self.clean is None:
             return seat
-        return self._in_room(self.clean, digest, instead, without)
+        return self._in_room(self.clean, digest, instead, without, made_of)
 
     def moved(self) -> tuple[Change, ...]:
         """What the contract changed in the clean room."""
@@ -75,11 +79,12 @@ class Rooms:
         digest: str,
         instead: FilesByFolder | None = None,
         without: frozenset[str] = frozenset(),
+        made_of: FilesByFolder | None = None,
     ) -> Seat:
         """The room is shown at the workspace's own path, so that absolute paths stay true."""
         made = None
         if self.setups is not None:
-            made = self.setups.made(instead if instead is not None else clean.content(digest))
+            made = self.setups.made(clean.content(digest) if made_of is None else made_of)
         room = clean.prepare(digest, instead, without, made.byproducts if made else None)
         shown = Mount(room.path, self.root, writable=True)
         shared = (Mount(room.source / path, self.root / path) for path in room.shared)
@@ -119,9 +124,10 @@ class ScratchRooms(Rooms):
         digest: str,
         instead: FilesByFolder | None = None,
         without: frozenset[str] = frozenset(),
+        made_of: FilesByFolder | None = None,
     ) -> Seat:
         """The same seat, with by-products of what lies in the folder now."""
-        del seat, digest, instead, without
+        del seat, digest, instead, without, made_of
         return self._seat()
 
     def _seat(self) -> Seat:

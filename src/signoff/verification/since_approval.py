@@ -33,11 +33,61 @@ from signoff.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)
+class SteeringChanges:
+    """Everything changed that steers a check: to be as approved when it is judged once more."""
+
+    content: tuple[Influence, ...]
+    makes: tuple[Influence, ...]  # by-products are made of it
+    beside: tuple[Influence, ...]  # by-products themselves
+
+    @property
+    def all(self) -> tuple[Influence, ...]:
+        """Each path once; what the check itself reads says why."""
+        every = (*self.makes, *self.content, *self.beside)
+        return tuple({influence.path: influence for influence in every}.values())
+
+    @property
+    def read(self) -> frozenset[str]:
+        """What the check reads."""
+        return frozenset(influence.path for influence in self.content)
+
+    @property
+    def made_of(self) -> frozenset[str]:
+        """What the set-up command reads."""
+        return frozenset(influence.path for influence in self.makes)
+
+    @property
+    def away(self) -> frozenset[str]:
+        """By-products to do without."""
+        return frozenset(influence.path for influence in self.beside)
+
+
+@dataclass(frozen=True)
 class SinceApproval:
     """Compares content with the approved one."""
 
     workspace: Workspace
     pins: Pins
+
+    def steering_changes(
+        self,
+        contract: Contract,
+        guard: Guard,
+        content: Snapshot,
+        opened: Opened,
+        loose: LooseFiles,
+        *,
+        made: Opened | None,
+        contradicted: bool,
+    ) -> SteeringChanges:
+        """All of it. `made`: by-products are a set-up's, which read this; else the workspace's."""
+        found = self.influences(contract, guard, content, opened)
+        if made is not None:
+            return SteeringChanges(found, self.setup_influences(guard, content, made), ())
+        beside = self.ignored_influences(
+            contract, guard, content, opened, loose, contradicted=contradicted
+        )
+        return SteeringChanges(found, (), beside)
 
     def influences(
         self, contract: Contract, guard: Guard, content: Snapshot, opened: Opened
@@ -49,16 +99,37 @@ class SinceApproval:
         changes = self._changes(content) if guard.subject else ()
         if not changes:
             return ()
-        approved = self.pins.snapshot
-        then = Approved(
-            self.workspace.manifest_of(approved), partial(self.workspace.read, approved)
-        )
+        then = self._approved()
         now = self.workspace.manifest(content.digest)
-        facts = self._facts(contract, guard, then)
-        found = find_influences(changes, now, then, facts, opened)
+        found = find_influences(changes, now, then, self._facts(contract, guard, then), opened)
         extended = (c for c in changes if guard.extends(c.path))
         more = {c.path: Influence(c.path, "a test that the step may extend") for c in extended}
         return (*(i for i in found if i.path not in more), *more.values())
+
+    def setup_influences(
+        self, guard: Guard, content: Snapshot, opened: Opened
+    ) -> tuple[Influence, ...]:
+        """Changed files that steer the set-up command, unless the plan allows them.
+
+        What it makes decides as much as what a check reads, so it is asked like a check.
+        """
+        setup = settings_from_pin(self.pins.settings).setup
+        changes = self._changes(content) if guard.subject else ()
+        if setup is None or not changes:
+            return ()
+        then, contract = self._approved(), as_contract(setup)
+        path = self.pins.search_path
+        steering = steering_of(contract, then.manifest, then.read, search_path=path)
+        allowed = (*guard.may_change, *guard.changed_by_any)
+        facts = self._facts(contract, replace(guard, steering=steering, may_change=allowed), then)
+        now = self.workspace.manifest(content.digest)
+        found = find_influences(changes, now, then, replace(facts, makes=True), opened)
+        why = {i.path: f"{i.why}, and the set-up command goes by it" for i in found}
+        settled = {*guard.products, *(guard.produced or ())}
+        scripts = {file_of(name) for name in steering} - settled
+        run = (c.path for c in changes if c.path in scripts and not matches_any(allowed, c.path))
+        why = dict.fromkeys(run, "run by the set-up command") | why
+        return tuple(Influence(path, reason) for path, reason in why.items())
 
     def ignored_influences(
         self,
@@ -78,10 +149,7 @@ class SinceApproval:
         pinned = self.pins.byproducts if contradicted and here else None
         if not loose.changes and pinned is None:
             return ()
-        approved = self.pins.snapshot
-        then = Approved(
-            self.workspace.manifest_of(approved), partial(self.workspace.read, approved)
-        )
+        then = self._approved()
         facts = self._facts(contract, guard, then)
         allowed = (*facts.allowed, *guard.changed_by_any)
         facts = replace(facts, allowed=(*allowed, *(f"{glob}/**" for glob in allowed)))
@@ -91,36 +159,6 @@ class SinceApproval:
             return found
         beside = byproduct_digests(self.workspace.root, self.workspace.byproducts)
         return changed_byproducts(pinned, beside, facts, found)
-
-    def setup_influences(
-        self, guard: Guard, content: Snapshot, opened: Opened, known: Iterable[Influence]
-    ) -> tuple[Influence, ...]:
-        """More changed files: those that steer the set-up command, unless the plan allows them.
-
-        It is judged like a check: what it makes decides as much as what a check reads.
-        """
-        setup = settings_from_pin(self.pins.settings).setup
-        changes = self._changes(content) if guard.subject else ()
-        if setup is None or not changes:
-            return ()
-        approved, contract = self.pins.snapshot, as_contract(setup)
-        steering = steering_of(
-            contract,
-            self.workspace.manifest_of(approved),
-            partial(self.workspace.read, approved),
-            search_path=self.pins.search_path,
-        )
-        allowed = (*guard.may_change, *guard.changed_by_any)
-        own = replace(guard, steering=steering, may_change=allowed, may_extend=())
-        found = self.influences(contract, own, content, opened)
-        why = {i.path: f"{i.why}, and the set-up command goes by it" for i in found}
-        settled = {*guard.products, *(guard.produced or ())}
-        scripts = {file_of(name) for name in steering} - settled
-        run = (c.path for c in changes if c.path in scripts and not matches_any(allowed, c.path))
-        why = dict.fromkeys(run, "run by the set-up command") | why
-        for influence in known:
-            why.pop(influence.path, None)
-        return tuple(Influence(path, reason) for path, reason in why.items())
 
     def needs_setup(self, content: Snapshot) -> str:
         """Says openly that a verdict rests on by-products that are not as approved."""
@@ -159,6 +197,10 @@ class SinceApproval:
         except StorageFailed:
             return []  # another checkout, which never held the approved content
         return new_suppressions(kinds, before, after, self.workspace.manifest(content.digest))
+
+    def _approved(self) -> Approved:
+        digest = self.pins.snapshot
+        return Approved(self.workspace.manifest_of(digest), partial(self.workspace.read, digest))
 
     def _facts(self, contract: Contract, guard: Guard, then: Approved) -> CheckFacts:
         steering = guard.steering or {}
