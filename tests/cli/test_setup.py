@@ -30,6 +30,7 @@ INSTALL = "mkdir -p vendor && cp lock.txt vendor/lib.txt && date +%s%N > vendor/
 NEEDS_LIB = "cat vendor/stamp; grep -qx works product.txt && grep -qx good vendor/lib.txt"
 WORK = "echo works > product.txt"
 WORK_CHECK = "grep -qx works product.txt"
+BETTER = f"{WORK_CHECK} && grep -qx better vendor/lib.txt"
 
 
 def set_up(desk: Desk, command: str = INSTALL, mode: str = "none", **more: Any) -> None:
@@ -105,6 +106,21 @@ def test_a_set_up_that_fails_leaves_the_base_as_it_was(project: Project, mode: s
     assert project.call("rev-parse", "main") == before
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_changed_build_file_brings_no_merge_about_unless_the_plan_says_so(
+    project: Project, allowed: bool
+) -> None:
+    set_up(project)
+    agent = f"{WORK}; mkdir vendor; echo better > lock.txt; cp lock.txt vendor/lib.txt"
+    worked_on(project, BETTER, agent, **({"may_change": "lock.txt"} if allowed else {}))
+    project.signoff("run", "a", "--yes").exits(0)
+    if allowed:
+        project.signoff("merge", "a").exits(0)
+    else:
+        ended = project.signoff("merge", "a").exits(1)
+        ended.shows("not merged", "influenced", "**may_change:** lock.txt")
+
+
 # -- the clean room -------------------------------------------------------------------------------
 
 
@@ -141,7 +157,6 @@ def test_a_set_up_that_builds_the_work_builds_it_as_it_is(desk: Desk) -> None:
     assert [v["result"] for v in verdicts(desk) if v["phase"] == "attempt"] == ["broken", "kept"]
 
 
-BETTER = "grep -qx works product.txt && grep -qx better vendor/lib.txt"
 CHANGES = {
     "a lock file": ("lock.txt", INSTALL),
     "a script": ("setup.sh", "sh setup.sh"),
