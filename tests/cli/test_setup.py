@@ -223,7 +223,8 @@ def test_a_set_up_that_fails_is_nobodys_fault(desk: Desk, command: str, said: st
     assert desk.dispatched() == []
     last = verdicts(desk)[-1]
     assert (last["result"], last["reason"]) == ("unknown", "infrastructure")
-    assert "set-up failed" in last["message"] and said in last["message"]
+    assert "set-up failed" in last["message"]
+    assert said in last["message"] + last["output_tail"]
 
 
 @BOXED

@@ -366,4 +366,21 @@ CASES = (
             ),
         )
     ),
+    Case(
+        "a set-up does not go by a changed script that an install runs",
+        Refused(Reason.INFLUENCED, files=("scripts/post.js",), cause=Cause.INFLUENCED),
+        files={
+            **DEPENDS,
+            "package.json": '{"scripts": {"postinstall": "node scripts/post.js"}}\n',
+            "scripts/post.js": "fs = require('fs'); fs.mkdirSync('vendor', {recursive: true});\n"
+            "fs.copyFileSync('lock.txt', 'vendor/rules.py');\n",
+            "signoff.toml": "[setup]\ncommand = 'npm install --offline --no-package-lock'\n",
+        },
+        contract="python3 checker/run.py",
+        fields="**produces:** product.txt\n",
+        agent="echo half > product.txt; "
+        "echo \"fs.writeFileSync('vendor/rules.py', 'hold = len');\" >> scripts/post.js",
+        tools=("npm", "node"),
+        needs_bubblewrap=True,
+    ),
 )

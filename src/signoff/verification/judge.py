@@ -97,7 +97,10 @@ class Judge:
             # There is no newer content to bind it to, and unknown is never kept.
             known = Snapshot(self.workspace.last_digest or self.pins.snapshot, "", 0)
             verdict = self._unjudged(case, self._key(case, known), known)
-            return replace(verdict, message=f"could not judge: {error.message}")
+            said, tail = f"could not judge: {error.message}", error.facts.get("output_tail", "")
+            if isinstance(error, SetupFailed):
+                said += f"; {error.hint}"
+            return replace(verdict, message=said, output_tail=tail)
 
     def _judge(self, case: Case) -> Verdict:
         before = self.workspace.snapshot()
@@ -219,7 +222,7 @@ class Judge:
                 again = replace(again, snapshot=judged.snapshot)
         except SetupFailed as failed:
             # It went well with the files as they are now: these decide.
-            again = replace(judged, result=Result.BROKEN, output_tail=failed.message)
+            again = replace(judged, result=Result.BROKEN, output_tail=failed.facts["output_tail"])
         if again.kept:
             return replace(judged, influences=shown)
         return influenced(again, found.all, case.guard)

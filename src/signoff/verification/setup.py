@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -40,12 +41,21 @@ from signoff.workspace.walk import CACHE_FOLDERS, CACHE_SUFFIXES, Territory, sca
 from signoff.workspace.workspace import Workspace
 
 KEPT_SETUPS = 4  # of one workspace: its content, with influences as approved, and the ones before
+_INSTALLS = re.compile(r"\b(?:npm|pnpm|yarn)\s+(?:ci|i|install)\b")
+_INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare")
 _TREE, _RECORD = "tree", "made.json"
 
 
 def as_contract(setup: Setup) -> Contract:
     """The command as what it is for the judge: one more command that reads the content."""
     return Contract(setup.command, timeout_s=setup.timeout_s, network=setup.network)
+
+
+def as_read(setup: Setup) -> Contract:
+    """The same with what an install of node packages runs besides: the package's own scripts."""
+    found = _INSTALLS.search(setup.command)
+    more = [f"npm run {name}" for name in _INSTALL_SCRIPTS] if found else []
+    return Contract("\n".join((setup.command, *more)))
 
 
 def run_setup(
@@ -56,10 +66,9 @@ def run_setup(
         seen = bench.run(as_contract(setup), seat).observation
     if seen.ending is Ending.EXITED and seen.exit_code == 0:
         return watch.seen
-    said = output_tail(seen, redactor)
     raise SetupFailed(
-        f"set-up failed: `{setup.command}`: {seen.describe()}" + (f"\n{said}" if said else ""),
-        facts={"command": setup.command, "output_tail": said},
+        f"set-up failed: `{setup.command}`: {seen.describe()}",
+        facts={"command": setup.command, "output_tail": output_tail(seen, redactor)},
     )
 
 

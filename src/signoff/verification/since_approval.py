@@ -22,7 +22,7 @@ from signoff.verification.influences import Approved, CheckFacts, Influence, fin
 from signoff.verification.moves import NAMED_FILES, written_meanwhile
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of
-from signoff.verification.setup import as_contract
+from signoff.verification.setup import as_read
 from signoff.verification.steering import INSTALLED, PRESENT, steering_of, texts_of
 from signoff.verification.steering.borrowed import installed_modules
 from signoff.verification.suppressions import Suppression, new_suppressions
@@ -117,7 +117,7 @@ class SinceApproval:
         changes = self._changes(content) if guard.subject else ()
         if setup is None or not changes:
             return ()
-        then, contract = self._approved(), as_contract(setup)
+        then, contract = self._approved(), as_read(setup)
         path = self.pins.search_path
         steering = steering_of(contract, then.manifest, then.read, search_path=path)
         allowed = (*guard.may_change, *guard.changed_by_any)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from signoff.domain.plan import JudgeIn
 from signoff.domain.verdict import Isolation
-from signoff.errors import SandboxMissing
+from signoff.errors import SandboxMissing, SetupFailed
 from signoff.gate.state import RunState
 from signoff.process.confinement import Mount
 from signoff.settings.loading import Policy, settings_from_pin
@@ -127,7 +127,11 @@ class _Beside(NamedTuple):
 
 def _made(setup: ScratchSetUp, scratch: Path) -> _Beside:
     """What the set-up command makes of the merged content; dependencies nobody may change."""
-    setup.refresh()
+    try:
+        setup.refresh()
+    except SetupFailed as failed:
+        said = f"{failed.message}\n{failed.facts['output_tail']}".rstrip()
+        raise SetupFailed(said, failed.hint, failed.facts) from failed
     folders = [path for path in setup.paths if (scratch / path).is_dir()]
     installed = (
         p for p in folders if holds_dependencies(p, {i.name for i in (scratch / p).iterdir()})
