@@ -228,6 +228,19 @@ def test_a_set_up_that_fails_is_nobodys_fault(desk: Desk, command: str, said: st
 
 
 @BOXED
+def test_work_that_the_set_up_cannot_build_is_broken_and_the_agent_is_told(desk: Desk) -> None:
+    command = "mkdir build && python3 -c 'import app' && cp app.py build/"
+    desk.file("app.py", "x = 1\n")
+    agent = "if [ $attempt = 1 ]; then echo 'x = = 2'; else echo 'x = 2'; fi > app.py"
+    boxed(desk, "grep -qx 'x = 2' build/app.py", agent, command, fields={"on_fail": "retry(2)"})
+    desk.run("--yes").exits(0)
+    first, last = [v for v in verdicts(desk) if v["phase"] == "attempt"]
+    assert (first["result"], last["result"]) == ("broken", "kept")
+    assert "on the approved content it goes well" in first["message"]
+    assert "SyntaxError" in desk.attempts()[1].prompt
+
+
+@BOXED
 @pytest.mark.parametrize("network", [True, False])
 def test_the_network_is_there_only_where_it_is_declared(desk: Desk, network: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

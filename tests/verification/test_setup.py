@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from signoff.process.environment import safe_search_path
 from signoff.settings.loading import Setup
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Seat
+from signoff.verification.pins import Pins
 from signoff.verification.setup import ScratchSetUp
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.workspace import Workspace
@@ -125,3 +127,10 @@ def test_a_command_that_does_not_end_well_made_nothing(make: Make, command: str,
     with pytest.raises(SetupFailed) as failed:
         make(command, timeout_s=1).refresh()
     assert failed.value.message.startswith("set-up failed: `") and said in failed.value.message
+
+
+def test_pins_from_before_are_read_and_say_nothing_of_dependencies() -> None:
+    stored = {"plan_digest": "", "plan_text": "", "settings": {}, "config_text": ""}
+    stored |= {"search_path": "", "workspace": "", "ignore_rules": {}, "snapshot": ""}
+    stored |= {"protected": {}, "steering": {}}
+    assert Pins.from_bytes(json.dumps(stored).encode()).dependencies is None

@@ -16,12 +16,7 @@ from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SetupFailed, SnapshotTooSlow
 from signoff.verification.bench import Bench
-from signoff.verification.denominator import (
-    count,
-    judge_counts,
-    judge_suppressions,
-    watched_kinds,
-)
+from signoff.verification.denominator import count, judge_counts, judge_suppressions, watched_kinds
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import Evidence, EvidenceKey, can_stand, said, was_broken
 from signoff.verification.expectations import Answer, compare
@@ -29,11 +24,7 @@ from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
 from signoff.verification.ignored_influences import LooseFiles
 from signoff.verification.inherited import expected_steering
-from signoff.verification.moves import (
-    moved_by_contract,
-    moved_by_either,
-    moved_by_somebody,
-)
+from signoff.verification.moves import moved_by_contract, moved_by_either, moved_by_somebody
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, find_tampering
@@ -46,7 +37,7 @@ from signoff.verification.since_approval import (
     written_to,
 )
 from signoff.verification.steering import steering_of, texts_of
-from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused
+from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused, unbuilt
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
@@ -128,7 +119,12 @@ class Judge:
     def _run(
         self, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
     ) -> Verdict:
-        seat = self.rooms.seat(case.contract, before.digest)
+        try:
+            seat = self.rooms.seat(case.contract, before.digest)
+        except SetupFailed as failed:
+            if case.phase in _BEFORE_WORK or not self.rooms.sets_up(self.pins.snapshot, failed):
+                raise
+            return unbuilt(verdict, failed)
         if isinstance(seat, Answer):
             return replace(verdict, **seat._asdict())
         note = seat.note

@@ -8,7 +8,7 @@ from pathlib import Path
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Reason, Result
-from signoff.errors import RoomTooDear
+from signoff.errors import RoomTooDear, SetupFailed, StorageFailed
 from signoff.process.confinement import Mount
 from signoff.verification.enclosure import Seat
 from signoff.verification.expectations import Answer
@@ -68,6 +68,19 @@ class Rooms:
         if seat.judged_in is JudgeIn.WORKSPACE or self.clean is None:
             return seat
         return self._in_room(self.clean, digest, instead, without, made_of)
+
+    def sets_up(self, approved: str, failed: SetupFailed) -> bool:
+        """Whether the set-up that failed goes well right now on the approved content.
+
+        Then it is the work that it cannot build, and not the machine that keeps it from working.
+        """
+        if self.setups is None or self.clean is None or not failed.facts["exited"]:
+            return False
+        try:
+            self.setups.make(self.clean.content(approved))
+        except (SetupFailed, StorageFailed):
+            return False
+        return True
 
     def moved(self) -> tuple[Change, ...]:
         """What the contract changed in the clean room."""

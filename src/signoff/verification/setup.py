@@ -68,7 +68,11 @@ def run_setup(
         return watch.seen
     raise SetupFailed(
         f"set-up failed: `{setup.command}`: {seen.describe()}",
-        facts={"command": setup.command, "output_tail": output_tail(seen, redactor)},
+        facts={
+            "command": setup.command,
+            "exited": seen.ending is Ending.EXITED,
+            "output_tail": output_tail(seen, redactor),
+        },
     )
 
 
@@ -103,7 +107,7 @@ class SetUps:
             if record["base"] == self._base and not _may_have_read(record, files):
                 os.utime(kept / _RECORD)
                 return _made(kept, record)
-        return self._make(content, files)
+        return self.make(content)
 
     @property
     def _base(self) -> str:
@@ -119,9 +123,11 @@ class SetUps:
             }
         )
 
-    def _make(self, content: FilesByFolder, files: Mapping[str, str]) -> Made:
-        self._prune()
+    def make(self, content: FilesByFolder) -> Made:
+        """Run the command now, whatever is kept."""
+        files = _fingerprints(content)
         place = self.folder / digest_of({"base": self._base, "files": files})[:24]
+        self._prune(place)
         tree = place / _TREE
         tree.mkdir(mode=0o700, parents=True)
         write_out(content, self.workspace.objects, tree)
@@ -156,15 +162,15 @@ class SetUps:
             found.append((record.stat().st_mtime, record.parent, data))
         return [(place, data) for _, place, data in sorted(found, key=lambda f: -f[0])]
 
-    def _prune(self) -> None:
-        """Remove what was not finished, and the oldest, so that there is room for one more."""
+    def _prune(self, place: Path) -> None:
+        """Remove what was not finished, and the oldest, so that there is room for this one."""
         if not self.folder.is_dir():
             return
-        kept = {place.name for place, _ in self._kept()[: KEPT_SETUPS - 1]}
+        kept = {made for made, _ in self._kept()[: KEPT_SETUPS - 1] if made != place}
         with opened_root(self.folder) as fd:
-            for place in self.folder.iterdir():
-                if place.name not in kept:
-                    remove_tree(fd, place.name)
+            for found in self.folder.iterdir():
+                if found not in kept:
+                    remove_tree(fd, found.name)
 
 
 def _made(place: Path, record: Mapping[str, Any]) -> Made:
