@@ -106,6 +106,26 @@ def test_a_set_up_that_fails_leaves_the_base_as_it_was(project: Project, mode: s
     assert project.call("rev-parse", "main") == before
 
 
+@pytest.mark.parametrize("mode", [Isolation.NONE, Isolation.LANDLOCK])
+def test_what_one_contract_forges_in_a_merge_decides_no_other(
+    project: Project, mode: Isolation
+) -> None:
+    if mode not in (*AVAILABLE, Isolation.NONE):
+        pytest.skip(f"no {mode}")
+    set_up(project, mode=mode)
+    forges = "case $PWD in *merging*) echo better > vendor/lib.txt ;; esac"
+    project.agent(f"echo '{forges}' > tool.sh; mkdir -p vendor; echo better > vendor/lib.txt")
+    steps = (
+        step("Write a tool", "test -s tool.sh && sh tool.sh && cat vendor/lib.txt",
+             produces="tool.sh", may_change="tool.sh"),
+        step("Install it", "grep -qx better vendor/lib.txt"),
+    )  # fmt: skip
+    project.named("a", *steps).commit("start")
+    project.signoff("worktree", "add", "a").exits(0)
+    project.signoff("run", "a", "--yes").exits(0)
+    project.signoff("merge", "a").exits(1).shows("kept       1", "broken     2")
+
+
 @pytest.mark.parametrize("allowed", [True, False])
 def test_a_changed_build_file_brings_no_merge_about_unless_the_plan_says_so(
     project: Project, allowed: bool
