@@ -207,7 +207,6 @@ class LedgerBroken(SignoffError):
     """The hash chain does not hold: an entry was changed, removed or reordered."""
 
     code = "ledger-broken"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = "restore the home folder from a backup; the entries named are not to be trusted"
 
 
@@ -215,7 +214,6 @@ class StorageFailed(SignoffError):
     """The database or the disk refused; what was acknowledged before is safe."""
 
     code = "storage-failed"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = "free disk space or permissions, then run the same command again"
 
 
@@ -230,7 +228,6 @@ class SchemaTooNew(SignoffError):
     """The database was written by a newer signoff."""
 
     code = "schema-too-new"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = "upgrade signoff, or point SIGNOFF_HOME at another folder"
 
 
@@ -238,7 +235,6 @@ class WorkspaceMissing(SignoffError):
     """The workspace is not a folder, or vanished while in use."""
 
     code = "workspace-missing"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = "create the folder or pass --workspace DIR"
 
 
@@ -270,7 +266,6 @@ class ProcessFailed(SignoffError):
     """The operating system refused to start or control a process."""
 
     code = "process-failed"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = "check the command, its permissions and the system's process limits"
 
 
@@ -278,7 +273,6 @@ class ContentMoved(SignoffError):
     """The workspace kept changing while it was judged, so no verdict is about one content."""
 
     code = "content-moved"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = (
         "stop whatever else writes into the workspace (a log of this command, perhaps), "
         "then run the same command again"
@@ -289,7 +283,6 @@ class SandboxMissing(SignoffError):
     """The sandbox that was chosen, or is required, does not work here; nothing was run."""
 
     code = "sandbox-missing"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = "signoff doctor"
 
 
@@ -297,15 +290,20 @@ class RoomTooDear(SignoffError):
     """A clean room for this content would cost more than judging it is worth."""
 
     code = "room-too-dear"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = "have the step judged in the workspace: `**judge_in:** workspace`"
+
+
+class SetupFailed(SignoffError):
+    """The repository's set-up command made no by-products, so nothing was judged with them."""
+
+    code = "setup-failed"
+    default_hint = "run the command of [setup] in a fresh clone; `network = true` if it needs that"
 
 
 class ListUnreadable(SignoffError):
     """The command of a `for_each` step did not give a list."""
 
     code = "list-unreadable"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = "run the command of `**for_each:**` in the workspace and see what it prints"
 
 
@@ -369,7 +367,6 @@ class InternalError(SignoffError):
     """A bug in signoff itself; what the ledger acknowledged before is safe."""
 
     code = "internal"
-    exit_code = Exit.CANNOT_JUDGE
     default_hint = "run it again with SIGNOFF_DEBUG=1 and report what it prints"
 
 

@@ -16,8 +16,10 @@ from signoff.settings.loading import (
     Role,
     RoleKind,
     Settings,
+    Setup,
     load_settings,
     read_config_text,
+    says_the_same,
     settings_from_pin,
 )
 
@@ -129,7 +131,7 @@ def test_the_users_file_is_found_by_variable_then_by_convention(
         ("[polcy]\n", "did you mean `policy`?"),
         ("[policy]\nforbid_waiver = true\n", "did you mean `forbid_waivers`?"),
         ('[roles.a]\ncomand = "x"\n', "did you mean `command`?"),
-        ("zzz = 1\n", "known here: agent, policy, roles"),
+        ("zzz = 1\n", "known here: agent, policy, roles, setup"),
     ],
 )
 def test_a_misspelt_key_is_refused_with_the_likely_one(load: Load, text: str, hint: str) -> None:
@@ -263,3 +265,45 @@ def test_database_and_vault_must_be_text(tmp_path: Path, line: str) -> None:
     own.write_text(line + "\n", "utf-8")
     with pytest.raises(ConfigInvalid, match="must be a text"):
         load_settings(None, {"SIGNOFF_CONFIG": str(own)})
+
+
+def test_a_set_up_is_a_command_with_a_limit_and_no_network(load: Load) -> None:
+    assert load().setup is None
+    assert load('[setup]\ncommand = "uv sync"\n').setup == Setup("uv sync", 600.0, network=False)
+    more = load('[setup]\ncommand = "npm ci"\ntimeout_s = 30\nnetwork = true\n')
+    assert more.setup == Setup("npm ci", 30.0, network=True)
+    assert settings_from_pin(more.pinned()).setup == more.setup
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('setup = "uv sync"\n', "`setup` must be a table"),
+        ("[setup]\n", "has no `command`"),
+        ("[setup]\ncommand = 1\n", "`command` must be a text"),
+        ('[setup]\ncommand = ["uv", "sync"]\n', "`command` is a list"),
+        ('[setup]\ncommand = "x"\ntimeout_s = 0\n', "`timeout_s` must be a positive number"),
+        ('[setup]\ncommand = "x"\nnetwork = "yes"\n', "`network` must be true or false"),
+        ('[setup]\ncomand = "x"\n', "unknown key `comand`"),
+    ],
+)
+def test_a_wrong_set_up_is_refused(load: Load, text: str, said: str) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        load(text)
+    assert said in caught.value.message and "signoff.toml" in caught.value.message
+
+
+def test_a_set_up_is_the_repositorys_alone(load: Load) -> None:
+    with pytest.raises(ConfigInvalid, match="unknown key `setup`"):
+        load(user='[setup]\ncommand = "x"\n')
+
+
+def test_pins_from_before_set_ups_are_read(load: Load) -> None:
+    pinned = load('[roles]\ncoder = "x"\n').pinned()
+    assert "setup" not in pinned and settings_from_pin(pinned).setup is None
+
+
+def test_another_set_up_means_something_else() -> None:
+    one, other = ('[setup]\ncommand = "uv sync"\n', '[setup]\ncommand = "true"\n')
+    assert says_the_same(one, f"# a comment\n{one}", ())
+    assert not says_the_same(one, other, ()) and not says_the_same(one, "", ())

@@ -57,6 +57,7 @@ SETTINGS: dict[str, str] = {
     "loosens the policy": "printf '[policy]\\nforbid_waivers = false\\n' > signoff.toml",
     "asks for automatic approval": "echo 'auto_approve = true' > signoff.toml",
     "turns the sandbox off": "printf '[sandbox]\\nisolation = \"none\"\\n' > signoff.toml",
+    "declares another set-up": "printf '[setup]\\ncommand = \"true\"\\n' > signoff.toml",
     "makes the settings unreadable": "printf '\\xff[[[' > signoff.toml",
     "puts a pipe in their place": "mkfifo signoff.toml",
     "links them to an endless file": "ln -s /dev/zero signoff.toml",

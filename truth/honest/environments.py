@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from truth.adversary.byproducts import DEPENDS, SET_UP
 from truth.adversary.byproducts import SITE as PACKAGES
 from truth.adversary.byproducts import VENV as RUNNER
 from truth.case import WORK, Accepted, Case
@@ -32,6 +33,8 @@ EACH_PACKAGE = plan(
 )
 ROOT_PACKAGE = '{"private": true, "workspaces": ["packages/*"]}\n'
 PACKAGE = '{"name": "NAME", "version": "1.0.0", "scripts": {"test": "node test.js"}}\n'
+
+SET_UP_VENV = f"{VENV} && echo $PWD/src > $(echo {PACKAGES})/app.pth"
 
 CASES = (
     Case(
@@ -177,5 +180,40 @@ CASES = (
             "1": "echo VALUE = 1 > shared.py",
             "2": "for f in a b; do echo 'x = shared.VALUE' >> $f.py; done",
         },
+    ),
+    Case(
+        "a set-up makes the virtual environment where the workspace is",
+        Accepted(attempts=1),
+        files={
+            ".gitignore": ".venv/\n",
+            "src/app/__init__.py": "",
+            "signoff.toml": f"[setup]\ncommand = '{SET_UP_VENV}'\n",
+        },
+        prepare=SET_UP_VENV,
+        contract="cd / && \"$OLDPWD/.venv/bin/python\" -c 'import app; app.run()'",
+        agent="echo 'def run(): pass' > src/app/__init__.py",
+        fields="",
+    ),
+    Case(
+        "a lock file may change where the plan says so, and its set-up counts",
+        Accepted(attempts=1),
+        files=DEPENDS,
+        prepare=SET_UP,
+        contract="python3 checker/run.py",
+        agent=f"echo more > product.txt; echo 'hold = len' > lock.txt; {SET_UP}",
+        fields="**may_change:** lock.txt, product.txt\n",
+    ),
+    Case(
+        "a set-up that builds the work builds it as it is",
+        Accepted(attempts=1),
+        files={
+            ".gitignore": "build/\n",
+            "app.py": "x = 0\n",
+            "signoff.toml": "[setup]\ncommand = 'mkdir -p build && cp app.py build/'\n",
+        },
+        contract='python3 -c \'import sys; sys.path.insert(0, "build"); import app; '
+        "assert app.x == 1'",
+        agent="echo 'x = 1' > app.py; mkdir -p build; cp app.py build/",
+        fields="",
     ),
 )

@@ -103,6 +103,10 @@ def _show_pins(proposal: Proposal) -> None:
     pins = proposal.pins
     for name, role in pins.settings["roles"].items():
         note(f"role {name}: {role['command']}")
+    setup = pins.settings.get("setup")
+    if setup is not None:
+        network = "with" if setup["network"] else "without"
+        note(f"set-up: {setup['command']}  ({network} network, at most {setup['timeout_s']:g} s)")
     if pins.protected:
         note(f"protected files: {len(pins.protected)}")
     steering = sorted({name for found in pins.steering.values() for name in found})

@@ -92,6 +92,8 @@ def _show(report: MergeReport) -> None:
         say_line(f"  conflict   {path}")
     for path in report.undeclared:
         say_line(f"  undeclared {path}: changed, and not under the plan's `touches`")
+    for text in report.notes:
+        say_line(f"note: {text}")
     if report.commit is None:
         say_line(f"not merged: `{report.base}` is as it was ({report.question}: signoff inbox)")
     elif report.already:
@@ -110,6 +112,7 @@ def _json(report: MergeReport) -> dict[str, object]:
         "conflicts": list(report.conflicts),
         "question": report.question,
         "undeclared": list(report.undeclared),
+        "notes": list(report.notes),
         "lines": [
             {"subject": n.subject, "title": n.title, "finding": n.finding, "message": n.message}
             for n in report.lines

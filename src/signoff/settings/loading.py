@@ -30,7 +30,8 @@ MOST_JUDGINGS = 100
 _ROLE_KEYS = frozenset({"command", "timeout_s", "env", "kind", "network"})
 _LOOP_KEYS = _ROLE_KEYS - {"command"} | {"agent", "model", "base_url"}
 _LOOP_WORDS = "-m signoff agent --role-prompt --model"
-_SHARED_KEYS = ("roles", "policy", "agent")
+DEFAULT_SETUP_TIMEOUT_S = 600.0
+_SHARED_KEYS = ("roles", "policy", "agent", "setup")
 _USER_KEYS = (
     "roles",
     "policy",
@@ -95,6 +96,18 @@ class Policy:
 
 
 @dataclass(frozen=True)
+class Setup:
+    """The command that makes by-products on a fresh checkout: dependencies, environments, builds.
+
+    The repository's, and pinned with the plan: what it makes is what contracts are judged with.
+    """
+
+    command: str
+    timeout_s: float = DEFAULT_SETUP_TIMEOUT_S
+    network: bool = False  # without a sandbox nothing keeps it from the network
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything configurable, after both files and the command line were read."""
 
@@ -105,12 +118,14 @@ class Settings:
     auto_approve: bool = False  # user only
     sandbox: Sandbox = Sandbox()  # user only
     agent: SessionPolicy = field(default_factory=SessionPolicy)
+    setup: Setup | None = None
 
     def pinned(self) -> dict[str, Any]:
         """What approval pins: the part that decides how steps are dispatched and judged."""
         return {
             "roles": {name: asdict(role) for name, role in sorted(self.roles.items())},
             "policy": asdict(self.policy),
+            **({} if self.setup is None else {"setup": asdict(self.setup)}),
         }
 
     def with_roles(self, commands: Mapping[str, str]) -> Settings:
@@ -135,7 +150,8 @@ def settings_from_pin(pin: Mapping[str, Any]) -> Settings:
         )
         for name, data in pin["roles"].items()
     }
-    return Settings(roles=roles, policy=Policy(**pin["policy"]))
+    setup = Setup(**pin["setup"]) if "setup" in pin else None
+    return Settings(roles=roles, policy=Policy(**pin["policy"]), setup=setup)
 
 
 def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settings:
@@ -154,6 +170,7 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
         auto_approve=read_boolean(own, "auto_approve", str(own_path)),
         sandbox=_sandbox(own, str(own_path)),
         agent=read_agent(own, shared, str(own_path), repository_file),
+        setup=_setup(shared, repository_file),
     )
 
 
@@ -189,7 +206,8 @@ def _meaning(text: str, roles: Collection[str]) -> tuple[object, ...] | None:
         check_keys(data, _SHARED_KEYS, REPOSITORY_FILE)
         used = {n: role for n, role in _roles(data, REPOSITORY_FILE).items() if n in roles}
         # What `agent` says reaches every role that is the built-in loop.
-        return used, _policy(data, REPOSITORY_FILE), data.get("agent", {})
+        rest = data.get("agent", {}), _setup(data, REPOSITORY_FILE)
+        return used, _policy(data, REPOSITORY_FILE), *rest
     except (tomllib.TOMLDecodeError, ConfigInvalid):
         return None
 
@@ -223,23 +241,12 @@ def _role(name: str, table: Any, where: str) -> Role:
     if not isinstance(table, dict):
         raise ConfigInvalid(f"`{place}` must be a table or a command line")
     check_keys(table, _LOOP_KEYS if "agent" in table else _ROLE_KEYS, place)
-    command = _loop_command(table, place) if "agent" in table else table.get("command")
-    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
-        raise ConfigInvalid(
-            f"`{place}`: `command` is a list, and must be one command line",
-            f"command = {json.dumps(shlex.join(command))}",
-        )
-    if not isinstance(command, str) or not command.strip():
-        raise ConfigInvalid(
-            f"`{place}` has no `command`"
-            if command is None or isinstance(command, str)
-            else f"`{place}`: `command` must be a text with a command line",
-            f"[roles.{name}] needs a line such as:"
-            ' command = "claude -p --permission-mode acceptEdits"',
-        )
-    timeout_s = table.get("timeout_s")
-    if timeout_s is not None and not is_positive(timeout_s):
-        raise ConfigInvalid(f"`{place}`: `timeout_s` must be a positive number of seconds")
+    if "agent" in table:
+        command = _loop_command(table, place)
+    else:
+        example = 'command = "claude -p --permission-mode acceptEdits"'
+        command = _command(table, place, f"[roles.{name}] needs a line such as: {example}")
+    timeout_s = _timeout(table, place)
     kind = table.get("kind", _kind_of(name))
     if kind not in (RoleKind.CODE, RoleKind.REVIEW):
         raise ConfigInvalid(f"`{place}`: `kind` must be `code` or `review`")
@@ -250,6 +257,46 @@ def _role(name: str, table: Any, where: str) -> Role:
         env=(*read_texts(table, "env", place, "variable names"), *_model_key(table)),
         kind=RoleKind(kind),
         network=read_boolean(table, "network", place, default=True),
+    )
+
+
+def _command(table: Mapping[str, Any], place: str, hint: str) -> str:
+    """The one command line that a table must have."""
+    command = table.get("command")
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        raise ConfigInvalid(
+            f"`{place}`: `command` is a list, and must be one command line",
+            f"command = {json.dumps(shlex.join(command))}",
+        )
+    if isinstance(command, str) and command.strip():
+        return command
+    missing = command is None or isinstance(command, str)
+    wrong = "`command` must be a text with a command line"
+    said = f"`{place}` has no `command`" if missing else f"`{place}`: {wrong}"
+    raise ConfigInvalid(said, hint)
+
+
+def _timeout(table: Mapping[str, Any], place: str) -> float | None:
+    timeout_s: float | None = table.get("timeout_s")
+    if timeout_s is not None and not is_positive(timeout_s):
+        raise ConfigInvalid(f"`{place}`: `timeout_s` must be a positive number of seconds")
+    return timeout_s
+
+
+def _setup(data: Mapping[str, Any], where: str) -> Setup | None:
+    if "setup" not in data:
+        return None
+    table, place = data["setup"], f"{where}, setup"
+    example = 'command = "uv sync --frozen"'
+    if not isinstance(table, dict):
+        raise ConfigInvalid(
+            f"`{where}`: `setup` must be a table", f"[setup] and below it {example}"
+        )
+    check_keys(table, Setup.__dataclass_fields__, place)
+    return Setup(
+        _command(table, place, f"[setup] needs a line such as: {example}"),
+        float(_timeout(table, place) or DEFAULT_SETUP_TIMEOUT_S),
+        read_boolean(table, "network", place),
     )
 
 

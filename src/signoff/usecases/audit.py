@@ -9,7 +9,7 @@ from pathlib import Path
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.receipt import WaiverProof
-from signoff.domain.snapshot import Change
+from signoff.domain.snapshot import Change, Snapshot
 from signoff.domain.verdict import Isolation, Result
 from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
 from signoff.gate.gate import Gate, evaluate
@@ -38,6 +38,7 @@ from signoff.usecases.proofs.rejudging import Finding, Line, judge_again
 from signoff.usecases.proofs.sign_offs import waivers_of
 from signoff.verification.bench import Bench
 from signoff.verification.guards import Guards
+from signoff.verification.judge import Judge
 from signoff.verification.pins import Pins
 from signoff.workspace.workspace import Workspace, changes_between
 
@@ -153,7 +154,8 @@ def _audit(
     judge = open_judge(site, place, pins, workspace, bench, redactor)
     guards = Guards.of_plan(pins, approved, plan)
     lines = judge_again(state, judge, guards, state.produced, tell)
-    content = workspace.snapshot().digest
+    now = workspace.snapshot()
+    content = now.digest
     at, on = _sign_off(history, state)
     edits = edits_since(place, pins, plan, history)
     older = lacked_by(pins)
@@ -169,10 +171,20 @@ def _audit(
         edited=edits.difference,
         lines=_with_waivers(lines, waivers),
         isolation=bench.enclosure.isolation,
-        notes=(*edits.notes, f"it {older}") if older else edits.notes,
+        notes=(*edits.notes, *_byproduct_notes(judge, now), *([f"it {older}"] if older else ())),
         waivers=waivers,
         says_done=_says_done(history),
     )
+
+
+def _byproduct_notes(judge: Judge, now: Snapshot) -> tuple[str, ...]:
+    """What is to be known of by-products that no set-up command made for this audit."""
+    if judge.rooms.setups is not None and judge.rooms.by_default:
+        return ()
+    note = judge.since_approval.needs_setup(now)
+    if not note and settings_from_pin(judge.pins.settings).setup is not None:
+        note = "judged with the workspace's by-products: a fresh set-up needs a clean room"
+    return (note,) if note else ()
 
 
 def _drift(

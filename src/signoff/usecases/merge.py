@@ -67,6 +67,7 @@ class MergeReport:
     question: str | None = None
     already: bool = False
     undeclared: tuple[str, ...] = ()  # changed, and not under the plan's `touches`
+    notes: tuple[str, ...] = ()  # what the judging rested on besides the merged content
 
     @property
     def not_rerun(self) -> tuple[Line, ...]:
@@ -216,7 +217,7 @@ class _Merge:
                 tell=self.tell,
             )
         if any(line.finding in _BAD for line in judged.lines):
-            return self._regression(judged.lines)
+            return replace(self._regression(judged.lines), notes=judged.notes)
         commit = base
         if not already:
             title = f"Merge plan {shown_name(self.place.record.name)}"
@@ -231,6 +232,7 @@ class _Merge:
             commit,
             lines=judged.lines,
             undeclared=self._undeclared(base, merged.tree),
+            notes=judged.notes,
         )
 
     def _workspace(self) -> Workspace:

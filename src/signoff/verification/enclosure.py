@@ -17,6 +17,7 @@ from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.verdict import Isolation
 from signoff.process.confinement import Confinement, Mount
 from signoff.settings.loading import Role
+from signoff.workspace.opened import Opened
 
 PRIVATE_TMP = "/tmp"  # what a bubblewrap sandbox shows there is its own
 
@@ -30,6 +31,7 @@ class Seat:
     note: str = ""
     mounts: tuple[Mount, ...] = ()
     on_disk: Path | None = None  # where the folder's files are, if they are shown from elsewhere
+    setup: Opened | None = None  # what the set-up read that made the by-products, if one did
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,7 @@ class CheckFacts:
     scripts: frozenset[str] = frozenset()  # files that the check runs, pinned
     left: Mapping[str, str] = field(default_factory=dict)  # fingerprints that accepted steps left
     libraries: frozenset[str] = frozenset()  # names of modules that are installed
+    makes: bool = False  # it makes by-products: the files that it names are not what it is about
 
 
 def find_influences(
@@ -138,7 +139,7 @@ class _Finder:
         facts = self.facts
         if matches_any(facts.allowed, path) or path in self._named:
             return True
-        if self._steers_nothing and path not in self._measures:
+        if self._steers_nothing and path not in self._measures and not facts.makes:
             return True
         if self._is_asked_for(path):
             return True
@@ -165,7 +166,8 @@ class _Finder:
         if _mentions(self.facts.task, path):
             return True
         is_new = path not in self.approved.manifest
-        return is_new and any(mentions(text, path) for text, _ in self.facts.texts)
+        texts = () if self.facts.makes else self.facts.texts
+        return is_new and any(mentions(text, path) for text, _ in texts)
 
     @staticmethod
     def _in(folder: str, path: str) -> str:
@@ -174,6 +176,8 @@ class _Finder:
     @cached_property
     def _named(self) -> frozenset[str]:
         exact = {p for p in self.facts.produces if not has_wildcard(p)}
+        if self.facts.makes:
+            return frozenset(exact)
         asked = (
             self._in(folder, path)
             for text, folder in self.facts.texts

@@ -6,24 +6,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from signoff.domain.counts import TestCounts
 from signoff.domain.ledger import Entry
 from signoff.domain.plan import Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
-from signoff.errors import SnapshotTooSlow
+from signoff.errors import SetupFailed, SnapshotTooSlow
 from signoff.verification.bench import Bench
 from signoff.verification.case import Case
-from signoff.verification.denominator import (
-    count,
-    judge_counts,
-    judge_suppressions,
-    watched_kinds,
-)
+from signoff.verification.denominator import count, judge_counts, judge_suppressions, watched_kinds
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import (
     Blobs,
@@ -39,11 +32,7 @@ from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
 from signoff.verification.ignored_influences import LooseFiles
 from signoff.verification.inherited import tampering_of
-from signoff.verification.moves import (
-    moved_by_contract,
-    moved_by_either,
-    moved_by_somebody,
-)
+from signoff.verification.moves import moved_by_contract, moved_by_either, moved_by_somebody
 from signoff.verification.obstacles import Obstacles, unreadable
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Tampering
@@ -55,7 +44,7 @@ from signoff.verification.since_approval import (
     tampered,
 )
 from signoff.verification.steering import texts_of
-from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused
+from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused, unbuilt
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
@@ -86,11 +75,14 @@ class Judge:
         try:
             with self.workspace.time_limit(case.snapshot_s):
                 return self._judge(case)
-        except SnapshotTooSlow as slow:
+        except (SnapshotTooSlow, SetupFailed) as error:
             # There is no newer content to bind it to, and unknown is never kept.
             known = Snapshot(self.workspace.last_digest or self.pins.snapshot, "", 0)
             verdict = self._unjudged(case, self._key(case, known), known)
-            return replace(verdict, message=f"could not judge: {slow.message}")
+            said, tail = f"could not judge: {error.message}", error.facts.get("output_tail", "")
+            if isinstance(error, SetupFailed):
+                said += f"; {error.hint}"
+            return replace(verdict, message=said, output_tail=tail)
 
     def _judge(self, case: Case) -> Verdict:
         before = self.workspace.snapshot()
@@ -118,10 +110,18 @@ class Judge:
     def _run(
         self, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
     ) -> Verdict:
-        seat = self.rooms.seat(case.contract, before.digest)
+        try:
+            seat = self.rooms.seat(case.contract, before.digest)
+        except SetupFailed as failed:
+            if case.before_work or not self.rooms.sets_up(self.pins.snapshot, failed):
+                raise
+            return unbuilt(verdict, failed)
         if isinstance(seat, Answer):
             return replace(verdict, **seat._asdict())
-        verdict = replace(verdict, judged_in=seat.judged_in, room=seat.note)
+        note = seat.note
+        if seat.setup is None and not case.before_work:
+            note = "; ".join(filter(None, (note, self.since_approval.needs_setup(before))))
+        verdict = replace(verdict, judged_in=seat.judged_in, room=note)
         if seat.judged_in is JudgeIn.CLEAN:
             return self._run_in(seat, case, verdict, before, earlier)
         with self.workspace.without_caches():
@@ -132,7 +132,7 @@ class Judge:
     ) -> Verdict:
         contradicts = said(Reason.EXPECTATION, earlier)
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
-        loose = self._loose(case)
+        loose = self._loose(case, seat)
         judged, opened = self._run_once(case, verdict, before, seat, loose)
         for _ in range(times - 1 if judged.kept else 0):
             seat = self.rooms.again(seat, before.digest)
@@ -159,9 +159,9 @@ class Judge:
         """Whether nothing but the content can have changed the answer."""
         return self.bench.enclosure.sealed and contract.network is not True
 
-    def _loose(self, case: Case) -> LooseFiles:
+    def _loose(self, case: Case, seat: Seat) -> LooseFiles:
         """Ignored files that the check may obey, as they are before it runs."""
-        if case.before_work:
+        if case.before_work or seat.setup is not None:
             return LooseFiles()
         ignored = Ignored(self.root, self.workspace.byproducts)
         return LooseFiles.of(self.pins, ignored, str(self.root))
@@ -180,39 +180,44 @@ class Judge:
         What holds then too was decided by the work. What does not was decided by those files: a
         person says whether the plan lacks the line that allows them.
         """
-        since = self.since_approval
         opened = opened.joined(read_before(self.blobs, case.read_sets))
-        found = since.influences(case.contract, case.guard, before, opened)
-        paths = [influence.path for influence in found]
-        beside = since.ignored_influences(
+        found = self.since_approval.steering_changes(
             case.contract,
             case.guard,
             before,
             opened,
             loose,
+            made=seat.setup,
             contradicted=was_broken(self.evidence, case.subject, before),
         )
-        away = frozenset(influence.path for influence in beside)
-        found, shown = (*found, *beside), tuple(map(storable_path, (*paths, *sorted(away))))
-        judged = replace(judged, unwatched=opened.why_not if found else "")
+        shown = tuple(storable_path(influence.path) for influence in found.all)
+        judged = replace(judged, unwatched=opened.why_not if shown else "")
         in_room = seat.judged_in is JudgeIn.CLEAN
-        if not found or (case.provisional and not in_room):
+        if not shown or (case.provisional and not in_room):
             return replace(judged, influences=shown)
-        approved = self.pins.snapshot
-        if in_room:
-            content = self.workspace.content_with(before.digest, approved, paths)
-            seat = self.rooms.again(seat, before.digest, content, away)
-            again, _ = self._run_once(case, judged, before, seat, set_back=paths)
-        else:
-            with (
-                self.workspace.without_byproducts(away),
-                self.workspace.set_back(approved, paths) as then,
-            ):
-                again, _ = self._run_once(case, judged, then, seat, set_back=paths)
-            again = replace(again, snapshot=judged.snapshot)
+        approved, paths, steers = self.pins.snapshot, found.read, found.read | found.made_of
+        try:
+            if in_room:
+                content = self.workspace.content_with(before.digest, approved, paths)
+                made_of = self.workspace.content_with(before.digest, approved, steers)
+                seat = self.rooms.again(seat, before.digest, content, found.away, made_of)
+                again, _ = self._run_once(case, judged, before, seat, set_back=paths)
+            else:
+                if seat.setup is not None:
+                    with self.workspace.set_back(approved, steers) as then:
+                        seat = self.rooms.again(seat, then.digest)
+                with (
+                    self.workspace.without_byproducts(found.away),
+                    self.workspace.set_back(approved, paths) as then,
+                ):
+                    again, _ = self._run_once(case, judged, then, seat, set_back=paths)
+                again = replace(again, snapshot=judged.snapshot)
+        except SetupFailed as failed:
+            # It went well with the files as they are now: these decide.
+            again = replace(judged, result=Result.BROKEN, output_tail=failed.facts["output_tail"])
         if again.kept:
             return replace(judged, influences=shown)
-        return influenced(again, found, case.guard)
+        return influenced(again, found.all, case.guard)
 
     def _run_once(
         self,
@@ -249,7 +254,7 @@ class Judge:
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
-            counts=_counted(counts, with_names=case.before_work),
+            counts=None if counts is None else counts.to_data(with_names=case.before_work),
         )
         return judged, opened
 
@@ -363,7 +368,3 @@ class Judge:
         if not changes:
             return None
         return moved_by_either(changes, self.workspace.manifest(before.digest))
-
-
-def _counted(counts: TestCounts | None, *, with_names: bool) -> dict[str, Any] | None:
-    return None if counts is None else counts.to_data(with_names=with_names)

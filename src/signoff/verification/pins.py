@@ -41,6 +41,8 @@ class Pins:
     # Fingerprints of ignored files that no build or install made; None: approved before that.
     ignored: Mapping[str, str] | None = None
     byproducts: Mapping[str, str] | None = None  # topmost ignored paths, by what stat says of them
+    # The folders of them, compiled caches aside: what a verdict rests on without a set-up command.
+    dependencies: Mapping[str, str] | None = None
     git_rules: Mapping[str, str] | None = None  # ignore rules in git's own folder, by digest
     format: int = PIN_FORMAT
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Reason, Result
-from signoff.errors import RoomTooDear
+from signoff.errors import RoomTooDear, SetupFailed, StorageFailed
 from signoff.process.confinement import Mount
 from signoff.verification.enclosure import Seat
 from signoff.verification.expectations import Answer
-from signoff.workspace.cleanroom import CleanRoom, Room
+from signoff.verification.setup import ScratchSetUp, SetUps
+from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.records import FilesByFolder
 
 
@@ -24,6 +25,7 @@ class Rooms:
     clean: CleanRoom | None = None
     why_not: str = ""
     by_default: bool = True
+    setups: SetUps | None = None  # makes the by-products of the clean room; else the workspace's
 
     def wanted(self, contract: Contract) -> JudgeIn:
         """Where the contract should be judged, before it is known what that costs."""
@@ -44,7 +46,7 @@ class Rooms:
                 f"could not judge: `judge_in: clean` needs a clean room; {self.why_not}",
             )
         try:
-            return self._in_room(self.clean.prepare(digest))
+            return self._in_room(self.clean, digest)
         except RoomTooDear as dear:
             if demanded:
                 message = f"could not judge: {dear}"
@@ -57,23 +59,53 @@ class Rooms:
         digest: str,
         instead: FilesByFolder | None = None,
         without: frozenset[str] = frozenset(),
+        made_of: FilesByFolder | None = None,
     ) -> Seat:
-        """The same seat as if nobody had sat there; in a clean room also with other content."""
+        """The same seat as if nobody had sat there; in a clean room also with other content.
+
+        `made_of` is what the set-up is to make by-products of, where that is other content again.
+        """
         if seat.judged_in is JudgeIn.WORKSPACE or self.clean is None:
             return seat
-        return self._in_room(self.clean.prepare(digest, instead, without))
+        return self._in_room(self.clean, digest, instead, without, made_of)
+
+    def sets_up(self, approved: str, failed: SetupFailed) -> bool:
+        """Whether the set-up that failed goes well right now on the approved content.
+
+        Then it is the work that it cannot build, and not the machine that keeps it from working.
+        """
+        if self.setups is None or self.clean is None or not failed.facts["exited"]:
+            return False
+        try:
+            self.setups.make(self.clean.content(approved))
+        except (SetupFailed, StorageFailed):
+            return False
+        return True
 
     def moved(self) -> tuple[Change, ...]:
         """What the contract changed in the clean room."""
         return self.clean.moved() if self.clean is not None else ()
 
-    def _in_room(self, room: Room) -> Seat:
+    def _in_room(
+        self,
+        clean: CleanRoom,
+        digest: str,
+        instead: FilesByFolder | None = None,
+        without: frozenset[str] = frozenset(),
+        made_of: FilesByFolder | None = None,
+    ) -> Seat:
         """The room is shown at the workspace's own path, so that absolute paths stay true."""
+        made = None
+        if self.setups is not None:
+            made = self.setups.made(clean.content(digest) if made_of is None else made_of)
+        room = clean.prepare(digest, instead, without, made.byproducts if made else None)
         shown = Mount(room.path, self.root, writable=True)
-        bound = (*room.shared, *room.apart)
-        shared = (Mount(self.root / path, self.root / path) for path in bound)
-        note = f"clean room by {room.how}"
-        return Seat(self.root, JudgeIn.CLEAN, note, (shown, *shared), room.path)
+        shared = (Mount(room.source / path, self.root / path) for path in room.shared)
+        apart = (Mount(self.root / path, self.root / path) for path in room.apart)
+        note = f"clean room by {room.how}" + (", by-products by the set-up command" if made else "")
+        mounts = (shown, *shared, *apart)
+        opened = made.opened if made else None
+        return Seat(self.root, JudgeIn.CLEAN, note, mounts, room.path, opened)
 
 
 @dataclass(frozen=True)
@@ -86,6 +118,8 @@ class ScratchRooms(Rooms):
 
     shown_at: Path | None = None
     shared: tuple[str, ...] = ()
+    source: Path | None = None  # of what is shared; else the worktree
+    setup: ScratchSetUp | None = None
 
     def wanted(self, contract: Contract) -> JudgeIn:
         """A scratch folder is as clean as a room."""
@@ -95,9 +129,30 @@ class ScratchRooms(Rooms):
     def seat(self, contract: Contract, digest: str) -> Seat | Answer:
         """The folder itself, or the folder in the place of the worktree."""
         del contract, digest
+        return self._seat()
+
+    def again(
+        self,
+        seat: Seat,
+        digest: str,
+        instead: FilesByFolder | None = None,
+        without: frozenset[str] = frozenset(),
+        made_of: FilesByFolder | None = None,
+    ) -> Seat:
+        """The same seat, with by-products of what lies in the folder now."""
+        del seat, digest, instead, without, made_of
+        return self._seat()
+
+    def _seat(self) -> Seat:
+        if self.setup is not None:
+            self.setup.refresh()
+        opened = self.setup.opened if self.setup is not None else None
         if self.shown_at is None:
-            return Seat(self.root, note=self.why_not)
-        shown = Mount(self.root, self.shown_at, writable=True)
-        shared = (Mount(self.shown_at / path, self.shown_at / path) for path in self.shared)
-        mounts = (shown, *shared)
-        return Seat(self.shown_at, note=self.why_not, mounts=mounts, on_disk=self.root)
+            return Seat(self.root, note=self.why_not, setup=opened)
+        source = self.source or self.shown_at
+        there = (path for path in self.shared if (source / path).is_dir())
+        shared = (Mount(source / path, self.shown_at / path) for path in there)
+        mounts = (Mount(self.root, self.shown_at, writable=True), *shared)
+        return Seat(
+            self.shown_at, note=self.why_not, mounts=mounts, on_disk=self.root, setup=opened
+        )

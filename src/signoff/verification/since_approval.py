@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.plan import Contract
@@ -13,17 +14,50 @@ from signoff.domain.text import storable_path
 from signoff.domain.verdict import Reason, Result, Verdict
 from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
+from signoff.settings.loading import settings_from_pin
 from signoff.verification.ignored_influences import LooseFiles, changed_byproducts
 from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
 from signoff.verification.moves import NAMED_FILES
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of
-from signoff.verification.steering import INSTALLED, PRESENT, texts_of
+from signoff.verification.setup import as_read
+from signoff.verification.steering import INSTALLED, PRESENT, steering_of, texts_of
 from signoff.verification.steering.borrowed import installed_modules
 from signoff.verification.suppressions import Suppression, new_suppressions
+from signoff.workspace.litter import litter_of
 from signoff.workspace.opened import Opened
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class SteeringChanges:
+    """Everything changed that steers a check: to be as approved when it is judged once more."""
+
+    content: tuple[Influence, ...]
+    makes: tuple[Influence, ...]  # by-products are made of it
+    beside: tuple[Influence, ...]  # by-products themselves
+
+    @property
+    def all(self) -> tuple[Influence, ...]:
+        """Each path once; what the check itself reads says why."""
+        every = (*self.makes, *self.content, *self.beside)
+        return tuple({influence.path: influence for influence in every}.values())
+
+    @property
+    def read(self) -> frozenset[str]:
+        """What the check reads."""
+        return frozenset(influence.path for influence in self.content)
+
+    @property
+    def made_of(self) -> frozenset[str]:
+        """What the set-up command reads."""
+        return frozenset(influence.path for influence in self.makes)
+
+    @property
+    def away(self) -> frozenset[str]:
+        """By-products to do without."""
+        return frozenset(influence.path for influence in self.beside)
 
 
 @dataclass(frozen=True)
@@ -32,6 +66,26 @@ class SinceApproval:
 
     workspace: Workspace
     pins: Pins
+
+    def steering_changes(
+        self,
+        contract: Contract,
+        guard: Guard,
+        content: Snapshot,
+        opened: Opened,
+        loose: LooseFiles,
+        *,
+        made: Opened | None,
+        contradicted: bool,
+    ) -> SteeringChanges:
+        """All of it. `made`: by-products are a set-up's, which read this; else the workspace's."""
+        found = self.influences(contract, guard, content, opened)
+        if made is not None:
+            return SteeringChanges(found, self.setup_influences(guard, content, made), ())
+        beside = self.ignored_influences(
+            contract, guard, content, opened, loose, contradicted=contradicted
+        )
+        return SteeringChanges(found, (), beside)
 
     def influences(
         self, contract: Contract, guard: Guard, content: Snapshot, opened: Opened
@@ -43,16 +97,37 @@ class SinceApproval:
         changes = self._changes(content.digest) if guard.subject else ()
         if not changes:
             return ()
-        approved = self.pins.snapshot
-        then = Approved(
-            self.workspace.manifest_of(approved), partial(self.workspace.read, approved)
-        )
+        then = self._approved()
         now = self.workspace.manifest(content.digest)
-        facts = self._facts(contract, guard, then)
-        found = find_influences(changes, now, then, facts, opened)
+        found = find_influences(changes, now, then, self._facts(contract, guard, then), opened)
         extended = (c for c in changes if guard.extends(c.path))
         more = {c.path: Influence(c.path, "a test that the step may extend") for c in extended}
         return (*(i for i in found if i.path not in more), *more.values())
+
+    def setup_influences(
+        self, guard: Guard, content: Snapshot, opened: Opened
+    ) -> tuple[Influence, ...]:
+        """Changed files that steer the set-up command, unless the plan allows them.
+
+        What it makes decides as much as what a check reads, so it is asked like a check.
+        """
+        setup = settings_from_pin(self.pins.settings).setup
+        changes = self._changes(content.digest) if guard.subject else ()
+        if setup is None or not changes:
+            return ()
+        then, contract = self._approved(), as_read(setup)
+        path = self.pins.search_path
+        steering = steering_of(contract, then.manifest, then.read, search_path=path)
+        allowed = (*guard.may_change, *guard.changed_by_any)
+        facts = self._facts(contract, replace(guard, steering=steering, may_change=allowed), then)
+        now = self.workspace.manifest(content.digest)
+        found = find_influences(changes, now, then, replace(facts, makes=True), opened)
+        why = {i.path: f"{i.why}, and the set-up command goes by it" for i in found}
+        settled = {*guard.products, *(guard.produced or ())}
+        scripts = {file_of(name) for name in steering} - settled
+        run = (c.path for c in changes if c.path in scripts and not matches_any(allowed, c.path))
+        why = dict.fromkeys(run, "run by the set-up command") | why
+        return tuple(Influence(path, reason) for path, reason in why.items())
 
     def ignored_influences(
         self,
@@ -72,10 +147,7 @@ class SinceApproval:
         pinned = self.pins.byproducts if contradicted and here else None
         if not loose.changes and pinned is None:
             return ()
-        approved = self.pins.snapshot
-        then = Approved(
-            self.workspace.manifest_of(approved), partial(self.workspace.read, approved)
-        )
+        then = self._approved()
         facts = self._facts(contract, guard, then)
         allowed = (*facts.allowed, *guard.changed_by_any)
         facts = replace(facts, allowed=(*allowed, *(f"{glob}/**" for glob in allowed)))
@@ -85,6 +157,24 @@ class SinceApproval:
             return found
         beside = byproduct_digests(self.workspace.root, self.workspace.byproducts)
         return changed_byproducts(pinned, beside, facts, found)
+
+    def needs_setup(self, content: Snapshot) -> str:
+        """Says openly that a verdict rests on by-products that are not as approved."""
+        pins, root = self.pins, self.workspace.root
+        if pins.dependencies is None or pins.workspace != str(root):
+            return ""
+        now = _installed(root, self.workspace.byproducts, content.environment)
+        changed = [path for path, seen in now.items() if pins.dependencies.get(path) != seen]
+        if not changed:
+            return ""
+        named = ", ".join(f"`{storable_path(path)}`" for path in changed[:NAMED_FILES])
+        declared = settings_from_pin(pins.settings).setup is not None
+        said = (
+            "the set-up command was not used here"
+            if declared
+            else "declare `[setup] command` in signoff.toml"
+        )
+        return f"needs set-up: judged with {named}, changed since approval; {said}"
 
     def outside(self, contract: Contract, guard: Guard, content: Snapshot) -> list[str]:
         """Changed files outside `touches`, of all that anybody changed and of the step's own.
@@ -123,6 +213,10 @@ class SinceApproval:
             return []  # another checkout, which never held the approved content
         return new_suppressions(kinds, before, after, self.workspace.manifest(content.digest))
 
+    def _approved(self) -> Approved:
+        digest = self.pins.snapshot
+        return Approved(self.workspace.manifest_of(digest), partial(self.workspace.read, digest))
+
     def _facts(self, contract: Contract, guard: Guard, then: Approved) -> CheckFacts:
         steering = guard.steering or {}
         settled = {n for n, seen in steering.items() if seen == PRESENT or INSTALLED in seen}
@@ -147,6 +241,23 @@ class SinceApproval:
             return self.workspace.diff(since or self.pins.snapshot, digest)
         except StorageFailed:
             return ()
+
+
+def installed(root: Path, byproducts: Iterable[str]) -> dict[str, str]:
+    """What stat says of each ignored folder, compiled caches and what tools leave behind aside."""
+    folders = (p for p in byproducts if litter_of(p) is None and _is_real_folder(root / p))
+    return byproduct_digests(root, folders, with_caches=False)
+
+
+@lru_cache(maxsize=8)
+def _installed(root: Path, byproducts: tuple[str, ...], environment: str) -> dict[str, str]:
+    """The same, looked at once for as long as nothing changes."""
+    del environment
+    return installed(root, byproducts)
+
+
+def _is_real_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _is_folder(manifest: Manifest, path: str) -> bool:

@@ -11,6 +11,7 @@ from signoff.domain.redaction import Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import decode_output, tail
 from signoff.domain.verdict import HeldOutKind, Reason, Result, Verdict
+from signoff.errors import SetupFailed
 from signoff.verification.expectations import Answer
 
 OUTPUT_TAIL_CHARACTERS = 4_000
@@ -44,6 +45,13 @@ def could_not_run(verdict: Verdict, why: str, reason: Reason = Reason.INFRASTRUC
         heldout=Result.UNKNOWN,
         heldout_tail=why,
     )
+
+
+def unbuilt(verdict: Verdict, failed: SetupFailed) -> Verdict:
+    """The verdict when the set-up fails on this content, and not on what was approved."""
+    message = f"{failed.message}; on the approved content it goes well"
+    said = replace(verdict, result=Result.BROKEN, reason=Reason.EXPECTATION, message=message)
+    return replace(said, output_tail=failed.facts["output_tail"])
 
 
 def reused(verdict: Verdict, entry: Entry) -> Verdict:

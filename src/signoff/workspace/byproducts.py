@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from signoff.errors import RoomTooDear
 from signoff.workspace.folders import opened_strictly
@@ -31,6 +32,14 @@ DEPENDENCY_MARKS = frozenset({"pyvenv.cfg", "conda-meta"})
 
 
 @dataclass(frozen=True)
+class Byproducts:
+    """Where by-products come from: the workspace, or a folder that the set-up command filled."""
+
+    root: Path
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class RoomLimits:
     """What a clean room may hold before it is too dear to make."""
 
@@ -51,7 +60,7 @@ class RoomLimits:
 class Survey:
     """The by-products of a workspace, and what is apart, as a clean room is to have them.
 
-    `shared` and `apart` are to be bound read-only from the workspace. `copied` are the topmost
+    `shared` and `apart` are to be bound read-only from where they are. `copied` are the topmost
     paths of which `folders` and `copies` say in full what is to be copied.
     """
 
@@ -70,13 +79,15 @@ def survey(
     apart: Iterable[str],
     limits: RoomLimits,
     without: frozenset[str] = frozenset(),
+    apart_fd: int | None = None,
 ) -> Survey:
     """Look at every by-product and all that is apart; RoomTooDear when there is much to copy.
 
-    `without` are by-products that the room is not to have.
+    `without` are by-products that the room is not to have. `apart_fd` is the workspace, where the
+    by-products lie elsewhere.
     """
     surveyor = _Surveyor(root_fd, limits, without)
-    surveyor.look_apart(apart)
+    surveyor.look_apart(apart, root_fd if apart_fd is None else apart_fd)
     for path in sorted(byproducts):
         surveyor.look_at(path)
     return surveyor.result()
@@ -98,13 +109,15 @@ class _Surveyor:
         self._left_out: list[str] = []
         self._bytes = 0
 
-    def look_apart(self, paths: Iterable[str]) -> None:
+    def look_apart(self, paths: Iterable[str], fd: int) -> None:
         """Vault, plan file and `.git`, as far as they are there."""
         for path in sorted({".git", *(p.strip("/") for p in paths)}):
-            seen = self._lstat(path)
+            seen = _lstat(fd, path)
             if seen is None or any(path.startswith(f"{above}/") for above in self._apart):
                 continue
-            if stat.S_ISLNK(seen.st_mode):
+            if stat.S_ISLNK(seen.st_mode) and fd != self._root_fd:
+                self._left_out.append(path)
+            elif stat.S_ISLNK(seen.st_mode):
                 # Bound, it would be followed to wherever the agent made it point.
                 self._add(path, seen, path)
                 self._copied.append(path)
@@ -115,7 +128,7 @@ class _Surveyor:
 
     def look_at(self, top: str) -> None:
         """One topmost by-product."""
-        seen = self._lstat(top)
+        seen = _lstat(self._root_fd, top)
         if seen is None or top in self._without:
             return
         if not stat.S_ISDIR(seen.st_mode):
@@ -153,7 +166,7 @@ class _Surveyor:
             return []
 
     def _take_in(self, path: str, entries: list[os.DirEntry[str]], top: str) -> list[str]:
-        if _holds_dependencies(path, {entry.name for entry in entries}):
+        if holds_dependencies(path, {entry.name for entry in entries}):
             self._shared.append(path)
             return []
         self._folders.append(path)
@@ -187,17 +200,19 @@ class _Surveyor:
         if self._bytes >> 20 >= limits.copied_mb:
             raise _too_dear(f"{limits.copied_mb:,} MB or more", top)
 
-    def _lstat(self, path: str) -> os.stat_result | None:
-        """What lies at the path, if no link has to be followed to get there."""
-        above, _, name = path.rpartition("/")
-        try:
-            with opened_strictly(self._root_fd, above) as fd:
-                return os.stat(name, dir_fd=fd, follow_symlinks=False)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return None
+
+def _lstat(root_fd: int, path: str) -> os.stat_result | None:
+    """What lies at the path, if no link has to be followed to get there."""
+    above, _, name = path.rpartition("/")
+    try:
+        with opened_strictly(root_fd, above) as fd:
+            return os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None
 
 
-def _holds_dependencies(path: str, names: set[str]) -> bool:
+def holds_dependencies(path: str, names: set[str]) -> bool:
+    """Whether the folder was installed and is only read afterwards."""
     return path.rpartition("/")[2] in DEPENDENCY_FOLDERS or not names.isdisjoint(DEPENDENCY_MARKS)
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from signoff.domain.snapshot import Change, ChangeKind, Manifest
 from signoff.errors import InternalError, RoomTooDear, StorageFailed, WorkspaceMissing
-from signoff.workspace.byproducts import RoomLimits, survey
+from signoff.workspace.byproducts import Byproducts, RoomLimits, Survey, survey
 from signoff.workspace.cloning import Cloner, How
 from signoff.workspace.fitting import Copies, Fitted, Fitter
 from signoff.workspace.folders import opened_root, remove_tree, unlink_if_there
 from signoff.workspace.layout import Layout, has_place, lay_out
 from signoff.workspace.litter import without_litter
+from signoff.workspace.objects import ObjectStore
 from signoff.workspace.records import FilesByFolder, Folders, closed_to_owner, source_states
 from signoff.workspace.walk import Territory, scan
 from signoff.workspace.workspace import Workspace, changes_between
@@ -29,14 +30,16 @@ _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @dataclass(frozen=True)
 class Room:
-    """A prepared checkout, and what to bind into it from the workspace, each at its own path.
+    """A prepared checkout, and what to bind into it, each at its own path.
 
-    Paths are relative to the workspace. `shared` (dependencies) and `apart` (`.git`, vault, plan
-    file) are to be bound read-only; empty places for them are there. `copied` by-products are the
-    room's own, to be written by a contract; `left_out` could not be copied (sockets, unreadable).
+    Paths are relative to the workspace. `shared` (dependencies, which lie in `source`) and `apart`
+    (`.git`, vault, plan file) are to be bound read-only; empty places for them are there. `copied`
+    by-products are the room's own, to be written by a contract; `left_out` could not be copied
+    (sockets, unreadable).
     """
 
     path: Path
+    source: Path
     shared: tuple[str, ...]
     apart: tuple[str, ...]
     copied: tuple[str, ...]
@@ -68,32 +71,38 @@ class CleanRoom:
         digest: str,
         instead: FilesByFolder | None = None,
         without: frozenset[str] = frozenset(),
+        made: Byproducts | None = None,
     ) -> Room:
         """Make the room equal to the snapshot, with the by-products of the workspace's last walk.
 
-        For a second look, `instead` is other content than the snapshot's, and `without` are
-        by-products to leave out.
+        `made` are other by-products, in their place. For a second look, `instead` is other content
+        than the snapshot's, and `without` are by-products to leave out.
 
         A source file has the time of the workspace's where the content is the same, so that build
         tools see what is newer than what; otherwise the time at which it is put there.
         """
         content = instead if instead is not None else self._workspace.content(digest)
         _check_size(content, self._limits)
-        with opened_root(self._workspace.root) as workspace_fd:
-            workspace = self._workspace
-            found = survey(
-                workspace_fd, workspace.byproducts, workspace.apart, self._limits, without
-            )
+        workspace = self._workspace
+        source = made or Byproducts(workspace.root, workspace.byproducts)
+        with opened_root(workspace.root) as apart_fd, opened_root(source.root) as fd:
+            at = apart_fd if made is None else fd
+            found = survey(at, source.paths, workspace.apart, self._limits, without, apart_fd)
             layout = lay_out(content, found)
-            fitted = self._fit_or_start_over(layout, workspace_fd)
+            fitted = self._fit_or_start_over(layout, at)
         return Room(
             path=self.path,
+            source=source.root,
             shared=tuple(p for p in found.shared if has_place(layout, p)),
             apart=tuple(p for p in found.apart if has_place(layout, p)),
             copied=found.copied,
             left_out=(*found.left_out, *fitted.unreadable),
             how=self._cloner.how,
         )
+
+    def content(self, digest: str) -> FilesByFolder:
+        """What the room would hold of a snapshot."""
+        return self._workspace.content(digest)
 
     def moved(self) -> tuple[Change, ...]:
         """What a contract changed since the room was prepared, by-products and litter aside."""
@@ -200,6 +209,13 @@ class CleanRoom:
             hint=f"remove the folder `{self._folder}`, then run the same command again",
             facts={"path": str(self.path), "errno": error.errno},
         )
+
+
+def write_out(content: FilesByFolder, objects: ObjectStore, folder: Path) -> None:
+    """Write content, and nothing beside it, into an empty folder."""
+    nothing = Survey((), (), frozenset(), (), (), {}, ())
+    with opened_root(folder) as fd:
+        Fitter(objects, fd, fd, {}, {}, Cloner()).fit(lay_out(content, nothing))
 
 
 def _check_size(content: FilesByFolder, limits: RoomLimits) -> None:

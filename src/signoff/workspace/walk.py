@@ -283,7 +283,9 @@ def check_depth(path: str) -> None:
         )
 
 
-def byproduct_digests(root: Path, paths: Iterable[str]) -> dict[str, str]:
+def byproduct_digests(
+    root: Path, paths: Iterable[str], *, with_caches: bool = True
+) -> dict[str, str]:
     """What stat says of each topmost by-product, and of everything in it."""
     found: dict[str, str] = {}
     with opened_root(root) as root_fd:
@@ -292,12 +294,18 @@ def byproduct_digests(root: Path, paths: Iterable[str]) -> dict[str, str]:
                 seen = os.stat(path, dir_fd=root_fd, follow_symlinks=False)
                 is_dir = stat.S_ISDIR(seen.st_mode)
                 files, folders = ((), (path,)) if is_dir else ((path,), ())
-                found[path] = _environment_digest(root_fd, files, folders, lambda: None)
+                found[path] = _environment_digest(
+                    root_fd, files, folders, lambda: None, with_caches
+                )
     return found
 
 
 def _environment_digest(
-    root_fd: int, files: Iterable[str], folders: Iterable[str], tick: Callable[[], None]
+    root_fd: int,
+    files: Iterable[str],
+    folders: Iterable[str],
+    tick: Callable[[], None],
+    with_caches: bool = True,
 ) -> str:
     """sha256 over what stat says of every by-product: sizes, times and modes, not content.
 
@@ -314,7 +322,7 @@ def _environment_digest(
         check_depth(path)
         tick()
         try:
-            pending.extend(_list_byproducts(root_fd, path, lines))
+            pending.extend(_list_byproducts(root_fd, path, lines, with_caches))
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -324,7 +332,7 @@ def _environment_digest(
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _list_byproducts(root_fd: int, path: str, lines: list[str]) -> list[str]:
+def _list_byproducts(root_fd: int, path: str, lines: list[str], with_caches: bool) -> list[str]:
     """Add a line for everything directly in a by-product folder; the folders below it."""
     below: list[str] = []
     prefix = f"{path}/"
@@ -333,7 +341,10 @@ def _list_byproducts(root_fd: int, path: str, lines: list[str]) -> list[str]:
         lines.append(_environment_line(prefix, None))
         with os.scandir(fd) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
+                is_dir = entry.is_dir(follow_symlinks=False)
+                if not with_caches and is_cache(entry, is_dir):
+                    continue
+                if is_dir:
                     below.append(prefix + entry.name)
                     continue
                 with suppress(FileNotFoundError):

@@ -11,6 +11,7 @@ from signoff.verification.git_rules import git_rules
 from signoff.verification.handoff import handoff_files
 from signoff.verification.ignored import Ignored
 from signoff.verification.pins import Pins, fingerprint, protected_files
+from signoff.verification.since_approval import installed
 from signoff.verification.steering import steering_of, texts_of
 from signoff.verification.tools import tools_of
 from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
@@ -72,6 +73,7 @@ def take_pins(
         handoff=handoff_files(place.workspace),
         ignored={path: fingerprint(state) for path, state in ignored.loose().items()},
         byproducts=byproduct_digests(place.workspace, workspace.byproducts),
+        dependencies=installed(place.workspace, workspace.byproducts),
         git_rules=git_rules(place.workspace),
         heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )

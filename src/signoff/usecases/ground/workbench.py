@@ -38,6 +38,7 @@ from signoff.verification.judge import Judge
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.rooms import Rooms
+from signoff.verification.setup import SetUps
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.workspace import Workspace
@@ -258,10 +259,12 @@ def open_judge(
     redactor: Redactor,
 ) -> Judge:
     """A judge of this workspace: with a clean room where the sandbox can show one."""
-    policy = settings_from_pin(pins.settings).policy
+    settings = settings_from_pin(pins.settings)
+    policy, setup = settings.policy, settings.setup
     enclosure = bench.enclosure
     room = CleanRoom(workspace, site.home.path / "rooms" / _short(place))
     boxed = enclosure.isolation is Isolation.BUBBLEWRAP
+    kept = site.home.path / "setups" / _short(place)
     return Judge(
         workspace,
         place.workspace,
@@ -273,6 +276,7 @@ def open_judge(
             room if boxed else None,
             why_not="" if boxed else "no clean room: it needs bubblewrap",
             by_default=site.settings.sandbox.clean_room,
+            setups=SetUps(setup, bench, workspace, kept, redactor) if setup and boxed else None,
         ),
         obstacles=Obstacles(
             pins, place.workspace, enclosure, held_out_checks(site), policy.require_sandbox
