@@ -75,6 +75,49 @@ CASES = (
             "compiled Python": "env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest",
         }.items()
     ),
+    *(
+        Case(
+            f"a runner in an environment that the agent made counts where {what}",
+            Accepted(attempts=1),
+            files={".gitignore": ".venv/\n"},
+            contract=". .venv/bin/activate && pytest",
+            agent=f"{WORK}; {RUNNER}",
+            fields=f"{field} .venv/**\n**produces:** product.txt\n",
+        )
+        for what, field in {"the plan lets it change": "**may_change:**"}.items()
+    ),
+    Case(
+        "an environment that the agent made with packages of every new one may run the check",
+        Accepted(attempts=1),
+        files={".gitignore": ".venv/\n"},
+        contract=".venv/bin/python -c 'import product'",
+        agent=f"{VENV}; echo x = 1 > product.py; echo 'import sys; sys.path' > {SITE}/shim.pth",
+        fields="",
+    ),
+    Case(
+        "an environment that the agent made beside the check's own is nobody's business",
+        Accepted(attempts=1),
+        files={".gitignore": ".venv/\nnode_modules/\n"},
+        contract="python3 -c 'import product'",
+        agent=f"{RUNNER}{NODE_LIB}; echo x = 1 > product.py",
+        fields="",
+    ),
+    *(
+        Case(
+            f"an ignored file may {what} where the work alone keeps the check",
+            Accepted(attempts=1),
+            files={".gitignore": ".env\nlocal/\n", "run.sh": "cat .env local/a\n"},
+            prepare="echo A=1 > .env; mkdir local; echo b > local/a",
+            contract="cat .env local/a 2> /dev/null; python3 -c 'import product'",
+            agent=f"{agent}; echo x = 1 > product.py",
+            fields="",
+            afterwards=there,
+        )
+        for what, agent, there in (
+            ("be removed", "rm -r .env local", "test ! -e .env && test ! -e local"),
+            ("be changed", "echo A=2 > .env", "grep -qx A=2 .env"),
+        )
+    ),
     Case(
         "a virtual environment that nobody ignored is content",
         Accepted(attempts=1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from signoff.verification.expectations import Answer, compare
 from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
 from signoff.verification.ignored_influences import LooseFiles
-from signoff.verification.inherited import expected_steering
+from signoff.verification.inherited import Compared, compare_with_pins
 from signoff.verification.moves import (
     moved_by_contract,
     moved_by_either,
@@ -37,7 +37,7 @@ from signoff.verification.moves import (
 )
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Guard, Tampering, find_tampering
+from signoff.verification.protection import Guard
 from signoff.verification.rooms import Rooms
 from signoff.verification.since_approval import (
     SinceApproval,
@@ -46,7 +46,7 @@ from signoff.verification.since_approval import (
     tampered,
     written_to,
 )
-from signoff.verification.steering import steering_of, texts_of
+from signoff.verification.steering import texts_of
 from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
@@ -105,42 +105,54 @@ class Judge:
         self.workspace.remove_caches()
         key = self._key(case, before)
         verdict = self._unjudged(case, key, before)
-        tampering = self._tampering(case, before)
-        if tampering:
-            return tampered(verdict, tampering)
+        compared = self._compared(case, before)
+        if compared.tampering:
+            return tampered(verdict, compared.tampering)
         refused = self.obstacles.find(case.contract)
         if refused is not None:
             return replace(verdict, **refused._asdict())
         earlier = self._earlier(case, key)
         if earlier is not None and _can_stand(case, earlier):
             return reused(verdict, earlier)
-        return self._run(case, verdict, before, earlier)
+        return self._run(case, verdict, before, earlier, compared)
 
     def guard_only(self, case: Case) -> Verdict | None:
         """A refusal where something protected was changed; the contract itself is not run."""
         now = self.workspace.snapshot()
-        tampering = self._tampering(case, now)
+        tampering = self._compared(case, now).tampering
         verdict = self._unjudged(case, self._key(case, now), now)
         return tampered(verdict, tampering) if tampering else None
 
     def _run(
-        self, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
+        self,
+        case: Case,
+        verdict: Verdict,
+        before: Snapshot,
+        earlier: Entry | None,
+        compared: Compared,
     ) -> Verdict:
         seat = self.rooms.seat(case.contract, before.digest)
         if isinstance(seat, Answer):
             return replace(verdict, **seat._asdict())
         verdict = replace(verdict, judged_in=seat.judged_in, room=seat.note)
-        if seat.judged_in is JudgeIn.CLEAN:
-            return self._run_in(seat, case, verdict, before, earlier)
-        with self.workspace.without_caches():
-            return self._run_in(seat, case, verdict, before, earlier)
+        caches = () if case.provisional else compared.caches
+        loose = self._loose(case, compared)
+        if seat.judged_in is JudgeIn.CLEAN and not caches:
+            return self._run_in(seat, case, verdict, before, earlier, loose)
+        with self.workspace.without_caches(caches):
+            return self._run_in(seat, case, verdict, before, earlier, loose)
 
     def _run_in(
-        self, seat: Seat, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
+        self,
+        seat: Seat,
+        case: Case,
+        verdict: Verdict,
+        before: Snapshot,
+        earlier: Entry | None,
+        loose: LooseFiles,
     ) -> Verdict:
         contradicts = said(Reason.EXPECTATION, earlier)
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
-        loose = self._loose(case)
         judged, opened = self._run_once(case, verdict, before, seat, loose)
         for _ in range(times - 1 if judged.kept else 0):
             seat = self.rooms.again(seat, before.digest)
@@ -163,12 +175,12 @@ class Judge:
         """Whether nothing but the content can have changed the answer."""
         return self.bench.enclosure.sealed and contract.network is not True
 
-    def _loose(self, case: Case) -> LooseFiles:
+    def _loose(self, case: Case, compared: Compared) -> LooseFiles:
         """Ignored files that the check may obey, as they are before it runs."""
         if case.phase in _BEFORE_WORK:
             return LooseFiles()
         ignored = Ignored(self.root, self.workspace.byproducts)
-        return LooseFiles.of(self.pins, ignored, str(self.root))
+        return LooseFiles.of(self.pins, ignored, self.workspace, compared.made)
 
     def _without_influences(
         self,
@@ -202,17 +214,17 @@ class Judge:
         if not found or (case.provisional and not in_room):
             return replace(judged, influences=shown)
         approved = self.pins.snapshot
-        if in_room:
-            content = self.workspace.content_with(before.digest, approved, paths)
-            seat = self.rooms.again(seat, before.digest, content, away)
-            again, _ = self._run_once(case, judged, before, seat)
-        else:
-            with (
-                self.workspace.without_byproducts(away),
-                self.workspace.set_back(approved, paths) as then,
-            ):
-                again, _ = self._run_once(case, judged, then, seat)
-            again = replace(again, snapshot=judged.snapshot)
+        # While the agent lives, nothing of its workspace is moved, not even for a while.
+        held = nullcontext(away) if case.provisional else loose.as_approved(self.workspace, away)
+        with held as absent:
+            if in_room:
+                content = self.workspace.content_with(before.digest, approved, paths)
+                seat = self.rooms.again(seat, before.digest, content, absent)
+                again, _ = self._run_once(case, judged, before, seat)
+            else:
+                with self.workspace.set_back(approved, paths) as then:
+                    again, _ = self._run_once(case, judged, then, seat)
+                again = replace(again, snapshot=judged.snapshot)
         if again.kept:
             return replace(judged, influences=shown)
         return influenced(again, found, case.guard)
@@ -331,29 +343,14 @@ class Judge:
             isolation=self.bench.enclosure.isolation,
         )
 
-    def _tampering(self, case: Case, content: Snapshot) -> tuple[Tampering, ...]:
-        guard = case.guard
-        texts = partial(self._texts, case.contract, content.digest)
+    def _compared(self, case: Case, content: Snapshot) -> Compared:
+        contract, guard = case.contract, case.guard
+        texts = partial(self._texts, contract, content.digest)
         beside = changed_git_rules(self.pins, self.root, guard, texts)
-        if not (guard.protects or guard.lasting or guard.produced or guard.steering is not None):
-            return beside
-        manifest = self.workspace.manifest(content.digest)
-        ignored = Ignored(self.root, self.workspace.byproducts)
-        now: Mapping[str, str] = {}
-        if guard.steering is not None:
-            search_path = self.pins.search_path
-            now = steering_of(
-                case.contract,
-                manifest,
-                lambda p: self.workspace.read(content.digest, p),
-                ignored if guard.sees_ignored else None,
-                search_path,
-            )
-            expected = expected_steering(
-                case.contract, guard, now, self.workspace, manifest, search_path
-            )
-            guard = replace(guard, steering=expected)
-        return (*find_tampering(guard, manifest, now, ignored), *beside)
+        found = compare_with_pins(
+            contract, guard, self.workspace, content.digest, self.pins.search_path
+        )
+        return replace(found, tampering=(*found.tampering, *beside))
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
         """What the same run said of the same key; audit always judges afresh."""
