@@ -76,8 +76,6 @@ class LooseFiles:
             workspace.without_byproducts(paths),
             LooseCopies(workspace.store).put_back(workspace.root, back),
         ):
-            if back:
-                workspace.digest_now()  # a clean room has what the latest walk met
             yield frozenset()
 
     def influences(

@@ -218,13 +218,14 @@ class Judge:
         held = nullcontext(away) if case.provisional else loose.as_approved(self.workspace, away)
         with held as absent:
             if in_room:
+                then = self.workspace.snapshot()
                 content = self.workspace.content_with(before.digest, approved, paths)
                 seat = self.rooms.again(seat, before.digest, content, absent)
-                again, _ = self._run_once(case, judged, before, seat)
+                again, _ = self._run_once(case, judged, then, seat)
             else:
                 with self.workspace.set_back(approved, paths) as then:
                     again, _ = self._run_once(case, judged, then, seat)
-                again = replace(again, snapshot=judged.snapshot)
+        again = replace(again, snapshot=judged.snapshot)
         if again.kept:
             return replace(judged, influences=shown)
         return influenced(again, found, case.guard)
