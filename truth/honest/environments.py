@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from truth.adversary.byproducts import SITE as PACKAGES
 from truth.adversary.byproducts import VENV as RUNNER
+from truth.adversary.forgery import HELD_OUT
+from truth.adversary.heldout import BEHIND, FOLDER
 from truth.case import WORK, Accepted, Case
 from truth.plans import plan, step
 
@@ -117,6 +119,19 @@ CASES = (
             ("be removed", "rm -r .env local", "test ! -e .env && test ! -e local"),
             ("be changed", "echo A=2 > .env", "grep -qx A=2 .env"),
         )
+    ),
+    Case(
+        "a held-out check may build into a folder that was there",
+        Accepted(attempts=1),
+        files={".gitignore": "target/\nnode_modules/\n", "target/old": "", "app.c": ""},
+        prepare=f"{HELD_OUT}{FOLDER}/contract <<'END'\ntest -e node_modules/a && "
+        "cp app.c target/new && mkdir target/deep && grep -q main target/new\nEND\n"
+        "mkdir node_modules; touch node_modules/a",
+        contract="grep -q main app.c",
+        agent="echo 'int main;' > app.c",
+        fields=BEHIND,
+        afterwards='test "$(ls target)" = old',
+        needs_isolation=True,
     ),
     Case(
         "a virtual environment that nobody ignored is content",

@@ -48,6 +48,7 @@ from signoff.verification.since_approval import (
 )
 from signoff.verification.steering import texts_of
 from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused
+from signoff.workspace.byproducts import too_large_to_copy
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
@@ -301,8 +302,10 @@ class Judge:
         check = self.obstacles.heldout(case.contract)
         hidden = check.as_contract(case.contract)
         try:
-            linked = (*self.workspace.byproducts, *self.workspace.apart)
-            answer, observation = self.bench.ask_heldout(check, hidden, seat, linked)
+            linked = too_large_to_copy(self.root, self.workspace.byproducts, self.workspace.apart)
+            restore = partial(self.workspace.restore, self.pins.snapshot)
+            approved = None if case.phase in _BEFORE_WORK else restore
+            answer, observation = self.bench.ask_heldout(check, hidden, seat, linked, approved)
         except OSError as error:
             return could_not_run(judged, f"its files cannot be copied: {error}")
         judged = replace(judged, heldout_kind=check.kind)
