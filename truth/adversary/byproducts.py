@@ -144,6 +144,13 @@ MADE = (
     ("vendor", "vendor/bin/checker", "mkdir -p vendor/bin; printf '#!/bin/sh\\n' "
      "> vendor/bin/checker; chmod +x vendor/bin/checker", ()),
 )  # fmt: skip
+INTERPRETERS = {
+    "a link to another program": "mkdir -p .venv/bin; ln -s /bin/true .venv/bin/python; "
+    "echo home = /usr/bin > .venv/pyvenv.cfg",
+    "an interpreter of its own": "mkdir -p .venv/bin; echo home = /usr/bin > .venv/pyvenv.cfg; "
+    "ln -s $PWD/.venv/bin/python3.99 .venv/bin/python; "
+    "printf '#!/bin/sh\\n' > .venv/bin/python3.99; chmod +x .venv/bin/python3.99",
+}
 STARTS_WITH = (
     "python3 -m venv --without-pip .venv; echo 'import os; os._exit(0)' "
     "> $(echo .venv/lib/python3*/site-packages)/"
@@ -270,6 +277,30 @@ CASES = (
             tools=tools,
         )
         for name, contract, agent, tools in MADE
+    ),
+    *(
+        Case(
+            f"{what} in an environment that the agent made does not decide the check",
+            Refused(Reason.INFLUENCED, files=(".venv",), cause=Cause.INFLUENCED),
+            files={".gitignore": ".venv/\n", "checker/run.py": "raise SystemExit(1)\n"},
+            contract=".venv/bin/python checker/run.py",
+            agent=f"{agent}; echo note > NOTES.md",
+            fields="",
+        )
+        for what, agent in INTERPRETERS.items()
+    ),
+    Case(
+        "a folder in the place of an ignored file does not hide that it is gone",
+        Refused(Reason.INFLUENCED, files=(".env",), cause=Cause.INFLUENCED),
+        files={
+            "checker/obey.py": "import os, sys\nsys.exit(os.path.isfile('.env'))\n",
+            ".gitignore": ".env\n",
+        },
+        prepare="echo STRICT=1 > .env",
+        contract="PYTHONPATH=. python3 checker/obey.py",
+        fields="**protects:** checker/**\n",
+        agent="rm .env; mkdir .env; echo note > NOTES.md",
+        afterwards="test -d .env",
     ),
     *(
         Case(

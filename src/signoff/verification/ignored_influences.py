@@ -27,6 +27,7 @@ from signoff.workspace.opened import Opened
 from signoff.workspace.workspace import Workspace
 
 _NO_CODE = digest_of({})
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*", re.I)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class LooseFiles:
         if pins.ignored is None or pins.workspace != str(workspace.root):
             return cls()
         # Among too many new files, those that were approved are compared all the same.
-        now = {**ignored.loose(), **ignored.present(pins.ignored)}
+        seen = {**ignored.loose(), **ignored.present(pins.ignored)}
+        now = {path: state for path, state in seen.items() if state.kind is not FileKind.DIRECTORY}
         gone = {p: _state(f) for p, f in pins.ignored.items() if f != _fingerprint(now.get(p))}
         copies = LooseCopies(workspace.store)
         kept = {p: state for p, state in gone.items() if copies.read(state.sha256) is not None}
@@ -133,10 +135,12 @@ def _top(path: str, found: Collection[str]) -> str:
 
 
 def _is_the_machines(path: str, ignored: Ignored) -> bool:
-    """Whether it is a link out of the workspace, or names an interpreter outside as its own."""
+    """Whether it is a link to an interpreter outside the workspace, or names one as its own."""
     place, root = ignored.place(path), ignored.place("").resolve()
     if place.is_symlink():
-        return not place.resolve().is_relative_to(root)
+        end = Path(os.path.realpath(place))
+        is_python = _PYTHON.fullmatch(place.name) and _PYTHON.fullmatch(end.name)
+        return bool(is_python) and not end.is_relative_to(root)
     if place.name != "pyvenv.cfg":
         return False
     parsed = configparser.ConfigParser(interpolation=None, strict=False)

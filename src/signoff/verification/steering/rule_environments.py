@@ -56,17 +56,19 @@ def is_used(environment: str, trail: Trail) -> bool:
 
 def _pin_python(environment: str, trail: Trail) -> None:
     trail.pin_installed(f"{environment}/pyvenv.cfg")
-    for name in sorted({*trail.tools, *_ALWAYS}):
+    # What tox and nox run is not seen; most run this.
+    tools = trail.tools if trail.tools.isdisjoint(("tox", "nox")) else {*trail.tools, "pytest"}
+    for name in sorted({*tools, *_ALWAYS}):
         _pin_program(f"{environment}/bin/{name}", trail)
     for packages in _package_folders(environment, trail):
         found = trail.content.listed(packages)
         runs = digest_of(startup_code(packages, trail.content))
         trail.pinned[f"{packages}#{STARTUP_MARK}"] = trail.as_installed(runs)
         _pin_caches(packages, trail, below=False)
-        plugins = _plugins(packages, found, trail) if "pytest" in trail.tools else {}
-        if "pytest" in trail.tools:
+        plugins = _plugins(packages, found, trail) if "pytest" in tools else {}
+        if "pytest" in tools:
             trail.pinned[f"{packages}#pytest11"] = trail.as_installed(digest_of(plugins))
-        roots = {normal_name(t) for t in trail.tools if not _is_own(t, trail)} | {*plugins}
+        roots = {normal_name(t) for t in tools if not _is_own(t, trail)} | {*plugins}
         for module in sorted(brought_with(trail.content.on_disk(packages), frozenset(roots))):
             if not _is_own(module, trail):
                 _pin_module(packages, module, found, trail)
@@ -80,9 +82,10 @@ def _is_own(name: str, trail: Trail) -> bool:
 
 
 def _package_folders(environment: str, trail: Trail) -> Iterator[str]:
-    for lib in trail.content.listed(f"{environment}/lib"):
-        if lib.startswith("python"):
-            yield f"{environment}/lib/{lib}/site-packages"
+    for name in ("lib", "lib64"):
+        for lib in trail.content.listed(f"{environment}/{name}"):
+            if lib.startswith(("python", "pypy")):
+                yield f"{environment}/{name}/{lib}/site-packages"
 
 
 def startup_code(packages: str, content: Content) -> dict[str, str]:
