@@ -121,6 +121,20 @@ CASES = (
         )
     ),
     Case(
+        "a tool that was installed before may be run by the check from now on",
+        Accepted(attempts=1),
+        files={
+            ".gitignore": "node_modules/\n",
+            "package.json": '{"scripts": {"test": "exit 1"}}\n',
+        },
+        prepare="mkdir -p node_modules/.bin; printf '#!/bin/sh\\ngrep -qx works product.txt\\n' "
+        "> node_modules/.bin/checker; chmod +x node_modules/.bin/checker",
+        contract="npm test --silent",
+        agent=f"{WORK}; sed -i 's/exit 1/checker/' package.json",
+        fields="**may_change:** package.json\n**produces:** product.txt\n",
+        tools=("npm",),
+    ),
+    Case(
         "a held-out check may build into a folder that was there",
         Accepted(attempts=1),
         files={".gitignore": "target/\nnode_modules/\n", "target/old": "", "app.c": ""},

@@ -24,6 +24,7 @@ from signoff.verification.steering.content import Content
 from signoff.verification.steering.rule_environments import STARTUP_MARK, startup_code
 from signoff.workspace.loosefiles import LooseCopies
 from signoff.workspace.opened import Opened
+from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 
 _NO_CODE = digest_of({})
@@ -52,7 +53,12 @@ class LooseFiles:
         gone = {p: _state(f) for p, f in pins.ignored.items() if f != _fingerprint(now.get(p))}
         copies = LooseCopies(workspace.store)
         kept = {p: state for p, state in gone.items() if copies.read(state.sha256) is not None}
-        return cls(pins.ignored, now, kept, made)
+        # A tool that the check did not run before may have been there all the same.
+        tops = {i: ignored.topmost(i.path) or i.path for i in made}
+        here = byproduct_digests(workspace.root, set(tops.values()))
+        then = pins.byproducts or {}
+        came = tuple(i for i, top in tops.items() if then.get(top) != here.get(top))
+        return cls(pins.ignored, now, kept, came)
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -112,7 +118,7 @@ def made_since(
     not write. An interpreter that is a link to the machine's own is the machine's.
     """
     found: dict[str, str] = {}
-    for name in now.keys() - approved.keys():
+    for name in sorted(now.keys() - approved.keys()):
         path, _, mark = name.partition("#")
         top = ignored.topmost(path)
         if top is None or not now[name].startswith(INSTALLED) or now[name].startswith(COMPILED):
@@ -123,10 +129,8 @@ def made_since(
             code = startup_code(path, Content({}, lambda _: b"", ignored))
             found |= {f"{path}/{n}": "came after the approval, and runs before it" for n in code}
         else:
-            found[top] = (
-                f"came after the approval, and `{path}` of the check is from it;"
-                " a `[setup] command` could make it"
-            )
+            why = f"came after the approval, and the check runs `{path}` of it"
+            found.setdefault(top, f"{why}; a `[setup] command` can make it instead")
     return tuple(Influence(p, why) for p, why in sorted(found.items()) if _top(p, found) == p)
 
 
