@@ -33,6 +33,15 @@ def test_any_socket_on_which_a_program_of_this_user_listens_counts(folder: Path)
     assert str(folder / "multiplexer") not in reachable_sockets({}), "nobody listens any more"
 
 
+def test_an_abstract_socket_counts_where_landlock_cannot_keep_a_process_from_it() -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("\0signoff-test-of-sockets")
+        assert "@signoff-test-of-sockets" not in reachable_sockets({}, scoped=False)
+        listener.listen()
+        assert "@signoff-test-of-sockets" in reachable_sockets({}, scoped=False)
+        assert "@signoff-test-of-sockets" not in reachable_sockets({}, scoped=True)
+
+
 def test_a_socket_on_which_nobody_listens_does_not_count(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(folder / "bound"))

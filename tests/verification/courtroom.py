@@ -45,6 +45,7 @@ class Courtroom:
         self.heldout = base / "heldout"
         self.judgings = 1
         self.approved_heldout: dict[str, str] = {}
+        self.approved = ""  # the content that was approved, if any is known
 
     @property
     def judge_itself(self) -> Judge:
@@ -121,7 +122,7 @@ class Courtroom:
             search_path=self.search_path,
             workspace=str(self.root),
             ignore_rules={},
-            snapshot="",
+            snapshot=self.approved,
             protected={},
             steering={},
             heldout=self.approved_heldout,

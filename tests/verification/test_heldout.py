@@ -115,6 +115,45 @@ def test_one_that_cannot_run_is_unknown_and_only_a_person_is_told_why(
     assert b"gold" not in court.printed
 
 
+PYTEST = f'{sys.executable} -m pytest -q -p no:cacheprovider "$SIGNOFF_HELDOUT_DIR/test_it.py"'
+ASKS = "import app\n\n\ndef test_it():\n    assert app.answer == 42\n"
+
+
+@pytest.mark.parametrize("code", [3, 4, 5, 126, 127])
+@pytest.mark.parametrize("approved", ["answer = 0\n", None])
+def test_a_product_that_keeps_the_check_from_running_is_refused(
+    court: Courtroom, code: int, approved: str | None
+) -> None:
+    put(court, PYTEST, **{"test_it.py": ASKS})
+    if approved is not None:
+        court.write("app.py", approved)
+    court.approved = court.snapshot()
+    court.write("out.txt")
+    court.write("app.py", f"import os\nos._exit({code})\n")
+    verdict = court.judge(VISIBLE)
+    assert (verdict.result, verdict.reason) == (Result.BROKEN, Reason.HELD_OUT)
+    court.write("app.py", "answer = 42\n")
+    assert court.judge(VISIBLE).kept
+
+
+@pytest.mark.parametrize("command", ["no-such-tool", f"{PYTEST} --no-such-option"])
+def test_a_check_that_never_ran_is_no_fault_of_the_product(court: Courtroom, command: str) -> None:
+    put(court, command, **{"test_it.py": ASKS})
+    court.write("app.py", "answer = 0\n")
+    court.approved = court.snapshot()
+    court.write("out.txt")
+    assert court.judge(VISIBLE).reason is Reason.INFRASTRUCTURE
+
+
+def test_the_kind_of_a_check_is_approved_with_it(court: Courtroom) -> None:
+    put(court, "true", product="true")
+    court.write("out.txt")
+    assert court.judge(VISIBLE).kept
+    of_files_alone = court.approved_heldout["deep"].removeprefix("separate:")
+    court.approved_heldout = {"deep": of_files_alone}
+    assert court.judge(VISIBLE).reason is Reason.TOOL_CHANGED
+
+
 def test_the_exit_codes_of_pytest_mean_nothing_to_other_programs(court: Courtroom) -> None:
     put(court, "exit 4")
     court.write("out.txt")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from truth.adversary.byproducts import DEPENDS, SET_UP
 from truth.adversary.byproducts import SITE as PACKAGES
 from truth.adversary.byproducts import VENV as RUNNER
+from truth.adversary.forgery import HELD_OUT
+from truth.adversary.heldout import BEHIND, FOLDER
 from truth.case import WORK, Accepted, Case
 from truth.plans import plan, step
 
@@ -77,6 +79,76 @@ CASES = (
             "another program": "printf '#!/bin/sh\\n' > .venv/bin/other",
             "compiled Python": "env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest",
         }.items()
+    ),
+    *(
+        Case(
+            f"a runner in an environment that the agent made counts where {what}",
+            Accepted(attempts=1),
+            files={".gitignore": ".venv/\n"},
+            contract=". .venv/bin/activate && pytest",
+            agent=f"{WORK}; {RUNNER}",
+            fields=f"{field} .venv/**\n**produces:** product.txt\n",
+        )
+        for what, field in {"the plan lets it change": "**may_change:**"}.items()
+    ),
+    Case(
+        "an environment that the agent made with packages of every new one may run the check",
+        Accepted(attempts=1),
+        files={".gitignore": ".venv/\n"},
+        contract=".venv/bin/python -c 'import product'",
+        agent=f"{VENV}; echo x = 1 > product.py; echo 'import sys; sys.path' > {SITE}/shim.pth",
+        fields="",
+    ),
+    Case(
+        "an environment that the agent made beside the check's own is nobody's business",
+        Accepted(attempts=1),
+        files={".gitignore": ".venv/\nnode_modules/\n"},
+        contract="python3 -c 'import product'",
+        agent=f"{RUNNER}{NODE_LIB}; echo x = 1 > product.py",
+        fields="",
+    ),
+    *(
+        Case(
+            f"an ignored file may {what} where the work alone keeps the check",
+            Accepted(attempts=1),
+            files={".gitignore": ".env\nlocal/\n", "run.sh": "cat .env local/a\n"},
+            prepare="echo A=1 > .env; mkdir local; echo b > local/a",
+            contract="cat .env local/a 2> /dev/null; python3 -c 'import product'",
+            agent=f"{agent}; echo x = 1 > product.py",
+            fields="",
+            afterwards=there,
+        )
+        for what, agent, there in (
+            ("be removed", "rm -r .env local", "test ! -e .env && test ! -e local"),
+            ("be changed", "echo A=2 > .env", "grep -qx A=2 .env"),
+        )
+    ),
+    Case(
+        "a tool that was installed before may be run by the check from now on",
+        Accepted(attempts=1),
+        files={
+            ".gitignore": "node_modules/\n",
+            "package.json": '{"scripts": {"test": "exit 1"}}\n',
+        },
+        prepare="mkdir -p node_modules/.bin; printf '#!/bin/sh\\ngrep -qx works product.txt\\n' "
+        "> node_modules/.bin/checker; chmod +x node_modules/.bin/checker",
+        contract="npm test --silent",
+        agent=f"{WORK}; sed -i 's/exit 1/checker/' package.json",
+        fields="**may_change:** package.json\n**produces:** product.txt\n",
+        tools=("npm",),
+    ),
+    Case(
+        "a held-out check may build into a folder that was there",
+        Accepted(attempts=1),
+        files={".gitignore": "target/\nnode_modules/\n", "target/old": "", "app.c": ""},
+        prepare=f"{HELD_OUT}{FOLDER}/contract <<'END'\ntest -e node_modules/a && "
+        "cp app.c target/new && mkdir target/deep && grep -q main target/new\nEND\n"
+        "mkdir node_modules; touch node_modules/a",
+        contract="grep -q main app.c",
+        agent="echo 'int main;' > app.c",
+        fields=BEHIND,
+        afterwards='test "$(ls target)" = old',
+        needs_isolation=True,
     ),
     Case(
         "a virtual environment that nobody ignored is content",

@@ -109,7 +109,8 @@ def _show_pins(proposal: Proposal) -> None:
         note(f"set-up: {setup['command']}  ({network} network, at most {setup['timeout_s']:g} s)")
     if pins.protected:
         note(f"protected files: {len(pins.protected)}")
-    steering = sorted({name for found in pins.steering.values() for name in found})
+    names = {name for found in pins.steering.values() for name in found}
+    steering = sorted(name for name in names if not name.endswith("/__pycache__"))
     if steering:
         note("protected because they steer a check: " + ", ".join(steering))
     boxed = proposal.isolation is not Isolation.NONE

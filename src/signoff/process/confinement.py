@@ -50,6 +50,9 @@ class Confinement:
     namespaces: bool = False
     """May make user namespaces of its own, as a client with its own sandbox does."""
 
+    traceless: bool = False
+    """Leaves nothing of what it saw behind in shared memory or in attributes of files."""
+
     def __post_init__(self) -> None:
         if self.isolation is Isolation.NONE:
             raise ValueError("a run without a sandbox has no confinement")

@@ -92,7 +92,8 @@ class Fence:
         kernel.restrict_thread(self._ruleset)
         if can_filter():
             families = None if self._confinement.network else (socket.AF_UNIX,)
-            kernel.filter_thread(filter_program(families))
+            traceless = self._confinement.traceless
+            kernel.filter_thread(filter_program(families, traceless=traceless))
         command = self._command
         return popen(command, command.argv, self._environment(), command.cwd)
 

@@ -1,7 +1,8 @@
 """Sockets of other programs of this user, through which a confined process could act outside.
 
 A program that listens (a terminal multiplexer, a key agent, a session bus, a container engine) does
-what it is asked with all rights of the user. Landlock leaves sockets in the file system alone.
+what it is asked with all rights of the user. Landlock leaves sockets in the file system alone, and
+those without a file (abstract ones) too before it knew scopes.
 """
 
 from __future__ import annotations
@@ -13,36 +14,58 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from signoff.process.kernel import landlock_abi
+from signoff.process.landlock import SCOPED_SINCE_ABI
+
 _LISTED = Path("/proc/net/unix")
 _LISTENS = 0x10000  # the flag that `listen` sets
-_FLAGS, _PATH = 3, 7
+_FLAGS, _INODE, _PATH = 3, 6, 7
 _ELSEWHERE = ("/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock")
 _NAMED = re.compile(r"(?:unix:(?://)?(?:path=)?)?(/[^,;]+)")
 _VARIABLES = ("TMUX", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST")
 
 
-def reachable_sockets(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Sockets in the file system on which somebody listens and which this user may use.
+def reachable_sockets(environ: Mapping[str, str], *, scoped: bool | None = None) -> tuple[str, ...]:
+    """Sockets on which somebody listens and which this user may use from inside Landlock.
 
     Those of services for everybody (writable by all, and not the user's own) do not count: they
-    give nobody the rights of another.
+    give nobody the rights of another. Abstract ones (`@name`) count where the kernel's Landlock
+    does not keep a process from them (`scoped`), if a process of this user listens.
     """
-    listening = {path for path in _listed() if _is_usable(path)}
+    scoped = landlock_abi() >= SCOPED_SINCE_ABI if scoped is None else scoped
+    listed = dict(_listed())
+    abstract = {} if scoped else {p: inode for p, inode in listed.items() if p.startswith("@")}
+    own = _own_inodes() if abstract else frozenset[str]()
+    listening = {os.path.realpath(p) for p in listed if p.startswith("/")}
+    listening = {path for path in listening if _is_usable(path)}
+    listening |= {path for path, inode in abstract.items() if inode in own}
     # A listener in another namespace is not in the list: try to connect.
     named = {path for path in _named(environ) if _is_usable(path) and _answers(path)}
     return tuple(sorted(listening | named))
 
 
-def _listed() -> Iterator[str]:
+def _listed() -> Iterator[tuple[str, str]]:
+    """Names of listening sockets, each with its inode."""
     try:
         lines = _LISTED.read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
         return
     for line in lines:
         parts = line.split(maxsplit=_PATH)
-        bound = len(parts) > _PATH and parts[_PATH].startswith("/")
-        if bound and int(parts[_FLAGS], 16) & _LISTENS:
-            yield os.path.realpath(parts[_PATH])
+        if len(parts) > _PATH and int(parts[_FLAGS], 16) & _LISTENS:
+            yield parts[_PATH], parts[_INODE]
+
+
+def _own_inodes() -> frozenset[str]:
+    """Sockets that processes of this user hold."""
+    found: set[str] = set()
+    for fds in Path("/proc").glob("[0-9]*/fd"):
+        try:
+            if fds.stat().st_uid == os.geteuid():
+                found.update(os.readlink(fd) for fd in fds.iterdir())  # noqa: PTH115 - one text each
+        except OSError:
+            continue  # it has ended, or is not to be read
+    return frozenset(name[8:-1] for name in found if name.startswith("socket:["))
 
 
 def _named(environ: Mapping[str, str]) -> Iterator[str]:

@@ -6,15 +6,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.text import decode_output
-from signoff.domain.verdict import Isolation
-from signoff.errors import Interrupted, ListUnreadable
+from signoff.domain.verdict import Isolation, Reason, Result
+from signoff.errors import Interrupted, ListUnreadable, StorageFailed
 from signoff.process.command import Command
 from signoff.process.environment import clean_environment
 from signoff.process.leftovers import WORKSPACE_VARIABLE
@@ -28,6 +28,7 @@ from signoff.verification.heldout import (
     CONTRACT_FILE,
     FOLDER_VARIABLE,
     OUTPUT_FILE,
+    REFUSED,
     HeldOut,
     answer_of,
     failing_product,
@@ -74,9 +75,18 @@ class Bench:
         return self._run(product, seat, limits, silent=True)
 
     def ask_heldout(
-        self, check: HeldOut, hidden: Contract, seat: Seat, linked: tuple[str, ...]
+        self,
+        check: HeldOut,
+        hidden: Contract,
+        seat: Seat,
+        linked: tuple[str, ...],
+        approved: Callable[[Path], None] | None = None,
     ) -> tuple[Answer, Observation]:
-        """What a held-out check says, of the product itself or of what the product printed."""
+        """What a held-out check says, of the product itself or of what the product printed.
+
+        One that cannot run is asked again on the content that `approved` puts into a folder: if it
+        can run there, it is the product that keeps it from running.
+        """
         printed: bytes | None = None
         if check.product is not None:
             product = replace(hidden, command=check.product)
@@ -86,7 +96,13 @@ class Bench:
                 return failing, seen
             printed = seen.stdout.kept
         observation = self.run_heldout(hidden, seat, check.folder, printed, linked)
-        return answer_of(hidden, observation), observation
+        answer = answer_of(hidden, observation)
+        if answer.reason is Reason.INFRASTRUCTURE and approved is not None and printed is None:
+            with suppress(StorageFailed):  # that content is not known here
+                then = self.run_heldout(hidden, seat, check.folder, None, linked, approved)
+                able = answer_of(hidden, then).result is not Result.UNKNOWN
+                answer = REFUSED if able else answer
+        return answer, observation
 
     def run_heldout(
         self,
@@ -95,6 +111,7 @@ class Bench:
         folder: Path,
         printed: bytes | None = None,
         linked: Collection[str] = (),
+        fill: Callable[[Path], None] | None = None,
     ) -> Observation:
         """Run a held-out check; what it prints is shown to nobody who watches the agent.
 
@@ -103,6 +120,7 @@ class Bench:
         is read from there too: arguments of a process can be read by the product it runs. Where
         the product has `printed` already, the check works in an empty folder. Otherwise it runs
         the product: not in the workspace itself, where that could leave a note for the next agent.
+        With `fill` it is run on other content, which that puts into a folder.
         """
         with _own_folder(".", folder.parent) as place:
             workspace, copy = seat.folder, place / "files"
@@ -114,8 +132,10 @@ class Bench:
                 (copy / OUTPUT_FILE).write_bytes(printed)
                 seat = Seat(place / "empty")
                 seat.folder.mkdir()
-            elif self.enclosure.isolation is not Isolation.NONE and not seat.mounts:
-                seat = _disposable(seat.folder, linked, place / "work")
+            elif fill is not None or not (
+                self.enclosure.isolation is Isolation.NONE or seat.mounts
+            ):
+                seat = _disposable(seat.folder, linked, place / "work", fill)
             return self._run(
                 contract,
                 seat,
@@ -184,7 +204,9 @@ class Bench:
         return observation
 
 
-def _disposable(folder: Path, linked: Collection[str], copy: Path) -> Seat:
+def _disposable(
+    folder: Path, linked: Collection[str], copy: Path, fill: Callable[[Path], None] | None
+) -> Seat:
     """A copy of the folder to work in; what is `linked` stays where it is and cannot be changed."""
     kept_there = {folder / path for path in linked}
 
@@ -193,7 +215,10 @@ def _disposable(folder: Path, linked: Collection[str], copy: Path) -> Seat:
         paths = [Path(here, name) for name in names]
         return [p.name for p in paths if p in kept_there or not _is_plain(p)]
 
-    shutil.copytree(folder, copy, symlinks=True, ignore=left_out)
+    if fill is not None:
+        fill(copy)
+    else:
+        shutil.copytree(folder, copy, symlinks=True, ignore=left_out)
     for path in linked:
         if os.path.lexists(folder / path) and (copy / path).parent.is_dir():
             (copy / path).symlink_to(folder / path)

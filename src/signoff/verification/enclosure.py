@@ -73,7 +73,7 @@ class Enclosure:
         seat: Seat,
         readable: Iterable[Path] = (),
         writable: Iterable[Path] = (),
-        shown: Iterable[Path] = (),
+        shown: tuple[Path, ...] = (),
     ) -> Confinement | None:
         """The profile of a contract; None when nothing confines it."""
         if self.isolation is Isolation.NONE:
@@ -84,11 +84,13 @@ class Enclosure:
             writable=(*(() if in_room else (seat.folder,)), *writable),
             readonly=() if in_room else self.untouchable,
             readable=(*self._tool_folders(), *self.readable, *readable),
-            shown=tuple(shown),
+            shown=shown,
             hidden=self.hidden,
             scratch=self.scratch,
             mounts=seat.mounts,
             network=contract.network is True,
+            # What is shown to it alone must not leave with it.
+            traceless=bool(shown),
         )
 
     def for_agent(

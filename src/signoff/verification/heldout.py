@@ -28,8 +28,9 @@ _LARGEST_BYTES = 50_000_000
 _SIGNALS = 128
 # A product that hangs or crashes does that to the check it runs in.
 _BY_THE_PRODUCT = frozenset({Reason.TIMED_OUT, Reason.SIGNALLED})
-_REFUSED = Answer(Result.BROKEN, Reason.HELD_OUT, "a held-out check did not hold")
-_PYTEST_UNABLE = frozenset({3, 4, 5})  # internal error, wrong usage, no tests
+REFUSED = Answer(Result.BROKEN, Reason.HELD_OUT, "a held-out check did not hold")
+# Internal error, wrong usage, no tests; a module that cannot be imported (2) is the product's.
+_UNABLE = {"pytest": frozenset({3, 4, 5}), "unittest": frozenset({5})}
 _NO_SCRIPT, _CANNOT_OPEN = 2, b": can't open file "  # of the Python interpreter
 
 
@@ -67,7 +68,9 @@ class HeldOutChecks:
         command = _command(name, place / CONTRACT_FILE)
         separate = os.path.lexists(place / PRODUCT_FILE)
         product = _command(name, place / PRODUCT_FILE) if separate else None
-        return HeldOut(name, place, command, _digest(place), product)
+        # The kind is pinned with it: the same files may once have been a check of the other one.
+        digest = _digest(place)
+        return HeldOut(name, place, command, f"separate:{digest}" if separate else digest, product)
 
 
 def _command(name: str, path: Path) -> str:
@@ -95,7 +98,7 @@ def answer_of(check: Contract, observation: Observation) -> Answer:
     if _is_unable(check.command, code, observation):
         return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, f"exit code {code}")
     if answer.result is Result.BROKEN:
-        return _REFUSED
+        return REFUSED
     return answer
 
 
@@ -106,14 +109,14 @@ def failing_product(product: Contract, seen: Observation) -> Answer | None:
         return None
     if seen.ending is Ending.NOT_STARTED:
         return answer
-    return answer if answer.reason in _BY_THE_PRODUCT else _REFUSED
+    return answer if answer.reason in _BY_THE_PRODUCT else REFUSED
 
 
 def _is_unable(command: str, code: int, observation: Observation) -> bool:
     """Whether the program that checks says that it could not."""
     if code == _NO_SCRIPT and _CANNOT_OPEN in observation.stderr.kept:
         return True
-    return code in _PYTEST_UNABLE and "pytest" in tools_called(command)
+    return any(code in _UNABLE.get(tool, ()) for tool in tools_called(command))
 
 
 def _digest(folder: Path) -> str:

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 
+from signoff.domain.digests import digest_of
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.snapshot import FileKind, FileState
 from signoff.workspace.byproducts import DEPENDENCY_FOLDERS, DEPENDENCY_MARKS
@@ -31,6 +32,7 @@ _CACHES = frozenset(
     ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".git")
 )
 _COMPILED = (".pyc", ".pyo")
+_COMPILED_FOLDER = "__pycache__"
 _PACKAGE_DATA = (".egg-info", ".dist-info")
 _KINDS = {
     stat.S_IFREG: FileKind.FILE,
@@ -103,7 +105,7 @@ class Ignored:
                 if matches_any(globs, top) or any(_related(base, top) for base in bases):
                     found.update(self._below(top, globs))
             elif matches_any(globs, top) and not top.endswith(_COMPILED):
-                found.update(self._present((top,)))
+                found.update(self.present((top,)))
         return found
 
     def loose(self) -> dict[str, FileState]:
@@ -122,7 +124,7 @@ class Ignored:
         kept = [path for path in plain if not _is_made(path) or _configures(path)]
         if len(kept) > MOST_LOOSE:
             kept = [path for path in kept if _configures(path)][:MOST_LOOSE]
-        return self._present(path for path in kept if not self._is_large(path))
+        return self.present(path for path in kept if not self._is_large(path))
 
     def _is_large(self, path: str) -> bool:
         """Whether it is data: no tool keeps its settings in this much."""
@@ -140,12 +142,32 @@ class Ignored:
         return [p for p in dict.fromkeys(near) if self.state(f"{p}/{_ENVIRONMENT_MARK}")]
 
     def tree(self, path: str) -> dict[str, FileState]:
-        """A file, or all files below a folder but compiled caches and packages within packages."""
+        """A file, or all files below a folder but compiled caches and packages within packages.
+
+        Compiled Python beside its source counts: where the source is gone, it is the module.
+        """
         if not self._topmost or not self._covers(path):
             return {}
         if not self._is_folder(path):
-            return self._present((path,))
-        return self._present(islice(self._walk(path), MOST_WALKED))
+            return self.present((path,))
+        return self.present(islice(self._walk(path), MOST_WALKED))
+
+    def caches(self, folder: str, *, below: bool) -> dict[str, str]:
+        """Folders of compiled Python in a folder, or anywhere below it, by what lies in them."""
+        if not self._topmost or not self._covers(folder) or not self._is_folder(folder):
+            return {}
+        found = [folder]
+        if below:
+            walked = os.walk(self.place(folder))
+            found = [self._path(here) for here, names, _ in walked if _COMPILED_FOLDER in names]
+        paths = (posixpath.join(path, _COMPILED_FOLDER) for path in found)
+        held = ((path, self.present(self.in_folder(path) or (path,))) for path in paths)
+        return {
+            p: digest_of({n: s.sha256 for n, s in inside.items()}) for p, inside in held if inside
+        }
+
+    def _path(self, place: str | Path) -> str:
+        return Path(place).relative_to(self._root).as_posix()
 
     def _walk_loose(self, top: str) -> Iterator[str]:
         skipped = _CACHES | ENVIRONMENTS | DEPENDENCY_FOLDERS
@@ -156,8 +178,7 @@ class Ignored:
                 subfolders.clear()
                 continue
             subfolders[:] = sorted(set(subfolders) - skipped)
-            here = Path(folder)
-            yield from ((here / name).relative_to(self._root).as_posix() for name in sorted(names))
+            yield from (self._path(Path(folder, name)) for name in sorted(names))
 
     def _below(self, top: str, globs: Collection[str]) -> dict[str, FileState]:
         paths = self._walk(top)
@@ -166,10 +187,10 @@ class Ignored:
             if walked == MOST_WALKED:
                 # Whoever hides a file behind thousands of others is noticed by their number.
                 more = FileState(FileKind.OTHER, executable=False, size=0, sha256="")
-                return {**self._present(found), f"{top}/#more than {MOST_WALKED} files": more}
-            if matches_any(globs, path):
+                return {**self.present(found), f"{top}/#more than {MOST_WALKED} files": more}
+            if matches_any(globs, path) and not path.endswith(_COMPILED):
                 found.append(path)
-        return self._present(found)
+        return self.present(found)
 
     def _walk(self, top: str) -> Iterator[str]:
         skipped = _CACHES | ENVIRONMENTS
@@ -179,20 +200,21 @@ class Ignored:
             subfolders[:] = sorted(set(subfolders) - skipped)
             here = Path(folder)
             links = (name for name in subfolders if (here / name).is_symlink())
-            for name in sorted((*names, *links)):
-                if not name.endswith(_COMPILED):
-                    yield (here / name).relative_to(self._root).as_posix()
+            yield from (self._path(here / name) for name in sorted((*names, *links)))
 
-    def _present(self, paths: Iterable[str]) -> dict[str, FileState]:
+    def topmost(self, path: str) -> str | None:
+        """The ignored path that it lies at or below."""
+        while path and path not in self._topmost:
+            path = posixpath.dirname(path)
+        return path or None
+
+    def present(self, paths: Iterable[str]) -> dict[str, FileState]:
+        """What lies at these paths, as far as they are ignored and there."""
         states = ((path, self.state(path)) for path in paths)
         return {path: state for path, state in states if state is not None}
 
     def _covers(self, path: str) -> bool:
-        while path:
-            if path in self._topmost:
-                return True
-            path = posixpath.dirname(path)
-        return False
+        return self.topmost(path) is not None
 
     def _look(self, path: str) -> FileState | None:
         if not self._is_folder(posixpath.dirname(path)):

@@ -1,46 +1,56 @@
-"""What steers a check because an earlier step made it: it counts as that step left it."""
+"""The content compared with its pins; what an accepted step made counts as that step left it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from signoff.commands.analysis import analyse
 from signoff.domain.plan import Contract
 from signoff.domain.product import Product
-from signoff.domain.snapshot import Manifest, Snapshot
+from signoff.domain.snapshot import Manifest
 from signoff.errors import StorageFailed
 from signoff.verification.ignored import Ignored
+from signoff.verification.ignored_influences import made_since
+from signoff.verification.influences import Influence
 from signoff.verification.pins import fingerprint
 from signoff.verification.protection import Guard, Tampering, file_of, find_tampering
-from signoff.verification.steering import steering_of
+from signoff.verification.steering import COMPILED, steering_of
 from signoff.workspace.workspace import Workspace
 
 
-def tampering_of(
-    contract: Contract,
-    guard: Guard,
-    workspace: Workspace,
-    content: Snapshot,
-    ignored: Ignored,
-    search_path: str,
-) -> tuple[Tampering, ...]:
-    """Everything protected that is not as pinned, or as the accepted step left it that made it."""
+@dataclass(frozen=True)
+class Compared:
+    """What is not as approved, and what no check may rest on by itself."""
+
+    tampering: tuple[Tampering, ...] = ()
+    made: tuple[Influence, ...] = ()  # environments of the check's own tools that came since
+    caches: tuple[str, ...] = ()  # compiled Python of those tools that is not as approved
+
+
+def compare_with_pins(
+    contract: Contract, guard: Guard, workspace: Workspace, digest: str, search_path: str
+) -> Compared:
+    """What protects and steers the contract, held against what was approved."""
     if not (guard.protects or guard.lasting or guard.produced or guard.steering is not None):
-        return ()
-    manifest = workspace.manifest(content.digest)
-    now: Mapping[str, str] = {}
-    if guard.steering is not None:
-        beside = ignored if guard.sees_ignored else None
-        read = partial(workspace.read, content.digest)
-        now = steering_of(contract, manifest, read, beside, search_path)
-        expected = _expected_steering(contract, guard, now, workspace, manifest, search_path)
-        guard = replace(guard, steering=expected)
-    return find_tampering(guard, manifest, now, ignored)
+        return Compared()
+    manifest = workspace.manifest(digest)
+    ignored = Ignored(workspace.root, workspace.byproducts)
+    if guard.steering is None:
+        return Compared(find_tampering(guard, manifest, {}, ignored))
+    seen = ignored if guard.sees_ignored else None
+    now = steering_of(contract, manifest, partial(workspace.read, digest), seen, search_path)
+    expected = expected_steering(contract, guard, now, workspace, manifest, search_path)
+    guard = replace(guard, steering=expected)
+    return Compared(
+        find_tampering(guard, manifest, now, ignored),
+        made_since(expected, now, ignored),
+        tuple(n for n, s in now.items() if s.startswith(COMPILED) and expected.get(n) != s),
+    )
 
 
-def _expected_steering(
+def expected_steering(
     contract: Contract,
     guard: Guard,
     now: Mapping[str, str],

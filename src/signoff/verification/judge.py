@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,11 +32,10 @@ from signoff.verification.fixed import Fixed
 from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
 from signoff.verification.ignored_influences import LooseFiles
-from signoff.verification.inherited import tampering_of
+from signoff.verification.inherited import Compared, compare_with_pins
 from signoff.verification.moves import moved_by_contract, moved_by_either, moved_by_somebody
 from signoff.verification.obstacles import Obstacles, unreadable
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Tampering
 from signoff.verification.rooms import Rooms
 from signoff.verification.since_approval import (
     SinceApproval,
@@ -45,6 +45,7 @@ from signoff.verification.since_approval import (
 )
 from signoff.verification.steering import texts_of
 from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused, unbuilt
+from signoff.workspace.byproducts import too_large_to_copy
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
 
@@ -89,26 +90,31 @@ class Judge:
         self.workspace.remove_caches()
         key = self._key(case, before)
         verdict = self._unjudged(case, key, before)
-        tampering = self._tampering(case, before)
-        if tampering:
-            return tampered(verdict, tampering)
+        compared = self._compared(case, before)
+        if compared.tampering:
+            return tampered(verdict, compared.tampering)
         refused = unreadable(self.workspace.closed) or self.obstacles.find(case.contract)
         if refused is not None:
             return replace(verdict, **refused._asdict())
         earlier = self._earlier(case, key)
         if earlier is not None and case.may_reuse(earlier):
             return reused(verdict, earlier)
-        return self._run(case, verdict, before, earlier)
+        return self._run(case, verdict, before, earlier, compared)
 
     def guard_only(self, case: Case) -> Verdict | None:
         """A refusal where something protected was changed; the contract itself is not run."""
         now = self.workspace.snapshot()
-        tampering = self._tampering(case, now)
+        tampering = self._compared(case, now).tampering
         verdict = self._unjudged(case, self._key(case, now), now)
         return tampered(verdict, tampering) if tampering else None
 
     def _run(
-        self, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
+        self,
+        case: Case,
+        verdict: Verdict,
+        before: Snapshot,
+        earlier: Entry | None,
+        compared: Compared,
     ) -> Verdict:
         try:
             seat = self.rooms.seat(case.contract, before.digest)
@@ -122,17 +128,24 @@ class Judge:
         if seat.setup is None and not case.before_work:
             note = "; ".join(filter(None, (note, self.since_approval.needs_setup(before))))
         verdict = replace(verdict, judged_in=seat.judged_in, room=note)
-        if seat.judged_in is JudgeIn.CLEAN:
-            return self._run_in(seat, case, verdict, before, earlier)
-        with self.workspace.without_caches():
-            return self._run_in(seat, case, verdict, before, earlier)
+        caches = () if case.provisional or seat.setup is not None else compared.caches
+        loose = self._loose(case, seat, compared)
+        if seat.judged_in is JudgeIn.CLEAN and not caches:
+            return self._run_in(seat, case, verdict, before, earlier, loose)
+        with self.workspace.without_caches(caches):
+            return self._run_in(seat, case, verdict, before, earlier, loose)
 
     def _run_in(
-        self, seat: Seat, case: Case, verdict: Verdict, before: Snapshot, earlier: Entry | None
+        self,
+        seat: Seat,
+        case: Case,
+        verdict: Verdict,
+        before: Snapshot,
+        earlier: Entry | None,
+        loose: LooseFiles,
     ) -> Verdict:
         contradicts = said(Reason.EXPECTATION, earlier)
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
-        loose = self._loose(case, seat)
         judged, opened = self._run_once(case, verdict, before, seat, loose)
         for _ in range(times - 1 if judged.kept else 0):
             seat = self.rooms.again(seat, before.digest)
@@ -159,12 +172,12 @@ class Judge:
         """Whether nothing but the content can have changed the answer."""
         return self.bench.enclosure.sealed and contract.network is not True
 
-    def _loose(self, case: Case, seat: Seat) -> LooseFiles:
+    def _loose(self, case: Case, seat: Seat, compared: Compared) -> LooseFiles:
         """Ignored files that the check may obey, as they are before it runs."""
         if case.before_work or seat.setup is not None:
             return LooseFiles()
         ignored = Ignored(self.root, self.workspace.byproducts)
-        return LooseFiles.of(self.pins, ignored, str(self.root))
+        return LooseFiles.of(self.pins, ignored, self.workspace, compared.made)
 
     def _without_influences(
         self,
@@ -196,22 +209,24 @@ class Judge:
         if not shown or (case.provisional and not in_room):
             return replace(judged, influences=shown)
         approved, paths, steers = self.pins.snapshot, found.read, found.read | found.made_of
+        # While the agent lives, nothing of its workspace is moved, not even for a while.
+        alive, away = case.provisional, found.away
+        held = nullcontext(away) if alive else loose.as_approved(self.workspace, away)
         try:
-            if in_room:
-                content = self.workspace.content_with(before.digest, approved, paths)
-                made_of = self.workspace.content_with(before.digest, approved, steers)
-                seat = self.rooms.again(seat, before.digest, content, found.away, made_of)
-                again, _ = self._run_once(case, judged, before, seat, set_back=paths)
-            else:
-                if seat.setup is not None:
-                    with self.workspace.set_back(approved, steers) as then:
-                        seat = self.rooms.again(seat, then.digest)
-                with (
-                    self.workspace.without_byproducts(found.away),
-                    self.workspace.set_back(approved, paths) as then,
-                ):
+            with held as absent:
+                if in_room:
+                    then = self.workspace.snapshot()
+                    content = self.workspace.content_with(before.digest, approved, paths)
+                    made_of = self.workspace.content_with(before.digest, approved, steers)
+                    seat = self.rooms.again(seat, before.digest, content, absent, made_of)
                     again, _ = self._run_once(case, judged, then, seat, set_back=paths)
-                again = replace(again, snapshot=judged.snapshot)
+                else:
+                    if seat.setup is not None:
+                        with self.workspace.set_back(approved, steers) as then:
+                            seat = self.rooms.again(seat, then.digest)
+                    with self.workspace.set_back(approved, paths) as then:
+                        again, _ = self._run_once(case, judged, then, seat, set_back=paths)
+            again = replace(again, snapshot=judged.snapshot)
         except SetupFailed as failed:
             # It went well with the files as they are now: these decide.
             again = replace(judged, result=Result.BROKEN, output_tail=failed.facts["output_tail"])
@@ -293,8 +308,10 @@ class Judge:
         check = self.obstacles.heldout(case.contract)
         hidden = check.as_contract(case.contract)
         try:
-            linked = (*self.workspace.byproducts, *self.workspace.apart)
-            answer, observation = self.bench.ask_heldout(check, hidden, seat, linked)
+            linked = too_large_to_copy(self.root, self.workspace.byproducts, self.workspace.apart)
+            restore = partial(self.workspace.restore, self.pins.snapshot)
+            approved = None if case.before_work else restore
+            answer, observation = self.bench.ask_heldout(check, hidden, seat, linked, approved)
         except OSError as error:
             return could_not_run(judged, f"its files cannot be copied: {error}")
         judged = replace(judged, heldout_kind=check.kind)
@@ -336,15 +353,14 @@ class Judge:
             isolation=self.bench.enclosure.isolation,
         )
 
-    def _tampering(self, case: Case, content: Snapshot) -> tuple[Tampering, ...]:
-        texts = partial(self._texts, case.contract, content.digest)
-        beside = changed_git_rules(self.pins, self.root, case.guard, texts)
-        ignored = Ignored(self.root, self.workspace.byproducts)
-        search_path = self.pins.search_path
-        found = tampering_of(
-            case.contract, case.guard, self.workspace, content, ignored, search_path
+    def _compared(self, case: Case, content: Snapshot) -> Compared:
+        contract, guard = case.contract, case.guard
+        texts = partial(self._texts, contract, content.digest)
+        beside = changed_git_rules(self.pins, self.root, guard, texts)
+        found = compare_with_pins(
+            contract, guard, self.workspace, content.digest, self.pins.search_path
         )
-        return (*found, *beside)
+        return replace(found, tampering=(*found.tampering, *beside))
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
         """What the same run said of the same key; audit always judges afresh."""

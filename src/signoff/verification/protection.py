@@ -11,7 +11,7 @@ from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import Manifest
 from signoff.verification.ignored import Ignored
 from signoff.verification.pins import fingerprint, protected_by
-from signoff.verification.steering import INSTALLED
+from signoff.verification.steering import COMPILED, INSTALLED
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,7 @@ def _steering_changes(guard: Guard, now: Mapping[str, str]) -> list[Tampering]:
         )
         for name in sorted(guard.steering.keys() | now.keys())
         if guard.steering.get(name) != now.get(name)
+        and COMPILED not in f"{guard.steering.get(name)}{now.get(name)}"
         and file_of(name) not in produced
         and not (name not in guard.steering and now[name].startswith(INSTALLED))
     ]

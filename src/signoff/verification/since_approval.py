@@ -139,13 +139,13 @@ class SinceApproval:
         *,
         contradicted: bool,
     ) -> tuple[Influence, ...]:
-        """Ignored files, new or changed, that steer the check.
+        """Ignored files and environments, not as approved, that steer the check.
 
         `contradicted`: the same content was broken before, and only by-products changed since.
         """
         here = self.pins.workspace == str(self.workspace.root)
         pinned = self.pins.byproducts if contradicted and here else None
-        if not loose.changes and pinned is None:
+        if not loose.changes and not loose.made and pinned is None:
             return ()
         then = self._approved()
         facts = self._facts(contract, guard, then)
@@ -270,7 +270,8 @@ def _leads_to(globs: Iterable[str], folder: str) -> bool:
 
 def influenced(again: Verdict, found: Collection[Influence], guard: Guard) -> Verdict:
     """The verdict when the contract holds only with files changed that steer it."""
-    if again.result is Result.UNKNOWN:
+    # A program that is not found is one of those files.
+    if again.result is Result.UNKNOWN and again.reason is not Reason.NOT_FOUND:
         return again
     paths = tuple(storable_path(influence.path) for influence in found)
     meant = ""

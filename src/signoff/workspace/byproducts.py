@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.errors import RoomTooDear
-from signoff.workspace.folders import opened_strictly
+from signoff.workspace.folders import opened_root, opened_strictly
 from signoff.workspace.records import StatKey, stat_key
 from signoff.workspace.walk import is_cache
 
@@ -91,6 +91,19 @@ def survey(
     for path in sorted(byproducts):
         surveyor.look_at(path)
     return surveyor.result()
+
+
+def too_large_to_copy(
+    root: Path, byproducts: Iterable[str], apart: Iterable[str]
+) -> tuple[str, ...]:
+    """What a copy of the workspace has by link: dependencies, what is apart; all, if it is much."""
+    everything = (*byproducts, *apart)
+    try:
+        with opened_root(root) as root_fd:
+            found = survey(root_fd, byproducts, apart, RoomLimits())
+    except RoomTooDear:
+        return everything
+    return (*found.shared, *found.apart)
 
 
 class _Surveyor:

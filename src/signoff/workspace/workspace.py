@@ -322,10 +322,10 @@ class Workspace:
         self._keeper.remember(self._caches)
 
     @contextmanager
-    def without_caches(self) -> Iterator[None]:
-        """Keep compiled caches out of the workspace, so that no verdict rests on one."""
+    def without_caches(self, also: Collection[str] = ()) -> Iterator[None]:
+        """Keep compiled caches, `also` these of by-products, away: no verdict rests on one."""
         self.remove_caches()
-        with self._keeper.aside(self._caches):
+        with self._keeper.aside((*self._caches, *also)):
             yield
 
     def seal(self) -> None:

@@ -15,6 +15,7 @@ from signoff.verification.since_approval import installed
 from signoff.verification.steering import steering_of, texts_of
 from signoff.verification.tools import tools_of
 from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
+from signoff.workspace.loosefiles import LooseCopies
 from signoff.workspace.walk import byproduct_digests
 
 
@@ -47,6 +48,8 @@ def take_pins(
         i: steering_of(contract, manifest, read, ignored, search_path)
         for i, contract in contracts.items()
     }
+    loose = ignored.loose()
+    LooseCopies(workspace.store).keep(place.workspace, loose)
     checks = held_out_checks(site)
     return Pins(
         plan_digest=plan.plan_digest,
@@ -71,7 +74,7 @@ def take_pins(
             and is_counted(contract, [t.text for t in texts_of(contract, manifest, read)])
         ),
         handoff=handoff_files(place.workspace),
-        ignored={path: fingerprint(state) for path, state in ignored.loose().items()},
+        ignored={path: fingerprint(state) for path, state in loose.items()},
         byproducts=byproduct_digests(place.workspace, workspace.byproducts),
         dependencies=installed(place.workspace, workspace.byproducts),
         git_rules=git_rules(place.workspace),

@@ -16,13 +16,14 @@ from signoff.verification.steering.rule_python import pin_startup, steer_python_
 from signoff.verification.steering.rule_scripts import execute, steer_executed
 from signoff.verification.steering.rules import RULES, Pin
 from signoff.verification.steering.trail import (
+    COMPILED,
     INSTALLED,
     PRESENT,
     ShellText,
     Trail,
 )
 
-__all__ = ["INSTALLED", "PRESENT", "steering_of", "texts_of"]
+__all__ = ["COMPILED", "INSTALLED", "PRESENT", "steering_of", "texts_of"]
 
 MOST_LOOKED_AT = 400
 _PINS_BY_TOOL: dict[str, list[Pin]] = {

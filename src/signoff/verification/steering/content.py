@@ -76,6 +76,9 @@ class Content:
     def _target(self, link: str) -> str | None:
         """Where a link points, as a workspace path; None when outside."""
         text = self._read(link).decode("utf-8", "surrogateescape")
+        root = str(self.on_disk(""))
+        if text.startswith(f"{root}/"):
+            return inside("", text[len(root) + 1 :])
         return None if text.startswith("/") else inside(posixpath.dirname(link), text)
 
     def _read(self, path: str) -> bytes:
@@ -130,6 +133,10 @@ class Content:
         sources = (p for p in (path, *self.below(f"{path}/")) if self.is_source(p))
         found = {p: self.manifest[p] for p in sources if self.has(p)}
         return found | (self._ignored.tree(path) if self._ignored is not None else {})
+
+    def caches(self, folder: str, *, below: bool) -> dict[str, str]:
+        """Compiled Python of ignored packages, by folders; that of sources is always removed."""
+        return {} if self._ignored is None else self._ignored.caches(folder, below=below)
 
     def on_disk(self, folder: str) -> Path:
         """Where an ignored folder lies; nowhere, if nothing is known of ignored files."""

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from signoff.domain.digests import digest_of
 from signoff.verification.pins import fingerprint
 from signoff.verification.steering.borrowed import PLUGINS, brought_with, normal_name
-from signoff.verification.steering.content import upwards
-from signoff.verification.steering.trail import PRESENT, Trail
+from signoff.verification.steering.content import Content, upwards
+from signoff.verification.steering.trail import COMPILED, PRESENT, Trail
 
-_STARTUP = ("sitecustomize.py", "usercustomize.py")
+_STARTUP = ("sitecustomize", "usercustomize")  # whatever an import of these finds
+STARTUP_MARK = "start-up"
 _ALWAYS = ("python", "python3")
 # These look for an environment by themselves.
 _FINDS_ONE = re.compile(
@@ -55,15 +56,19 @@ def is_used(environment: str, trail: Trail) -> bool:
 
 def _pin_python(environment: str, trail: Trail) -> None:
     trail.pin_installed(f"{environment}/pyvenv.cfg")
-    for name in sorted({*trail.tools, *_ALWAYS}):
+    # What tox and nox run is not seen; most run this.
+    tools = trail.tools if trail.tools.isdisjoint(("tox", "nox")) else {*trail.tools, "pytest"}
+    for name in sorted({*tools, *_ALWAYS}):
         _pin_program(f"{environment}/bin/{name}", trail)
     for packages in _package_folders(environment, trail):
         found = trail.content.listed(packages)
-        trail.pinned[f"{packages}#start-up"] = trail.as_installed(_startup(packages, found, trail))
-        plugins = _plugins(packages, found, trail) if "pytest" in trail.tools else {}
-        if "pytest" in trail.tools:
+        runs = digest_of(startup_code(packages, trail.content))
+        trail.pinned[f"{packages}#{STARTUP_MARK}"] = trail.as_installed(runs)
+        _pin_caches(packages, trail, below=False)
+        plugins = _plugins(packages, found, trail) if "pytest" in tools else {}
+        if "pytest" in tools:
             trail.pinned[f"{packages}#pytest11"] = trail.as_installed(digest_of(plugins))
-        roots = {normal_name(t) for t in trail.tools if not _is_own(t, trail)} | {*plugins}
+        roots = {normal_name(t) for t in tools if not _is_own(t, trail)} | {*plugins}
         for module in sorted(brought_with(trail.content.on_disk(packages), frozenset(roots))):
             if not _is_own(module, trail):
                 _pin_module(packages, module, found, trail)
@@ -77,24 +82,28 @@ def _is_own(name: str, trail: Trail) -> bool:
 
 
 def _package_folders(environment: str, trail: Trail) -> Iterator[str]:
-    for lib in trail.content.listed(f"{environment}/lib"):
-        if lib.startswith("python"):
-            yield f"{environment}/lib/{lib}/site-packages"
+    for name in ("lib", "lib64"):
+        for lib in trail.content.listed(f"{environment}/{name}"):
+            if lib.startswith(("python", "pypy")):
+                yield f"{environment}/{name}/{lib}/site-packages"
 
 
-def _startup(packages: str, names: list[str], trail: Trail) -> str:
+def startup_code(packages: str, content: Content) -> dict[str, str]:
     """What an interpreter runs at its start: a path file runs its lines that import something."""
     runs: dict[str, str] = {}
-    for name in names:
-        if not (name in _STARTUP or name.endswith(".pth")):
-            continue
-        data = trail.content.read(f"{packages}/{name}")
-        text = "unreadable" if data is None else data.decode("utf-8", "replace")
-        lines = text.splitlines() if name.endswith(".pth") and data is not None else []
-        code = [line for line in lines if line.startswith(("import ", "import\t"))]
-        if code or not name.endswith(".pth"):
-            runs[name] = "\n".join(code) or text
-    return digest_of(runs)
+    for name in content.listed(packages):
+        path = f"{packages}/{name}"
+        data = content.read(path) if name.endswith((".py", ".pth")) else None
+        text = None if data is None else data.decode("utf-8", "replace")
+        if name.partition(".")[0] in _STARTUP:
+            files = content.tree(path).items()
+            runs[name] = text or digest_of({p: fingerprint(state) for p, state in files})
+        elif name.endswith(".pth"):
+            lines = ["import what is too large to be read"] if text is None else text.splitlines()
+            code = [line for line in lines if line.startswith(("import ", "import\t"))]
+            if code:
+                runs[name] = "\n".join(code)
+    return runs
 
 
 def _plugins(packages: str, names: list[str], trail: Trail) -> dict[str, list[list[str]]]:
@@ -122,6 +131,7 @@ def _pin_module(packages: str, module: str, names: list[str], trail: Trail) -> N
     seen = {path: fp for name in files for path, fp in _tree(f"{packages}/{name}", trail).items()}
     if seen:
         trail.pinned[f"{packages}/{module}"] = trail.as_installed(digest_of(seen))
+        _pin_caches(f"{packages}/{module}", trail)
 
 
 def _pin_node(trail: Trail) -> None:
@@ -175,6 +185,12 @@ def _pin_tree(folder: str, trail: Trail) -> None:
     seen = _tree(folder, trail)
     if seen:
         trail.pinned.setdefault(folder, trail.as_installed(digest_of(seen)))
+        _pin_caches(folder, trail)
+
+
+def _pin_caches(folder: str, trail: Trail, *, below: bool = True) -> None:
+    found = trail.content.caches(folder, below=below)
+    trail.pinned.update({path: f"{COMPILED}{seen}" for path, seen in found.items()})
 
 
 def _tree(path: str, trail: Trail) -> dict[str, str]:

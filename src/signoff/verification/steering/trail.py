@@ -17,6 +17,7 @@ from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
 
 PRESENT = "present"
 INSTALLED = "installed:"  # before what an install brings: it may appear, but not change
+COMPILED = f"{INSTALLED}compiled:"  # caches of it: they may change, and no check is run with them
 
 
 class ShellText(NamedTuple):
