@@ -11,8 +11,7 @@ from signoff.domain.counts import MOST_NAMED, TestCounts, TestOutcome, named
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.domain.verdict import Phase, Result
 from signoff.verification.counting import count_files, count_tests
-from signoff.verification.denominator import is_counted, judge_counts, watched_kinds
-from signoff.verification.suppressions import SKIP_MARK
+from signoff.verification.denominator import checks_of, is_counted, judge_counts
 from tests.verification.courtroom import Courtroom
 
 PASSED, FAILED, SKIPPED = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.SKIPPED
@@ -30,6 +29,11 @@ def counted(tests: dict[str, TestOutcome], cut_short: str = "") -> TestCounts:
 def said(then: TestCounts | None, now: TestCounts | None, contract: Contract = PYTEST) -> str:
     answer = judge_counts(contract, now, then)
     return "" if answer is None else answer.message.removesuffix(MEANT)
+
+
+def watches_skips(baseline: TestCounts | None) -> bool:
+    checks = checks_of(PYTEST, (), baseline, ())
+    return checks is not None and checks.skip_marks
 
 
 def test_a_named_test_that_is_gone_or_skipped_is_named() -> None:
@@ -63,8 +67,10 @@ def test_a_baseline_that_was_cut_short_says_nothing_of_what_it_did_not_reach() -
 def test_what_a_cut_baseline_named_is_compared() -> None:
     then = counted({"b": FAILED}, cut_short="stopping after 1 failures")
     assert "`b`" in said(then, counted({"a": PASSED, "b": SKIPPED}))
-    assert watched_kinds(PYTEST, (), then) == {SKIP_MARK}
-    assert watched_kinds(PYTEST, (), counted({"b": FAILED})) == frozenset()
+    assert watches_skips(then)
+    assert watches_skips(TestCounts("", endings=0, untold="add `-v`"))
+    assert not watches_skips(counted({"b": FAILED}))
+    assert not watches_skips(None)
 
 
 def test_a_runner_that_a_red_baseline_did_not_reach_brings_its_own_skips() -> None:
@@ -111,7 +117,7 @@ def test_fewer_checked_files_are_fewer() -> None:
 def test_nothing_is_compared_where_the_step_may_shrink() -> None:
     allowed = Contract("pytest", may_shrink=True)
     assert said(TestCounts("pytest", 2), None, allowed) == ""
-    assert watched_kinds(Contract("mypy .", may_shrink=True), (), None) == frozenset()
+    assert checks_of(Contract("mypy .", may_shrink=True), (), None, ()) is None
 
 
 @pytest.mark.parametrize(
@@ -130,19 +136,24 @@ def test_what_is_run_as_a_run_begins(command: str, texts: tuple[str, ...], count
 
 
 @pytest.mark.parametrize(
-    ("command", "texts", "kinds"),
+    ("command", "texts", "tool", "places"),
     [
-        ("ruff check .", (), {"noqa", "fmt: off"}),
-        ("python3 -m mypy src", (), {"type: ignore", "mypy", "pyright", "stub"}),
-        ("npx eslint .", (), {"eslint-disable"}),
-        ("cargo clippy -- -D warnings", (), {"allow"}),
-        ("cargo test", (), set()),
-        ("make lint", ("make lint", "golangci-lint run"), {"nolint"}),
-        ("pytest", (), set()),
+        ("ruff check .", (), "ruff", {""}),
+        ("python3 -m mypy src", (), "mypy", {"src"}),
+        ("cd src && npx eslint sub", (), "eslint", {"", "src/sub"}),
+        ("cargo clippy -- -D warnings", (), "cargo clippy", {""}),
+        ("make lint", ("make lint", "golangci-lint run"), "golangci-lint", {""}),
+        ("python3 tools/tidy.py src", (), "python", {"src", "tools/tidy.py"}),
+        ("./tools/tidy src && ./tools/tidy", (), "tidy", {"src", ""}),
     ],
 )
-def test_which_suppressions_count(command: str, texts: tuple[str, ...], kinds: set[str]) -> None:
-    assert watched_kinds(Contract(command), texts, None) == kinds
+def test_what_could_be_silenced_and_where(
+    command: str, texts: tuple[str, ...], tool: str, places: set[str]
+) -> None:
+    paths = {"src", "src/sub", "tools/tidy.py"}
+    checks = checks_of(Contract(command), texts, None, paths)
+    assert checks is not None
+    assert checks.tools[tool] == places
 
 
 def test_counts_are_stored_with_their_names_and_read_back() -> None:
@@ -213,6 +224,9 @@ def test_lines_made_to_be_slow_are_read_quickly(piece: bytes) -> None:
         (("mypy .",), "Found 1 error in 1 file (errors prevented further checking)\n", 0),
         (("black --check .",), "1 file reformatted, 2 files would be left unchanged.\n", 3),
         (("ruff format --check .",), "4 files already formatted\n", 4),
+        (("rubocop",), "5 files inspected, no offenses detected\n", 5),
+        (("npx biome check .",), "Checked 7 files in 3ms. No fixes applied.\n", 7),
+        (("oxlint",), "Finished in 5ms on 12 files with 90 rules using 2 threads.\n", 12),
         (("black .",), "2 files processed\n", 0),
         (("bash check.sh",), "Success: no issues found in 3 source files\n", 0),
     ],

@@ -108,8 +108,9 @@ def _apply_other_run(state: RunState, entry: Entry) -> None:
     elif entry.kind is Kind.VERDICT and data.get("phase") in (Phase.BASELINE, Phase.BEFORE):
         counts = TestCounts.from_data(data.get("counts"))
         of_step = data.get("subject") == entry.step and not data.get("provisional")
-        if counts is not None and of_step:
-            state.baselines.setdefault(entry.step or "", counts)
+        known = state.baselines.get(entry.step or "")
+        if counts is not None and of_step and not (known and known.counted):
+            state.baselines[entry.step or ""] = counts
 
 
 def _started(state: RunState, entry: Entry) -> None:
@@ -217,11 +218,11 @@ def _verdict(state: RunState, entry: Entry) -> None:
     if judged.kept:
         record.kept_keys.add(judged.key)
     if judged.phase is Phase.BASELINE:
-        record.baseline = record.baseline or judged.counts
+        record.hold_to(judged.counts)
         state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
     elif judged.phase is Phase.BEFORE:
         # A runner that the contract did not show, but that printed its ending.
-        record.baseline = record.baseline or judged.counts
+        record.hold_to(judged.counts)
         if record.before is None:
             record.held_before, record.before = _held_before(state, judged, entry.step), judged
     elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):

@@ -6,9 +6,12 @@ baseline that was cut short says nothing about the tests that it did not reach.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
+from signoff.commands.analysis import analyse, invocations_of
+from signoff.commands.launchers import inside
 from signoff.domain.counts import TestCounts
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Contract, ExpectationKind
@@ -20,11 +23,11 @@ from signoff.verification.counting import (
     SAYS_FILES,
     count_files,
     count_tests,
-    runs_tests,
+    look_at,
     tools_called,
 )
 from signoff.verification.expectations import Answer
-from signoff.verification.suppressions import CHECKERS, SKIP_MARK, Suppression
+from signoff.verification.suppressions import Checks, Suppression
 
 MOST_SHOWN = 5
 LONGEST_SHOWN = 160
@@ -34,6 +37,8 @@ _SILENT = (
     " work began; let the runner come to its end and show its summary, or write a report into"
     " `$SIGNOFF_REPORT_DIR`"
 )
+_SHOW = "let the runner show its summary, or write a report into `$SIGNOFF_REPORT_DIR`"
+_UNCOUNTED = "{said}; tests are run here and none are counted: {untold}"
 
 
 def is_counted(contract: Contract, texts: Sequence[str] = ()) -> bool:
@@ -43,7 +48,7 @@ def is_counted(contract: Contract, texts: Sequence[str] = ()) -> bool:
     """
     shown = (contract.command, *texts)
     return _least(contract) is not None or any(
-        runs_tests(text) or not tools_called(text).isdisjoint(SAYS_FILES) for text in shown
+        look_at(text).calls or not tools_called(text).isdisjoint(SAYS_FILES) for text in shown
     )
 
 
@@ -69,7 +74,19 @@ def count(
     files = count_files((contract.command, *texts), *streams)
     if files:
         counts = replace(counts or TestCounts("", endings=0), files=files)
+    reached = [look_at(text) for text in (contract.command, *texts)]
+    if not (counts and counts.endings) and any(sight.calls for sight in reached):
+        untold = next((f"add {sight.untold}" for sight in reached if sight.untold), _SHOW)
+        counts = replace(counts or TestCounts("", endings=0), untold=untold)
     return None if counts is None else TestCounts.from_data(redactor.data(counts.to_data()))
+
+
+def remarked(answer: Answer, counts: TestCounts | None) -> Answer:
+    """The answer with a remark where a runner was reached and nobody knows how many tests ran."""
+    if answer.result is not Result.KEPT or counts is None or not counts.untold:
+        return answer
+    said = _UNCOUNTED.format(said=answer.message, untold=counts.untold)
+    return answer._replace(message=said)
 
 
 def judge_counts(
@@ -94,18 +111,25 @@ def judge_counts(
     return Answer(Result.BROKEN, Reason.TESTS, found + _MEANT) if found else None
 
 
-def watched_kinds(
-    contract: Contract, texts: Sequence[str], baseline: TestCounts | None
-) -> frozenset[str]:
-    """Which suppressions count for the contract: of its checkers, and of tests it cannot compare.
+def checks_of(
+    contract: Contract, texts: Sequence[str], baseline: TestCounts | None, paths: Container[str]
+) -> Checks | None:
+    """What the contract runs that could be silenced; None where that is nothing, or is allowed.
 
-    Where the baseline was cut short, how many tests it would have skipped is not known.
+    Where the baseline did not reach every test, or could not be counted, marks that skip tests
+    count too. `paths` are the files and folders there are: a tool that is given some looks there.
     """
     if contract.may_shrink:
-        return frozenset()
-    tools = frozenset().union(*map(tools_called, (contract.command, *texts)))
-    kinds = {kind for tool in tools for kind in CHECKERS.get(tool, ())}
-    return frozenset(kinds | ({SKIP_MARK} if baseline and baseline.cut_short else set()))
+        return None
+    tools: dict[str, set[str]] = {}
+    for call in (c for t in (contract.command, *texts) for c in invocations_of(analyse(t), "")):
+        stem = posixpath.splitext(posixpath.basename(call.path))[0]
+        given = {inside(call.folder, arg) for arg in call.args if not arg.startswith("-")}
+        places = {place for place in given if place and place in paths}
+        for name in (call.tool, stem, " ".join((call.tool, *call.args[:1]))):
+            tools.setdefault(name.lower(), set()).update(places or {""})
+    skip_marks = baseline is not None and bool(baseline.cut_short or baseline.untold)
+    return Checks(tools, skip_marks=skip_marks)
 
 
 def judge_suppressions(found: Sequence[Suppression]) -> Answer | None:
@@ -132,7 +156,7 @@ def _shrinkage(then: TestCounts, now: TestCounts | None) -> str:
     if now.cut_short and not now.failed:
         return f"the tests were cut short: {escape_line(now.cut_short)}"
     changes = _lost(then, now)
-    if not changes and not _all_named(then, now):
+    if then.endings and not changes and not _all_named(then, now):
         ran, whole = then.least_executed, not _cut_short(then, now)
         left_out = now.deselected - then.deselected
         changes = [

@@ -18,10 +18,11 @@ from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SnapshotTooSlow
 from signoff.verification.bench import Bench
 from signoff.verification.denominator import (
+    checks_of,
     count,
     judge_counts,
     judge_suppressions,
-    watched_kinds,
+    remarked,
 )
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import Evidence, EvidenceKey, said, was_broken
@@ -235,8 +236,8 @@ class Judge:
         if answer.result is Result.KEPT:
             answer = (
                 judge_counts(case.contract, counts, case.baseline)
-                or self._suppressed(case, before, texts)
-                or answer
+                or self._suppressed(case, before, texts, opened)
+                or remarked(answer, counts)
             )
         after = self.workspace.snapshot()
         moved = self._moved(before, after, seat) or written_to(
@@ -260,12 +261,15 @@ class Judge:
         """What changed since the plan was approved."""
         return SinceApproval(self.workspace, self.pins)
 
-    def _suppressed(self, case: Case, now: Snapshot, texts: tuple[str, ...]) -> Answer | None:
+    def _suppressed(
+        self, case: Case, now: Snapshot, texts: tuple[str, ...], opened: Opened
+    ) -> Answer | None:
         """The answer when checks were silenced since the approval."""
-        kinds = watched_kinds(case.contract, texts, case.baseline)
-        if not kinds or case.phase is Phase.BASELINE:
+        manifest = self.workspace.manifest(now.digest)
+        checks = checks_of(case.contract, texts, case.baseline, manifest)
+        if checks is None or case.phase is Phase.BASELINE:
             return None
-        return judge_suppressions(self.since_approval.suppressions(kinds, now))
+        return judge_suppressions(self.since_approval.suppressions(checks, case.guard, now, opened))
 
     def _watch(self, seat: Seat, loose: LooseFiles) -> OpenWatch:
         folders = dict.fromkeys((*self.workspace.folders, *loose.folders))

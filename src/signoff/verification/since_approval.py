@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from signoff.domain.globs import intersect, literal, matches_any
-from signoff.domain.languages import is_test
+from signoff.domain.languages import is_settings, is_test, language_of
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
 from signoff.domain.text import storable_path
@@ -22,7 +22,7 @@ from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, Tampering, file_of
 from signoff.verification.steering import INSTALLED, PRESENT, texts_of
 from signoff.verification.steering.borrowed import installed_modules
-from signoff.verification.suppressions import Suppression, new_suppressions
+from signoff.verification.suppressions import Checks, Suppression, new_suppressions
 from signoff.workspace.opened import Opened
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
@@ -98,15 +98,23 @@ class SinceApproval:
         now = self.workspace.manifest(content.digest) if found else {}
         return [p for p in found if not (_is_folder(now, p) and _leads_to(guard.touches, p))]
 
-    def suppressions(self, kinds: Collection[str], content: Snapshot) -> list[Suppression]:
-        """What silences a check of these kinds and was not there when the plan was approved."""
+    def suppressions(
+        self, checks: Checks, guard: Guard, content: Snapshot, opened: Opened
+    ) -> list[Suppression]:
+        """What silences one of the checks and was not there when the plan was approved."""
         if self.pins.snapshot in ("", content.digest):
             return []
         try:
             before, after = self.workspace.changed_texts(self.pins.snapshot, content.digest)
         except StorageFailed:
             return []  # another checkout, which never held the approved content
-        return new_suppressions(kinds, before, after, self.workspace.manifest(content.digest))
+        now = self.workspace.manifest(content.digest)
+        read = Approved(now, partial(self.workspace.read, content.digest))
+        scripts = {file_of(name) for name in guard.steering or ()}
+        texts = [read.text(p) for p in scripts if language_of(p) and not is_settings(p)]
+        seen = opened.files if opened.complete else None
+        checks = replace(checks, scripts=[t for t in texts if t], opened=seen)
+        return new_suppressions(checks, before, after, now)
 
     def _facts(self, contract: Contract, guard: Guard, then: Approved) -> CheckFacts:
         steering = guard.steering or {}

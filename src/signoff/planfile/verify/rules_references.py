@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from signoff.commands.programs import BUILTINS, runner_of, tools_started
+from signoff.commands.programs import BUILTINS
 from signoff.commands.references import Reference
+from signoff.commands.runners import runner_of, tools_started
 from signoff.commands.uses import Call
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import intersect, literal, matches_any

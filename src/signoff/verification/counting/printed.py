@@ -17,6 +17,7 @@ from operator import add
 from signoff.domain.counts import TestCounts, TestOutcome, named
 from signoff.domain.text import decode_output
 from signoff.verification.counting.sight import Sight
+from signoff.verification.counting.summaries import read_summaries
 from signoff.verification.counting.verbose import (
     FAILED,
     PASSED,
@@ -172,7 +173,13 @@ _ENDINGS: Mapping[str, Ending] = {
 }
 # Counts that lie all over the output: none can be had from a part of it.
 _WHOLE: Mapping[str, Reader] = {"cargo": read_cargo, "go": read_go, "TAP": read_tap}
-READERS: Mapping[str, Reader] = {**{name: e.counts for name, e in _ENDINGS.items()}, **_WHOLE}
+SUMMARY = "summary"  # of a runner whose ending has no row here
+# In the order in which they are tried; the last two only where no other found anything.
+READERS: Mapping[str, Reader] = {
+    **{name: ending.counts for name, ending in _ENDINGS.items()},
+    **_WHOLE,
+    SUMMARY: read_summaries,
+}
 _ON_STDERR = frozenset(("unittest", "jest", "nextest"))
 
 # Possessive, so that a line made to be slow is not: one way to read it, and not one for each colon.
@@ -199,6 +206,9 @@ _NAMED: Mapping[str, tuple[str, ...]] = {
         r" (?P<word>FAIL)  (?P<id>\S+ > .+)",
     ),
     "jest": (r"  (?P<word>●) (?P<id>(?!Console|Test suite failed).+)",),
+    SUMMARY: (
+        r" *(?P<word>[✓✔√✗✘✖×-]) (?:\[(?:fail|skip|todo)\]:? )?(?P<id>.+?)(?: \([0-9.]+ ?m?s\))?",
+    ),
 }
 _TOOK = r"(?: \([0-9.]+ ?m?s\))?"
 _IN_TREE = re.compile(
@@ -305,11 +315,19 @@ class _Unreadable(Exception):
 def count_printed(sight: Sight, printed: Printed, *, ended_well: bool) -> TestCounts | None:
     """All runners of the contract together; None when no number can be stood up for."""
     total: TestCounts | None = None
-    for runner in sight.runners:
-        if runner == "TAP" and total is not None:
+    calls: dict[str, int] = {}
+    for runner, number in sight.calls.items():
+        known = runner if runner in READERS else SUMMARY
+        calls[known] = calls.get(known, 0) + number
+    readers = calls if calls and sight.shows_all else READERS
+    for runner in READERS:
+        # `prove` shows TAP only if it is told to, and its summary always.
+        if runner not in readers and not (runner == SUMMARY and "TAP" in readers):
+            continue
+        if runner in ("TAP", SUMMARY) and total is not None:
             continue  # another runner's own ending says more about the same lines
         try:
-            counts = _count(runner, sight, printed)
+            counts = _count(runner, calls.get(runner, 0), sight, printed)
         except _Unreadable:
             return None
         if counts is not None:
@@ -324,9 +342,8 @@ def count_printed(sight: Sight, printed: Printed, *, ended_well: bool) -> TestCo
     return replace(total, cut_short=why)
 
 
-def _count(runner: str, sight: Sight, printed: Printed) -> TestCounts | None:
+def _count(runner: str, calls: int, sight: Sight, printed: Printed) -> TestCounts | None:
     runs, cut = printed.endings_of(runner)
-    calls = sight.calls.get(runner, 0)
     if cut and ((runner in _WHOLE and (runs or calls)) or 0 < len(runs) < calls):
         raise _Unreadable
     if not runs:
