@@ -41,9 +41,24 @@ def test_a_named_test_that_is_gone_or_skipped_is_named() -> None:
     one = "1 test that ran before the work began is"
     gone = counted({"a": PASSED, "b": PASSED, "d": PASSED})
     skipped = counted({"a": PASSED, "b": SKIPPED, "c": PASSED})
-    assert said(then, gone) == f"{one} missing now: `c`"
+    assert said(then, gone) == (
+        f"{one} missing now: `c` (new is `d`; a renamed test is missing too)"
+    )
     assert said(then, skipped) == f"{one} skipped now: `b`"
     assert said(then, counted({"a": PASSED, "b": PASSED, "c": PASSED})) == ""
+
+
+def test_a_case_of_a_test_may_have_another_value() -> None:
+    then = counted({"t.py::p[1-2]": PASSED, "t.py::p[3-4]": FAILED, "t.py::q": PASSED})
+    now = {"t.py::p[1-2]": PASSED, "t.py::q": PASSED}
+    assert said(then, counted({**now, "t.py::p[5-6]": PASSED})) == ""
+    assert "missing now: `t.py::p[3-4]`" in said(then, counted({**now, "t.py::r[5-6]": PASSED}))
+    assert "missing now: `t.py::p[3-4]`" in said(then, counted(now))
+
+
+def test_a_contract_whose_first_check_was_red_is_held_to_no_number_of_tests() -> None:
+    then = TestCounts("", endings=0, files=3, untold="add a report")
+    assert said(then, TestCounts("pytest", 5, skipped=2, files=3)) == ""
 
 
 def test_many_lost_tests_are_not_all_shown() -> None:
@@ -79,6 +94,10 @@ def test_a_runner_that_a_red_baseline_did_not_reach_brings_its_own_skips() -> No
     assert (
         said(then, TestCounts("pytest", 5, skipped=2)) == "2 tests skipped, 0 before the work began"
     )
+
+
+def test_the_first_tests_of_all_may_be_skipped() -> None:
+    assert said(TestCounts("pytest"), TestCounts("pytest", 5, skipped=1)) == ""
 
 
 def test_a_run_that_passed_has_no_reason_to_be_cut_short() -> None:

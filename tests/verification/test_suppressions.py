@@ -170,7 +170,27 @@ def test_marks_that_skip_a_test_are_found(name: str, line: str) -> None:
     assert new("", f"{line}\n", name) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.py", "class T:\n    def test_a(self): pass\n"),
+        ("a_test.go", "func TestA(t *testing.T) {\n}\n"),
+        ("lib.rs", "#[test]\n#[should_panic]\nfn a() {}\n"),
+        ("a.test.ts", "it('adds', () => {})\n"),
+        ("a_spec.rb", "  it 'adds' do\n"),
+        ("a.bats", '@test "adds" {\n'),
+        ("T.java", "  @Test\n  void adds() {\n"),
+    ],
+)
+def test_a_test_that_is_gone_is_missed_where_it_cannot_be_counted(name: str, text: str) -> None:
+    marks = Checks(skip_marks=True)
+    assert len(new_suppressions(marks, {name: text}, {name: "\n"})) == 1
+    assert len(new_suppressions(marks, {name: text}, {})) == 1
+    assert new_suppressions(marks, {name: text}, {"moved": f"more\n{text}"}) == []
+    assert new_suppressions(ALL, {name: text}, {name: "\n"}) == []
+
+
 def test_a_skip_in_a_new_file_takes_nothing_away_unless_one_is_gone() -> None:
     marks, text = Checks(skip_marks=True), "@pytest.mark.skip\n"
     assert new_suppressions(marks, {}, {"new.py": text}) == []
-    assert len(new_suppressions(marks, {"old.py": "def test(): pass"}, {"new.py": text})) == 1
+    assert len(new_suppressions(marks, {"old.py": "x"}, {"new.py": text})) == 1

@@ -7,6 +7,7 @@ baseline that was cut short says nothing about the tests that it did not reach.
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
@@ -27,7 +28,7 @@ from signoff.verification.counting import (
     tools_called,
 )
 from signoff.verification.expectations import Answer
-from signoff.verification.suppressions import Checks, Suppression
+from signoff.verification.suppressions import GONE, Checks, Suppression
 
 MOST_SHOWN = 5
 LONGEST_SHOWN = 160
@@ -134,11 +135,19 @@ def checks_of(
 
 def judge_suppressions(found: Sequence[Suppression]) -> Answer | None:
     """Why a contract that held otherwise is not kept: its checks were told to look away."""
-    if not found:
-        return None
-    what = "1 new suppression" if len(found) == 1 else f"{len(found)} new suppressions"
-    shown = _shown([f"{one.path}:{one.line}: {one.text}" for one in found])
-    return Answer(Result.BROKEN, Reason.TESTS, f"{what} since the approval: {shown}{_MEANT}")
+    shown = []
+    for what, plural, is_kind in (
+        ("new suppression", "new suppressions", lambda kind: kind != GONE),
+        ("test taken out", "tests taken out", lambda kind: kind == GONE),
+    ):
+        some = [f"{s.path}:{s.line}: {s.text}" for s in found if is_kind(s.kind)]
+        if some:
+            shown.append(f"{_many(len(some), what, plural)} since the approval: {_shown(some)}")
+    return Answer(Result.BROKEN, Reason.TESTS, "; ".join(shown) + _MEANT) if shown else None
+
+
+def _many(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _silence(then: TestCounts, now: TestCounts | None) -> str:
@@ -157,10 +166,11 @@ def _shrinkage(then: TestCounts, now: TestCounts | None) -> str:
         return f"the tests were cut short: {escape_line(now.cut_short)}"
     changes = _lost(then, now)
     if then.endings and not changes and not _all_named(then, now):
-        ran, whole = then.least_executed, not _cut_short(then, now)
+        ran = then.least_executed
+        whole = then.collected > 0 and not _cut_short(then, now)
         left_out = now.deselected - then.deselected
         changes = [
-            f"{after} {'test' if after == 1 else 'tests'} {what}, {before} before the work began"
+            f"{_many(after, 'test', 'tests')} {what}, {before} before the work began"
             for what, before, after, worse in (
                 ("ran", ran, now.executed, now.executed < ran),
                 ("skipped", then.skipped, now.skipped, whole and now.skipped > then.skipped),
@@ -182,20 +192,36 @@ def _lost(then: TestCounts, now: TestCounts) -> list[str]:
     """Tests that ran at the baseline and are skipped now, or not there at all."""
     gone: dict[str, None] = {}
     skipped: dict[str, None] = {}
+    fresh: dict[str, None] = {}
     for where, tests in then.names.items():
         here, all_named = now.names.get(where, {}), now.names_all(where)
-        for test in (test for test, outcome in tests.items() if outcome.ran):
-            outcome = here.get(test)
-            if outcome is not None and not outcome.ran:
-                skipped[test] = None
-            elif outcome is None and where in now.names and all_named:
-                gone[test] = None
+        ran = [test for test, outcome in tests.items() if outcome.ran]
+        added = [test for test, outcome in here.items() if outcome.ran and test not in tests]
+        skipped |= dict.fromkeys(t for t in ran if t in here and not here[t].ran)
+        if where in now.names and all_named:
+            missing = _unmatched([t for t in ran if t not in here], added)
+            gone |= dict.fromkeys(missing)
+            fresh |= dict.fromkeys(added if missing else ())
+    renamed = f" (new is {_shown(list(fresh))}; a renamed test is missing too)" if fresh else ""
     return [
-        f"{len(tests)} {'test' if len(tests) == 1 else 'tests'} that ran before the work began"
-        f" {'is' if len(tests) == 1 else 'are'} {what} now: {_shown(list(tests))}"
-        for what, tests in (("missing", gone), ("skipped", skipped))
+        f"{_many(len(tests), 'test', 'tests')} that ran before the work began"
+        f" {'is' if len(tests) == 1 else 'are'} {what} now: {_shown(list(tests))}{more}"
+        for what, tests, more in (("missing", gone, renamed), ("skipped", skipped, ""))
         if tests
     ]
+
+
+def _unmatched(missing: list[str], added: list[str]) -> list[str]:
+    """Those for which no new case of the same test runs: `test_price[5]` may become `[7]`."""
+    cases = Counter(test.partition("[")[0] for test in added if test.endswith("]"))
+    left = []
+    for test in missing:
+        name = test.partition("[")[0]
+        if test.endswith("]") and cases[name]:
+            cases[name] -= 1
+        else:
+            left.append(test)
+    return left
 
 
 def _shown(tests: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-STUB, SKIP_MARK = "stub", "skip mark"
+STUB, SKIP_MARK, GONE = "stub", "skip mark", "gone"
 
 # Words that do not name the tool they silence, and attributes that do so in code.
 _TYPE_CHECKERS = ("mypy", "dmypy", "pyright", "pytype", "pyre", "ty")
@@ -62,6 +62,16 @@ _ATTRIBUTES: Mapping[str, str] = {
     r"|\b(?:it|test|describe|suite|context)\.(?:skip|todo|failing)\b|\bx(?:it|test|describe)\b[ (]"
     r"|\bskip:\s*(?:true|['\"])|\b[tb]\.Skip(?:f|Now)?\(|#\[ignore\b",
 }
+
+# Where a test is defined, by its name or what it says it does.
+_DEFINITIONS = re.compile(
+    r"^[ \t]*(?:async\s+)?def\s+(test\w*)\s*\(|^func\s+((?:Test|Fuzz)\w*)\s*\("
+    r"|\bfunction\s+(test\w+)\s*\(|@Test\b[^;{]{0,200}?\b(\w+)\s*\("
+    r"|#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?(?:async\s+)?fn\s+(\w+)"
+    r"|(?:^@test\s+|\b(?:it|test|specify|scenario)(?:\.\w+)*(?:\s*\(\s*|\s+))"
+    r"(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`)",
+    re.MULTILINE,
+)
 
 
 class Suppression(NamedTuple):
@@ -141,7 +151,27 @@ def new_suppressions(
         if path.endswith(".pyi") and path not in before and path[:-1] in paths
         if checks.obey(STUB, "", path)
     ]
-    return wider + stubs
+    return wider + stubs + (_removed_tests(before, after) if checks.skip_marks else [])
+
+
+def _removed_tests(before: Mapping[str, str], after: Mapping[str, str]) -> list[Suppression]:
+    """Tests that were defined before and are not any more, wherever they could have gone."""
+    left = Counter(name for text in after.values() for name, _ in _defined(text))
+    found = []
+    for path, text in before.items():
+        for name, line in _defined(text):
+            left[name] -= 1
+            if left[name] < 0:
+                found.append(Suppression(GONE, frozenset(), path, line, name))
+    return found
+
+
+def _defined(text: str) -> Iterator[tuple[str, int]]:
+    for match in _DEFINITIONS.finditer(text):
+        yield (
+            match[match.lastindex or 0],
+            text.count("\n", 0, match.start(match.lastindex or 0)) + 1,
+        )
 
 
 def _covers(old: tuple[str, frozenset[str]], new: Suppression) -> bool:

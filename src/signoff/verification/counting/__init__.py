@@ -54,8 +54,8 @@ SAYS_FILES = frozenset(
 )
 _FILES = r"([0-9]{1,9}) (?:source )?files?"
 _CHECKED = re.compile(
-    rf"(?:Success: no issues found in|Found .* \(checked|Checked|(?:Finished|Done) .* (?:on|in)) {_FILES}(?:\W.*)?"
-    rf"|{_FILES} (?:inspected|checked|linted)\b.*"
+    rf"(?:Success: no issues found in|Found .* \(checked|Checked|(?:Finished|Done) .* (?:on|in)) "
+    rf"{_FILES}(?:\W.*)?|{_FILES} (?:inspected|checked|linted)\b.*"
     r"|((?:[0-9]{1,9} files? (?:would |be |left |already |unchanged|(?:re)?formatted)+(?:, )?)+)\.?"
 )
 

@@ -36,6 +36,12 @@ _STOPPED = re.compile(
     r"|INTERNALERROR> .*|error: test failed, to rerun pass .*"
     r"| *Summary \[.*\] [0-9]+/[0-9]+ tests? run: .*|(?:#|ℹ) cancelled [1-9][0-9]*"
 )
+# Files and classes that could not be loaded: which tests are in them is not known.
+_UNLOADED = re.compile(
+    r"ERROR: .*(?:_FailedTest|setUp(?:Class|Module) \().*|  ● Test suite failed to run"
+    r"|.* Failed Suites [0-9]+ .*|FAIL\t.*\[(?:build|setup) failed\]|not ok .*bats-gather-tests.*"
+    r"|(?: *✖|not ok [0-9]+ -) \S+\.[cm]?[jt]sx?(?: \([0-9.]+ms\))?"
+)
 
 Said = dict[str, int]
 Reader = Callable[[Sequence[str]], list[TestCounts]]
@@ -221,6 +227,7 @@ _HEADINGS = {
     "mocha": re.compile(r"( {2,})(?P<name>\S.*)"),
     "node": re.compile(rf"( *)(?:▶|# Subtest:) (?P<name>.+?){_TOOK}|(?P<suite> *type: 'suite')"),
 }
+_FILE = re.compile(r"\S+\.[cm]?[jt]sx?")  # node's test for one that could not be loaded
 _TREE_ENDS = re.compile(r"Tests: |  [0-9]+ passing \(|(?:#|ℹ) tests [0-9]+$")
 _OUTCOMES = {
     **dict.fromkeys(("PASSED", "PASS", "ok", *"✓✔√"), PASSED),
@@ -267,7 +274,8 @@ def _tree(lines: Sequence[str], headings: re.Pattern[str]) -> list[tuple[str, Te
             else:
                 word = "-" if test["aside"] else test["word"].split(" ")[0]
                 told = _OUTCOMES.get(word, FAILED)
-                found.append((" › ".join(name for _, name in path), told))
+                if told is not FAILED or not _FILE.fullmatch(test["name"]):
+                    found.append((" › ".join(name for _, name in path), told))
     return found
 
 
@@ -297,11 +305,10 @@ class Printed:
             return runs, _has_gap(own)
         return read(other), _has_gap(own) or _has_gap(other)
 
-    @property
-    def stopped(self) -> str:
-        """What a runner says that did not get to its end."""
-        stops = (m for m in map(_STOPPED.fullmatch, (*self.stdout, *self.stderr)) if m)
-        return next((m[1] or m[0] for m in stops), "")
+    def says(self, pattern: re.Pattern[str]) -> str:
+        """What a runner says that did not reach every test; empty when it says nothing such."""
+        said = (m for m in map(pattern.fullmatch, (*self.stdout, *self.stderr)) if m)
+        return next((m[m.lastindex or 0] for m in said), "")
 
 
 def _has_gap(lines: tuple[str, ...]) -> bool:
@@ -319,11 +326,9 @@ def count_printed(sight: Sight, printed: Printed, *, ended_well: bool) -> TestCo
     for runner, number in sight.calls.items():
         known = runner if runner in READERS else SUMMARY
         calls[known] = calls.get(known, 0) + number
-    readers = calls if calls and sight.shows_all else READERS
-    for runner in READERS:
-        # `prove` shows TAP only if it is told to, and its summary always.
-        if runner not in readers and not (runner == SUMMARY and "TAP" in readers):
-            continue
+    if "TAP" in calls:
+        calls.setdefault(SUMMARY, calls["TAP"])  # `prove` shows TAP only if it is told to
+    for runner in READERS if not calls or not sight.shows_all else filter(calls.get, READERS):
         if runner in ("TAP", SUMMARY) and total is not None:
             continue  # another runner's own ending says more about the same lines
         try:
@@ -334,12 +339,12 @@ def count_printed(sight: Sight, printed: Printed, *, ended_well: bool) -> TestCo
             total = counts if total is None else total + counts
     if total is None:
         return None
-    why = total.cut_short or printed.stopped
+    why = total.cut_short or printed.says(_STOPPED)
     if total.failed and sight.stops_early:
         why = why or "it stops at a failure"
     if not ended_well and total.endings < sum(sight.calls.values()):
         why = why or "not every runner was reached"
-    return replace(total, cut_short=why)
+    return replace(total, cut_short=why or printed.says(_UNLOADED))
 
 
 def _count(runner: str, calls: int, sight: Sight, printed: Printed) -> TestCounts | None:
