@@ -136,11 +136,11 @@ def checks_of(
 def judge_suppressions(found: Sequence[Suppression]) -> Answer | None:
     """Why a contract that held otherwise is not kept: its checks were told to look away."""
     shown = []
-    for what, plural, is_kind in (
-        ("new suppression", "new suppressions", lambda kind: kind != GONE),
-        ("test taken out", "tests taken out", lambda kind: kind == GONE),
+    for what, plural, gone in (
+        ("new suppression", "new suppressions", False),
+        ("test taken out", "tests taken out", True),
     ):
-        some = [f"{s.path}:{s.line}: {s.text}" for s in found if is_kind(s.kind)]
+        some = [f"{s.path}:{s.line}: {s.text}" for s in found if (s.kind == GONE) is gone]
         if some:
             shown.append(f"{_many(len(some), what, plural)} since the approval: {_shown(some)}")
     return Answer(Result.BROKEN, Reason.TESTS, "; ".join(shown) + _MEANT) if shown else None
