@@ -13,6 +13,7 @@ TOOLS = (
     *("ruff", "flake8", "mypy", "pyright", "pylint", "bandit", "black", "tsc", "eslint", "biome"),
     *("golangci-lint", "staticcheck", "cargo clippy", "shellcheck", "rubocop", "hadolint"),
     *("markdownlint-cli2", "yamllint", "clang-format", "phpstan", "detekt"),
+    *("isort", "cargo fmt", "coverage report"),
 )
 ALL = Checks(dict.fromkeys(TOOLS, EVERYWHERE))
 
@@ -65,6 +66,13 @@ def new(before: str, after: str, name: str = "a.py", checks: Checks = ALL) -> li
         ("a.c", "// clang-format off"),
         ("a.php", "/** @phpstan-ignore argument.type */"),
         ("a.kt", '@Suppress("LongMethod")'),
+        ("a.py", "x = 'a'# noqa"),
+        ("a.js", "x = 'a'// eslint-disable-line"),
+        ("a.js", '/* eslint no-undef: "off" */'),
+        ("a.js", "/* eslint no-undef: 0 */"),
+        ("a.py", "# isort: skip_file"),
+        ("a.rs", "#[rustfmt::skip]"),
+        ("a.py", "if x:  # pragma: no cover"),
     ],
 )
 def test_every_known_way_to_silence_a_check_is_found(name: str, line: str) -> None:
@@ -131,6 +139,11 @@ def test_a_comment_that_the_checks_own_script_knows_silences_it() -> None:
     assert new("", "x  # tidy: off\n", checks=of("tidy")) == ["# tidy: off"]
 
 
+def test_a_hook_that_runs_linters_runs_any_of_them() -> None:
+    assert new("", "x  # noqa\n", checks=of("pre-commit")) == ["# noqa"]
+    assert new("", "x  # mytool: off\n", checks=of("pre-commit")) == []
+
+
 def test_one_for_a_line_that_becomes_one_for_the_file_is_new() -> None:
     line, file = "x() // eslint-disable-line\n", "/* eslint-disable */\nx()\n"
     assert len(new(line, file, "a.js")) == 1
@@ -162,6 +175,7 @@ def test_a_new_stub_beside_a_module_hides_it() -> None:
         ("t.js", "test('x', { skip: true }, f)"),
         ("t_test.go", "t.Skip()"),
         ("t.rs", "#[ignore]"),
+        ("t_test.go", "//go:build ignore"),
     ],
 )
 def test_marks_that_skip_a_test_are_found(name: str, line: str) -> None:
@@ -179,6 +193,7 @@ def test_marks_that_skip_a_test_are_found(name: str, line: str) -> None:
         ("a.test.ts", "it('adds', () => {})\n"),
         ("a_spec.rb", "  it 'adds' do\n"),
         ("a.bats", '@test "adds" {\n'),
+        ("b.test.ts", "/* why */ it('adds', () => {}) // it('old')\n"),
         ("T.java", "  @Test\n  void adds() {\n"),
     ],
 )

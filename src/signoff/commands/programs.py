@@ -156,6 +156,11 @@ def judges(call: Invocation) -> bool:
     return not wanted or not wanted.isdisjoint(call.args)
 
 
+def is_plain(tool: str) -> bool:
+    """Whether it is one of the shell's or the system's small tools."""
+    return tool in _PLAIN
+
+
 def starts_no_tests(call: Invocation) -> bool:
     """Whether a call cannot lead to a test runner."""
     plain = (call.tool in _PLAIN or call.tool in _CHECKERS) and not call.path

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.launchers import inside
+from signoff.commands.programs import is_plain
 from signoff.domain.counts import TestCounts
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Contract, ExpectationKind
@@ -123,7 +124,8 @@ def checks_of(
     if contract.may_shrink:
         return None
     tools: dict[str, set[str]] = {}
-    for call in (c for t in (contract.command, *texts) for c in invocations_of(analyse(t), "")):
+    called = (c for t in (contract.command, *texts) for c in invocations_of(analyse(t), ""))
+    for call in (call for call in called if not is_plain(call.tool)):
         stem = posixpath.splitext(posixpath.basename(call.path))[0]
         given = {inside(call.folder, arg) for arg in call.args if not arg.startswith("-")}
         places = {place for place in given if place and place in paths}

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from signoff.commands.programs import is_known
+
 STUB, SKIP_MARK, GONE = "stub", "skip mark", "gone"
 
 # Words that do not name the tool they silence, and attributes that do so in code.
@@ -30,26 +32,30 @@ _SILENCED_BY: Mapping[str, tuple[str, ...]] = {
     "nolint": ("golangci-lint", "clang-tidy", "cpplint"),
     "lint": ("staticcheck",),
     "allow": ("cargo clippy",),
+    "rustfmt": ("cargo fmt",),
+    "pragma": ("coverage report",),
     "suppress": ("detekt", "ktlint", "checkstyle", "pmd", "spotbugs"),
 }
-_OPENER = r"(?:(?<![\"'`&\w])#+!?|(?<=\w)#|(?<![:\"'`])//+|/\*+|<!--|(?<!\S)(?:--|;+|%+|\*))"
-_COMMENT = re.compile(rf"{_OPENER}(?P<text>.*)")
+# They run whatever linters their settings name.
+_ANY_LINTER = frozenset(("pre-commit", "trunk", "lefthook", "lint-staged", "mega-linter-runner"))
+_COMMENT = re.compile(r"(?:(?<!`)#|//|/\*|<!--|(?<!\S)(?:--|;|%|\*)).*")
 _VERB = (
     r"(?P<verb>disable|ignore|off|skip|suppress|allow|no-?check|expect-error|noqa|nolint|exempt"
-    r"|exclude|todo)(?!\w)(?P<scope>(?:-[a-z]+)*)"
+    r"|exclude|todo|no(?= cover| branch))(?![a-z0-9])(?P<scope>(?:[-_][a-z]+)*)"
 )
 _NAME = r"@?(?P<tool>[A-Za-z][\w.]*(?:-[A-Za-z]\w*)*?)"
 _CODES = r"(?P<codes>[^#\n]*?)(?=#|//|\*/|-->|\s--\s|$)"
-_BEGINS = r"(?:^|#|//)\s*"
+_BEGINS = r"(?:(?<!`)#+!?|//+|/\*+|<!--|--|^[;%*]+)\s*"
 _DIRECTIVES = tuple(
     re.compile(f"{shape}{_CODES}", re.IGNORECASE)
     for shape in (
-        rf"(?<![\w`\"'.-]){_NAME}(?::\s*|-){_VERB}",
+        rf"(?<![\w`\"'.-]){_NAME}(?:::?\s*|-){_VERB}",
         # In words that prose could have: only where the comment begins, with nothing behind them.
         rf"{_BEGINS}{_NAME}\s+{_VERB}(?:(?<=-line)|(?=\s*(?:$|=|\*/|-->)|\s+(?:next|line|file)\b))",
         rf"{_BEGINS}(?P<tool>no[a-z]{{2,}})\b",
         # Type checkers take any setting, and each but `strict` may weaken them.
-        r"^\s*(?P<tool>mypy|pyright):(?!\s*strict\b)",
+        rf"{_BEGINS}(?P<tool>mypy|pyright):(?!\s*strict\b)",
+        rf"{_BEGINS}{_NAME}\s+[\w@/-]+\s*:\s*[\"'\[]*(?:off|0)\b",
     )
 )
 _OF_A_LINE = "one line"
@@ -60,9 +66,10 @@ _ATTRIBUTES: Mapping[str, str] = {
     SKIP_MARK: r"\bmark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\("
     r"|\bskipTest\(|(?:\bunittest\.|@)(?:skip|skipIf|skipUnless|expectedFailure|Disabled|Ignore)\b|\bSkipTest\b"
     r"|\b(?:it|test|describe|suite|context)\.(?:skip|todo|failing)\b|\bx(?:it|test|describe)\b[ (]"
-    r"|\bskip:\s*(?:true|['\"])|\b[tb]\.Skip(?:f|Now)?\(|#\[ignore\b",
+    r"|\bskip:\s*(?:true|['\"])|\b[tb]\.Skip(?:f|Now)?\(|#\[ignore\b|//\s*(?:go:|\+)build\b",
 }
 
+_COMMENTED = re.compile(r"/\*(?s:.*?)\*/|//.*")
 # Where a test is defined, by its name or what it says it does.
 _DEFINITIONS = re.compile(
     r"^[ \t]*(?:async\s+)?def\s+(test\w*)\s*\(|^func\s+((?:Test|Fuzz)\w*)\s*\("
@@ -104,6 +111,8 @@ class Checks:
             return False
         if kind == SKIP_MARK:
             return self.skip_marks
+        if (kind in _SILENCED_BY or is_known(kind)) and not _ANY_LINTER.isdisjoint(self.tools):
+            return True
         named = (kind, kind.removeprefix("no"), *_SILENCED_BY.get(kind, ()))
         for tool, places in self.tools.items():
             alike = tool.startswith(f"{kind}-") or kind.startswith(f"{tool}-")
@@ -167,6 +176,7 @@ def _removed_tests(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 
 def _defined(text: str) -> Iterator[tuple[str, int]]:
+    text = _COMMENTED.sub(lambda comment: "\n" * comment[0].count("\n"), text)
     for match in _DEFINITIONS.finditer(text):
         yield (
             match[match.lastindex or 0],
@@ -199,7 +209,7 @@ def _in_line(line: str) -> Iterator[tuple[str, str, frozenset[str], str]]:
             found[kind] = "", _limits(match), match[0]
     comment = _COMMENT.search(line)
     if comment is not None:
-        for match in (m for d in _DIRECTIVES for m in d.finditer(comment["text"])):
+        for match in (m for d in _DIRECTIVES for m in d.finditer(comment[0])):
             tool, verb = match["tool"].lower(), (match.groupdict().get("verb") or "").lower()
             # `ruff: noqa` says no more than `noqa`.
             kind = verb if verb.startswith("no") and verb in _SILENCED_BY else tool
