@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from signoff.verification.suppressions import Checks, new_suppressions
@@ -18,8 +16,8 @@ TOOLS = (
 ALL = Checks(dict.fromkeys(TOOLS, EVERYWHERE))
 
 
-def of(tool: str, **more: object) -> Checks:
-    return replace(Checks({tool: EVERYWHERE}), **more)
+def of(tool: str, opened: set[str] | None = None) -> Checks:
+    return Checks({tool: EVERYWHERE}, opened=opened)
 
 
 def new(before: str, after: str, name: str = "a.py", checks: Checks = ALL) -> list[str]:

@@ -35,7 +35,6 @@ __all__ = [
     "look_at",
     "read_reports",
     "runs_only_tests",
-    "runs_tests",
     "tools_called",
 ]
 # Checkers that say how many files they looked at, whether they find fault or not.
@@ -58,14 +57,6 @@ _CHECKED = re.compile(
     rf"{_FILES}(?:\W.*)?|{_FILES} (?:inspected|checked|linted)\b.*"
     r"|((?:[0-9]{1,9} files? (?:would |be |left |already |unchanged|(?:re)?formatted)+(?:, )?)+)\.?"
 )
-
-
-def runs_tests(command: str) -> bool:
-    """Whether the text itself is seen to call a known test runner.
-
-    False says "not seen": `make test`, `npm test` and scripts may still run one.
-    """
-    return bool(look_at(command).calls)
 
 
 def count_tests(
