@@ -162,8 +162,8 @@ def test_what_is_run_as_a_run_begins(command: str, texts: tuple[str, ...], count
         ("cd src && npx eslint sub", (), "eslint", {"", "src/sub"}),
         ("cargo clippy -- -D warnings", (), "cargo clippy", {""}),
         ("make lint", ("make lint", "golangci-lint run"), "golangci-lint", {""}),
-        ("python3 tools/tidy.py src", (), "python", {"src", "tools/tidy.py"}),
-        ("./tools/tidy src && ./tools/tidy", (), "tidy", {"src", ""}),
+        ("python3 tools/tidy.py src", (), "tidy", {""}),
+        ("./tools/tidy.sh src", (), "tidy", {""}),
     ],
 )
 def test_what_could_be_silenced_and_where(

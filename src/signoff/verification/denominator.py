@@ -123,13 +123,14 @@ def checks_of(
     """
     if contract.may_shrink:
         return None
-    tools: dict[str, set[str]] = {}
-    called = (c for t in (contract.command, *texts) for c in invocations_of(analyse(t), ""))
+    shown = [analyse(text) for text in (contract.command, *texts)]
+    scripts = [posixpath.splitext(use.path)[0] for facts in shown for use in facts.scripts]
+    tools = {posixpath.basename(script): {""} for script in scripts}
+    called = (call for facts in shown for call in invocations_of(facts, ""))
     for call in (call for call in called if not is_plain(call.tool)):
-        stem = posixpath.splitext(posixpath.basename(call.path))[0]
         given = {inside(call.folder, arg) for arg in call.args if not arg.startswith("-")}
         places = {place for place in given if place and place in paths}
-        for name in (call.tool, stem, " ".join((call.tool, *call.args[:1]))):
+        for name in (call.tool, " ".join((call.tool, *call.args[:1]))):
             tools.setdefault(name.lower(), set()).update(places or {""})
     skip_marks = baseline is not None and bool(baseline.cut_short or baseline.untold)
     return Checks(tools, skip_marks=skip_marks)

@@ -58,6 +58,11 @@ _DIRECTIVES = tuple(
         rf"{_BEGINS}{_NAME}\s+[\w@/-]+\s*:\s*[\"'\[]*(?:off|0)\b",
     )
 )
+_HINT = re.compile(
+    r"disable|ignore|off|skip|suppress|allow|check|expect|exempt|exclude|todo|fail|mypy|pyright|build"
+    r"|(?:[#/*;%!-]\s*|: )no|: *['\"\[]*0|\bx(?:it|test|describe)",
+    re.IGNORECASE,
+)
 _OF_A_LINE = "one line"
 _ATTRIBUTES: Mapping[str, str] = {
     "no_type_check": r"@[\w.]*no_type_check\b",
@@ -69,7 +74,6 @@ _ATTRIBUTES: Mapping[str, str] = {
     r"|\bskip:\s*(?:true|['\"])|\b[tb]\.Skip(?:f|Now)?\(|#\[ignore\b|//\s*(?:go:|\+)build\b",
 }
 
-_COMMENTED = re.compile(r"/\*(?s:.*?)\*/|//.*")
 # Where a test is defined, by its name or what it says it does.
 _DEFINITIONS = re.compile(
     r"^[ \t]*(?:async\s+)?def\s+(test\w*)\s*\(|^func\s+((?:Test|Fuzz)\w*)\s*\("
@@ -107,8 +111,6 @@ class Checks:
 
     def obey(self, kind: str, verb: str, path: str) -> bool:
         """Whether a comment of this kind in this file would silence one of them."""
-        if self.opened is not None and path not in self.opened:
-            return False
         if kind == SKIP_MARK:
             return self.skip_marks
         if (kind in _SILENCED_BY or is_known(kind)) and not _ANY_LINTER.isdisjoint(self.tools):
@@ -139,10 +141,11 @@ def new_suppressions(
     One that moved, or that silences less than it did, is not new. In a new file a mark that skips
     a test takes nothing away, unless it comes in the place of a file that is gone.
     """
-    known = Counter((s.kind, s.codes) for s in _found(checks, before, old=True))
+    now = list(_found(checks, after))
+    known = Counter((s.kind, s.codes) for s in (_found(checks, before, old=True) if now else ()))
     fresh = []
     replaced = not before.keys() <= after.keys()
-    for one in _found(checks, after):
+    for one in now:
         if known[one.kind, one.codes] > 0:
             known[one.kind, one.codes] -= 1
         elif one.kind != SKIP_MARK or replaced or one.path in before:
@@ -158,7 +161,7 @@ def new_suppressions(
         Suppression(STUB, frozenset(), path, 1, "a stub hides the module beside it")
         for path in after
         if path.endswith(".pyi") and path not in before and path[:-1] in paths
-        if checks.obey(STUB, "", path)
+        if checks.obey(STUB, "", path) and (checks.opened is None or path in checks.opened)
     ]
     return wider + stubs + (_removed_tests(before, after) if checks.skip_marks else [])
 
@@ -176,12 +179,18 @@ def _removed_tests(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 
 def _defined(text: str) -> Iterator[tuple[str, int]]:
-    text = _COMMENTED.sub(lambda comment: "\n" * comment[0].count("\n"), text)
-    for match in _DEFINITIONS.finditer(text):
-        yield (
-            match[match.lastindex or 0],
-            text.count("\n", 0, match.start(match.lastindex or 0)) + 1,
-        )
+    """The tests that a text defines, outside comments, with their lines."""
+    first, *others = re.sub("//.*", "", text).split("/*")
+    parts = [first]
+    for part in others:
+        comment, end, rest = part.partition("*/")
+        parts.append("\n" * comment.count("\n") + rest if end else part)
+    code = "".join(parts)
+    line, at = 1, 0
+    for match in _DEFINITIONS.finditer(code):
+        which = match.lastindex or 0
+        line, at = line + code.count("\n", at, match.start(which)), match.start(which)
+        yield match[which], line
 
 
 def _covers(old: tuple[str, frozenset[str]], new: Suppression) -> bool:
@@ -195,6 +204,8 @@ def _covers(old: tuple[str, frozenset[str]], new: Suppression) -> bool:
 def _found(checks: Checks, texts: Mapping[str, str], *, old: bool = False) -> Iterator[Suppression]:
     """Those that a check obeys; what stood in a file before may have moved to one that is read."""
     for path, text in texts.items():
+        if not old and checks.opened is not None and path not in checks.opened:
+            continue
         for number, line in enumerate(text.split("\n"), start=1):
             for kind, verb, codes, shown in _in_line(line):
                 if old or checks.obey(kind, verb, path):
@@ -204,6 +215,8 @@ def _found(checks: Checks, texts: Mapping[str, str], *, old: bool = False) -> It
 def _in_line(line: str) -> Iterator[tuple[str, str, frozenset[str], str]]:
     """Each kind that a line holds, once, with its verb, what it is limited to, and its text."""
     found: dict[str, tuple[str, frozenset[str], str]] = {}
+    if not _HINT.search(line):
+        return
     for kind, shape in _ATTRIBUTES.items():
         for match in re.finditer(shape, line):
             found[kind] = "", _limits(match), match[0]
