@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
 from signoff.verification.suppressions import Checks, new_suppressions
@@ -201,6 +204,15 @@ def test_a_test_that_is_gone_is_missed_where_it_cannot_be_counted(name: str, tex
     assert len(new_suppressions(marks, {name: text}, {})) == 1
     assert new_suppressions(marks, {name: text}, {"moved": f"more\n{text}"}) == []
     assert new_suppressions(ALL, {name: text}, {name: "\n"}) == []
+
+
+@pytest.mark.parametrize("piece", ["# a-", "# pylint:", "// eslint ", "/* ", "it('", "@Test "])
+def test_texts_made_to_be_slow_are_read_quickly(piece: str) -> None:
+    checks = replace(of("pylint"), skip_marks=True)
+    texts = {"a.py": piece * 50_000}
+    started = time.monotonic()
+    assert new_suppressions(checks, texts, texts) == []
+    assert time.monotonic() - started < 20
 
 
 def test_a_skip_in_a_new_file_takes_nothing_away_unless_one_is_gone() -> None:

@@ -77,7 +77,7 @@ _ATTRIBUTES: Mapping[str, str] = {
 # Where a test is defined, by its name or what it says it does.
 _DEFINITIONS = re.compile(
     r"^[ \t]*(?:async\s+)?def\s+(test\w*)\s*\(|^func\s+((?:Test|Fuzz)\w*)\s*\("
-    r"|\bfunction\s+(test\w+)\s*\(|@Test\b[^;{]{0,200}?\b(\w+)\s*\("
+    r"|\bfunction\s+(test\w+)\s*\(|@Test\b[^;{@(]{0,100}?\b(\w+)\s*\("
     r"|#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?(?:async\s+)?fn\s+(\w+)"
     r"|(?:^@test\s+|\b(?:it|test|specify|scenario)(?:\.\w+)*(?:\s*\(\s*|\s+))"
     r"(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`)",
