@@ -10,6 +10,7 @@ import pytest
 from signoff.domain.counts import MOST_NAMED, TestCounts, TestOutcome, named
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.domain.verdict import Phase, Result
+from signoff.gate.record import Record
 from signoff.verification.counting import count_files, count_tests
 from signoff.verification.denominator import checks_of, is_counted, judge_counts
 from tests.verification.courtroom import Courtroom
@@ -254,3 +255,22 @@ def test_files_that_a_checker_says_it_looked_at(
     texts: tuple[str, ...], printed: str, files: int
 ) -> None:
     assert count_files(texts, printed.encode(), b"") == files
+
+
+def test_a_runner_that_was_reached_and_said_nothing_is_remarked_on(court: Courtroom) -> None:
+    court.write("test_a.py", "def test_a(): pass\n")
+    verdict = court.judge("python3 -m pytest -qq -p no:cacheprovider")
+    assert verdict.kept
+    assert verdict.message == (
+        "exit code 0; tests are run here and none are counted: add `-q` at most once"
+    )
+    assert verdict.counts is not None
+    assert verdict.counts["untold"] == "add `-q` at most once"
+
+
+def test_what_could_not_count_gives_way_to_the_first_that_could() -> None:
+    record = Record()
+    untold, told = TestCounts("", endings=0, untold="add `-v`"), TestCounts("pytest", 2)
+    for counts in (None, untold, told, TestCounts("pytest", 1)):
+        record.hold_to(counts)
+    assert record.baseline == told
