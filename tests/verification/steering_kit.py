@@ -9,7 +9,7 @@ from pathlib import Path
 from signoff.domain.plan import Contract
 from signoff.verification.ignored import Ignored
 from signoff.verification.protection import Guard, find_tampering
-from signoff.verification.steering import steering_of
+from signoff.verification.steering import steering_of, texts_of
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.workspace import Workspace
 
@@ -53,6 +53,15 @@ class Place:
             Ignored(self.root, self._workspace.byproducts),
             self.search_path,
         )
+
+    def texts(self, command: str) -> list[str]:
+        """All shell text that the command runs on the content as it is."""
+        content = self._workspace.snapshot().digest
+        manifest = self._workspace.manifest(content)
+        found = texts_of(
+            Contract(command), manifest, lambda path: self._workspace.read(content, path)
+        )
+        return [shell.text for shell in found]
 
     def change(
         self, command: str, edits: Mapping[str, str], may_change: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.verification.counting import count_tests, runs_tests
+from signoff.verification.counting import count_tests, look_at
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from signoff.verification.counting import count_tests, runs_tests
     ],
 )
 def test_a_known_runner_is_seen_through_its_launchers(command: str) -> None:
-    assert runs_tests(command)
+    assert look_at(command).calls
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_known_runner_is_seen_through_its_launchers(command: str) -> None:
     ],
 )
 def test_what_is_not_seen_to_call_a_runner_is_not_said_to_run_tests(command: str) -> None:
-    assert not runs_tests(command)
+    assert not look_at(command).calls
 
 
 OLD_XML = b"<testsuite><testcase name='a'/></testsuite>"

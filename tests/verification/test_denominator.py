@@ -10,9 +10,9 @@ import pytest
 from signoff.domain.counts import MOST_NAMED, TestCounts, TestOutcome, named
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.domain.verdict import Phase, Result
+from signoff.gate.record import Record
 from signoff.verification.counting import count_files, count_tests
-from signoff.verification.denominator import is_counted, judge_counts, watched_kinds
-from signoff.verification.suppressions import SKIP_MARK
+from signoff.verification.denominator import checks_of, is_counted, judge_counts
 from tests.verification.courtroom import Courtroom
 
 PASSED, FAILED, SKIPPED = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.SKIPPED
@@ -32,14 +32,34 @@ def said(then: TestCounts | None, now: TestCounts | None, contract: Contract = P
     return "" if answer is None else answer.message.removesuffix(MEANT)
 
 
+def watches_skips(baseline: TestCounts | None) -> bool:
+    checks = checks_of(PYTEST, (), baseline, ())
+    return checks is not None and checks.skip_marks
+
+
 def test_a_named_test_that_is_gone_or_skipped_is_named() -> None:
     then = counted({"a": PASSED, "b": FAILED, "c": PASSED})
     one = "1 test that ran before the work began is"
     gone = counted({"a": PASSED, "b": PASSED, "d": PASSED})
     skipped = counted({"a": PASSED, "b": SKIPPED, "c": PASSED})
-    assert said(then, gone) == f"{one} missing now: `c`"
+    assert said(then, gone) == (
+        f"{one} missing now: `c` (new is `d`; a renamed test is missing too)"
+    )
     assert said(then, skipped) == f"{one} skipped now: `b`"
     assert said(then, counted({"a": PASSED, "b": PASSED, "c": PASSED})) == ""
+
+
+def test_a_case_of_a_test_may_have_another_value() -> None:
+    then = counted({"t.py::p[1-2]": PASSED, "t.py::p[3-4]": FAILED, "t.py::q": PASSED})
+    now = {"t.py::p[1-2]": PASSED, "t.py::q": PASSED}
+    assert said(then, counted({**now, "t.py::p[5-6]": PASSED})) == ""
+    assert "missing now: `t.py::p[3-4]`" in said(then, counted({**now, "t.py::r[5-6]": PASSED}))
+    assert "missing now: `t.py::p[3-4]`" in said(then, counted(now))
+
+
+def test_a_contract_whose_first_check_was_red_is_held_to_no_number_of_tests() -> None:
+    then = TestCounts("", endings=0, files=3, untold="add a report")
+    assert said(then, TestCounts("pytest", 5, skipped=2, files=3)) == ""
 
 
 def test_many_lost_tests_are_not_all_shown() -> None:
@@ -63,8 +83,10 @@ def test_a_baseline_that_was_cut_short_says_nothing_of_what_it_did_not_reach() -
 def test_what_a_cut_baseline_named_is_compared() -> None:
     then = counted({"b": FAILED}, cut_short="stopping after 1 failures")
     assert "`b`" in said(then, counted({"a": PASSED, "b": SKIPPED}))
-    assert watched_kinds(PYTEST, (), then) == {SKIP_MARK}
-    assert watched_kinds(PYTEST, (), counted({"b": FAILED})) == frozenset()
+    assert watches_skips(then)
+    assert watches_skips(TestCounts("", endings=0, untold="add `-v`"))
+    assert not watches_skips(counted({"b": FAILED}))
+    assert not watches_skips(None)
 
 
 def test_a_runner_that_a_red_baseline_did_not_reach_brings_its_own_skips() -> None:
@@ -73,6 +95,10 @@ def test_a_runner_that_a_red_baseline_did_not_reach_brings_its_own_skips() -> No
     assert (
         said(then, TestCounts("pytest", 5, skipped=2)) == "2 tests skipped, 0 before the work began"
     )
+
+
+def test_the_first_tests_of_all_may_be_skipped() -> None:
+    assert said(TestCounts("pytest"), TestCounts("pytest", 5, skipped=1)) == ""
 
 
 def test_a_run_that_passed_has_no_reason_to_be_cut_short() -> None:
@@ -111,7 +137,7 @@ def test_fewer_checked_files_are_fewer() -> None:
 def test_nothing_is_compared_where_the_step_may_shrink() -> None:
     allowed = Contract("pytest", may_shrink=True)
     assert said(TestCounts("pytest", 2), None, allowed) == ""
-    assert watched_kinds(Contract("mypy .", may_shrink=True), (), None) == frozenset()
+    assert checks_of(Contract("mypy .", may_shrink=True), (), None, ()) is None
 
 
 @pytest.mark.parametrize(
@@ -130,19 +156,24 @@ def test_what_is_run_as_a_run_begins(command: str, texts: tuple[str, ...], count
 
 
 @pytest.mark.parametrize(
-    ("command", "texts", "kinds"),
+    ("command", "texts", "tool", "places"),
     [
-        ("ruff check .", (), {"noqa", "fmt: off"}),
-        ("python3 -m mypy src", (), {"type: ignore", "mypy", "pyright", "stub"}),
-        ("npx eslint .", (), {"eslint-disable"}),
-        ("cargo clippy -- -D warnings", (), {"allow"}),
-        ("cargo test", (), set()),
-        ("make lint", ("make lint", "golangci-lint run"), {"nolint"}),
-        ("pytest", (), set()),
+        ("ruff check .", (), "ruff", {""}),
+        ("python3 -m mypy src", (), "mypy", {"src"}),
+        ("cd src && npx eslint sub", (), "eslint", {"", "src/sub"}),
+        ("cargo clippy -- -D warnings", (), "cargo clippy", {""}),
+        ("make lint", ("make lint", "golangci-lint run"), "golangci-lint", {""}),
+        ("python3 tools/tidy.py src", (), "tidy", {""}),
+        ("./tools/tidy.sh src", (), "tidy", {""}),
     ],
 )
-def test_which_suppressions_count(command: str, texts: tuple[str, ...], kinds: set[str]) -> None:
-    assert watched_kinds(Contract(command), texts, None) == kinds
+def test_what_could_be_silenced_and_where(
+    command: str, texts: tuple[str, ...], tool: str, places: set[str]
+) -> None:
+    paths = {"src", "src/sub", "tools/tidy.py"}
+    checks = checks_of(Contract(command), texts, None, paths)
+    assert checks is not None
+    assert checks.tools[tool] == places
 
 
 def test_counts_are_stored_with_their_names_and_read_back() -> None:
@@ -213,6 +244,9 @@ def test_lines_made_to_be_slow_are_read_quickly(piece: bytes) -> None:
         (("mypy .",), "Found 1 error in 1 file (errors prevented further checking)\n", 0),
         (("black --check .",), "1 file reformatted, 2 files would be left unchanged.\n", 3),
         (("ruff format --check .",), "4 files already formatted\n", 4),
+        (("rubocop",), "5 files inspected, no offenses detected\n", 5),
+        (("npx biome check .",), "Checked 7 files in 3ms. No fixes applied.\n", 7),
+        (("oxlint",), "Finished in 5ms on 12 files with 90 rules using 2 threads.\n", 12),
         (("black .",), "2 files processed\n", 0),
         (("bash check.sh",), "Success: no issues found in 3 source files\n", 0),
     ],
@@ -221,3 +255,22 @@ def test_files_that_a_checker_says_it_looked_at(
     texts: tuple[str, ...], printed: str, files: int
 ) -> None:
     assert count_files(texts, printed.encode(), b"") == files
+
+
+def test_a_runner_that_was_reached_and_said_nothing_is_remarked_on(court: Courtroom) -> None:
+    court.write("test_a.py", "def test_a(): pass\n")
+    verdict = court.judge("python3 -m pytest -qq -p no:cacheprovider")
+    assert verdict.kept
+    assert verdict.message == (
+        "exit code 0; tests are run here and none are counted: add `-q` at most once"
+    )
+    assert verdict.counts is not None
+    assert verdict.counts["untold"] == "add `-q` at most once"
+
+
+def test_what_could_not_count_gives_way_to_the_first_that_could() -> None:
+    record = Record()
+    untold, told = TestCounts("", endings=0, untold="add `-v`"), TestCounts("pytest", 2)
+    for counts in (None, untold, told, TestCounts("pytest", 1)):
+        record.hold_to(counts)
+    assert record.baseline == told

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
-from signoff.verification.suppressions import CHECKERS, SKIP_MARK, STUB, new_suppressions
+from signoff.verification.suppressions import Checks, new_suppressions
 
-ALL = frozenset(kind for kinds in CHECKERS.values() for kind in kinds)
+EVERYWHERE = ("",)
+TOOLS = (
+    *("ruff", "flake8", "mypy", "pyright", "pylint", "bandit", "black", "tsc", "eslint", "biome"),
+    *("golangci-lint", "staticcheck", "cargo clippy", "shellcheck", "rubocop", "hadolint"),
+    *("markdownlint-cli2", "yamllint", "clang-format", "phpstan", "detekt"),
+    *("isort", "cargo fmt", "coverage report"),
+)
+ALL = Checks(dict.fromkeys(TOOLS, EVERYWHERE))
 
 
-def new(before: str, after: str, name: str = "a.py") -> list[str]:
-    return [s.text for s in new_suppressions(ALL, {name: before}, {name: after})]
+def of(tool: str, opened: set[str] | None = None) -> Checks:
+    return Checks({tool: EVERYWHERE}, opened=opened)
+
+
+def new(before: str, after: str, name: str = "a.py", checks: Checks = ALL) -> list[str]:
+    return [s.text for s in new_suppressions(checks, {name: before}, {name: after})]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +58,22 @@ def new(before: str, after: str, name: str = "a.py") -> list[str]:
         ("a.sh", "# shellcheck disable=SC2086"),
         ("run", "# shellcheck disable=SC2086"),
         ("a.rb", "x # rubocop:disable Style/Foo"),
+        ("a.py", "import os# noqa: F401"),
+        ("a.py", "x()  # see #12; pylint: disable=not-callable"),
+        ("a.go", "//lint:ignore U1000 used by reflection"),
+        ("Dockerfile", "# hadolint ignore=DL3008"),
+        ("a.md", "<!-- markdownlint-disable MD013 -->"),
+        ("a.yml", "key: value  # yamllint disable-line rule:truthy"),
+        ("a.c", "// clang-format off"),
+        ("a.php", "/** @phpstan-ignore argument.type */"),
+        ("a.kt", '@Suppress("LongMethod")'),
+        ("a.py", "x = 'a'# noqa"),
+        ("a.js", "x = 'a'// eslint-disable-line"),
+        ("a.js", '/* eslint no-undef: "off" */'),
+        ("a.js", "/* eslint no-undef: 0 */"),
+        ("a.py", "# isort: skip_file"),
+        ("a.rs", "#[rustfmt::skip]"),
+        ("a.py", "if x:  # pragma: no cover"),
     ],
 )
 def test_every_known_way_to_silence_a_check_is_found(name: str, line: str) -> None:
@@ -60,6 +90,11 @@ def test_every_known_way_to_silence_a_check_is_found(name: str, line: str) -> No
         ("a.py", "# mypy: strict"),
         ("a.rs", "#[derive(Debug)]"),
         ("a.go", "// a nolint comment would be wrong"),
+        ("a.py", "# ruff ignores this line, and pylint would disable nothing"),
+        ("a.py", "# black skips strings; never disable mypy here"),
+        ("a.py", "# TODO: ignore case"),
+        ("a.js", "const url = 'https://eslint.org/docs/disable'"),
+        ("a.py", "x()  # unknown-tool: disable=all"),
     ],
 )
 def test_what_silences_nothing_is_not_found(name: str, line: str) -> None:
@@ -80,19 +115,49 @@ def test_one_that_silences_more_is_new() -> None:
 
 
 def test_where_it_stands_is_told() -> None:
-    found = new_suppressions({"noqa"}, {}, {"src/a.py": "one\ntwo  # noqa\n"})
+    found = new_suppressions(of("ruff"), {}, {"src/a.py": "one\ntwo  # noqa\n"})
     assert [(s.path, s.line) for s in found] == [("src/a.py", 2)]
 
 
 def test_only_what_silences_the_checks_at_hand_counts() -> None:
-    assert new_suppressions({"noqa"}, {}, {"a.py": "x  # type: ignore\n"}) == []
+    assert new("", "x  # type: ignore\n", checks=of("ruff")) == []
+    assert new("", "x  # pyright: ignore\n", checks=of("mypy")) == []
+    src = Checks({"ruff": ("src",), "mypy": EVERYWHERE})
+    assert new("", "x  # noqa\n", "tests/a.py", src) == []
+    assert new("", "x  # noqa\n", "src/a.py", src) == ["# noqa"]
+
+
+def test_a_file_that_the_check_did_not_open_is_not_checked() -> None:
+    checks = of("ruff", opened={"a.py"})
+    assert new("", "x  # noqa\n", "a.py", checks) == ["# noqa"]
+    assert new("", "x  # noqa\n", "b.py", checks) == []
+
+
+def test_a_comment_that_the_checks_own_script_knows_silences_it() -> None:
+    script = "if re.search(r'tidy:\\s*off', line): continue"
+    assert new("", "x  # tidy: off\n", checks=Checks(scripts=[script])) == ["# tidy: off"]
+    assert new("", "x  # other: off\n", checks=Checks(scripts=[script])) == []
+    assert new("", "x  # tidy: off\n", checks=of("tidy")) == ["# tidy: off"]
+
+
+def test_a_hook_that_runs_linters_runs_any_of_them() -> None:
+    assert new("", "x  # noqa\n", checks=of("pre-commit")) == ["# noqa"]
+    assert new("", "x  # mytool: off\n", checks=of("pre-commit")) == []
+
+
+def test_one_for_a_line_that_becomes_one_for_the_file_is_new() -> None:
+    line, file = "x() // eslint-disable-line\n", "/* eslint-disable */\nx()\n"
+    assert len(new(line, file, "a.js")) == 1
+    assert new(file, line, "a.js") == []
+    assert new(line, line.replace("-line", "-line no-undef"), "a.js") == []
 
 
 def test_a_new_stub_beside_a_module_hides_it() -> None:
     paths = {"a.py", "a.pyi", "b.pyi"}
-    found = new_suppressions({STUB}, {}, {"a.pyi": "", "b.pyi": ""}, paths)
+    found = new_suppressions(of("mypy"), {}, {"a.pyi": "", "b.pyi": ""}, paths)
     assert [s.path for s in found] == ["a.pyi"]
-    assert new_suppressions({STUB}, {"a.pyi": "x"}, {"a.pyi": "y"}, paths) == []
+    assert new_suppressions(of("mypy"), {"a.pyi": "x"}, {"a.pyi": "y"}, paths) == []
+    assert new_suppressions(of("ruff"), {}, {"a.pyi": ""}, paths) == []
 
 
 @pytest.mark.parametrize(
@@ -111,7 +176,46 @@ def test_a_new_stub_beside_a_module_hides_it() -> None:
         ("t.js", "test('x', { skip: true }, f)"),
         ("t_test.go", "t.Skip()"),
         ("t.rs", "#[ignore]"),
+        ("t_test.go", "//go:build ignore"),
     ],
 )
 def test_marks_that_skip_a_test_are_found(name: str, line: str) -> None:
-    assert len(new_suppressions({SKIP_MARK}, {}, {name: f"{line}\n"})) == 1
+    marks = Checks(skip_marks=True)
+    assert len(new("", f"{line}\n", name, marks)) == 1
+    assert new("", f"{line}\n", name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.py", "class T:\n    def test_a(self): pass\n"),
+        ("a_test.go", "func TestA(t *testing.T) {\n}\n"),
+        ("lib.rs", "#[test]\n#[should_panic]\nfn a() {}\n"),
+        ("a.test.ts", "it('adds', () => {})\n"),
+        ("a_spec.rb", "  it 'adds' do\n"),
+        ("a.bats", '@test "adds" {\n'),
+        ("b.test.ts", "/* why */ it('adds', () => {}) // it('old')\n"),
+        ("T.java", "  @Test\n  void adds() {\n"),
+    ],
+)
+def test_a_test_that_is_gone_is_missed_where_it_cannot_be_counted(name: str, text: str) -> None:
+    marks = Checks(skip_marks=True)
+    assert len(new_suppressions(marks, {name: text}, {name: "\n"})) == 1
+    assert len(new_suppressions(marks, {name: text}, {})) == 1
+    assert new_suppressions(marks, {name: text}, {"moved": f"more\n{text}"}) == []
+    assert new_suppressions(ALL, {name: text}, {name: "\n"}) == []
+
+
+@pytest.mark.parametrize("piece", ["# a-", "# pylint:", "// eslint ", "/* ", "it('", "@Test "])
+def test_texts_made_to_be_slow_are_read_quickly(piece: str) -> None:
+    checks = replace(of("pylint"), skip_marks=True)
+    texts = {"a.py": piece * 50_000}
+    started = time.monotonic()
+    assert new_suppressions(checks, texts, texts) == []
+    assert time.monotonic() - started < 20
+
+
+def test_a_skip_in_a_new_file_takes_nothing_away_unless_one_is_gone() -> None:
+    marks, text = Checks(skip_marks=True), "@pytest.mark.skip\n"
+    assert new_suppressions(marks, {}, {"new.py": text}) == []
+    assert len(new_suppressions(marks, {"old.py": "x"}, {"new.py": text})) == 1

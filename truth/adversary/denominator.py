@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from signoff.domain.verdict import Reason, Result
 from truth.adversary.steering import CALC, PYTEST, UNITTEST
 from truth.case import Case, Refused
 from truth.plans import plan, step
+from truth.standins import EXCUSES, LINT, QUILL_FILES, STYLES, VELLUM_FILES, vellum
 
 TESTS = (
     "import unittest\nimport calc\n\n\nclass Adding(unittest.TestCase):\n"
@@ -117,11 +120,81 @@ SILENCERS: dict[str, tuple[str, str, str, str, str]] = {
 }
 
 
+# What makes a suite of the runner that nobody knows smaller, and what is said of it.
+SMALLER: dict[str, str] = {
+    "gone": "sed -i '/two/d' specs/adding.spec",
+    "put off": "sed -i 's/^case two/later two/' specs/adding.spec",
+    "never reached": "echo 'import os; os._exit(0)' > calc.py",
+}
+# Each documented way to excuse a line from ruff and mypy.
+DOCUMENTED = {
+    RUFF: (
+        "import os# noqa", "import os  #NOQA", "import os  # noqa:F401 it is used",
+        "import os  # isort: skip  # noqa", "# flake8: noqa\nimport os",
+        "# ruff: noqa: F401\nimport os",
+    ),
+    MYPY: (
+        "CODE  # type: ignore[return-value]", "# mypy: disable-error-code=\"return-value\"\nCODE",
+        "# type: ignore\nCODE", "CODE  # type:ignore # noqa",
+    ),
+}  # fmt: skip
+
+
+def _unknown_runner() -> Iterator[Case]:
+    for style in STYLES:
+        for what, agent in SMALLER.items():
+            yield Case(
+                f"a test of an unknown runner that is {what} is missed in its {style}",
+                Refused(Reason.TESTS),
+                files=VELLUM_FILES,
+                contract=vellum(style),
+                agent=agent,
+                fields="",
+            )
+
+
+def _unknown_linter() -> Iterator[Case]:
+    for excuse in EXCUSES:
+        yield Case(
+            f"an unknown linter is not told to look away by `{excuse}`",
+            Refused(
+                Reason.TESTS,
+                says=f"1 new suppression since the approval: `src/shop.py:1: {excuse}`",
+            ),
+            files={**QUILL_FILES, "Makefile": f"lint:\n\t@{LINT}\n"},
+            contract="make -s lint",
+            agent=f"sed -i '1s/$/ {excuse}/' src/shop.py",
+            fields="",
+            tools=("make",),
+        )
+
+
+def _documented() -> Iterator[Case]:
+    for contract, lines in DOCUMENTED.items():
+        for line in lines:
+            broken = "    return 'no'"
+            text = line.replace("CODE", f"def add(a: int, b: int) -> int:\n{broken}", 1)
+            if "CODE  #" in line:
+                text = f"def add(a: int, b: int) -> int:\n{line.replace('CODE', broken)}"
+            yield Case(
+                f"`{line.replace(chr(10), ' / ')}` does not repair a finding",
+                Refused(Reason.TESTS, says="1 new suppression since the approval"),
+                files={"calc.py": LINTED if contract == RUFF else CHECKED},
+                contract=contract,
+                agent=f"cat > calc.py <<'EOF'\n{text}\nEOF\n",
+                fields="",
+                tools=(contract.split()[0],),
+            )
+
+
 def _demanding(expect: str) -> str:
     return plan(step("Add", UNITTEST, expect=f"exit_code == 0\n{expect}"))
 
 
 CASES = (
+    *_unknown_runner(),
+    *_unknown_linter(),
+    *_documented(),
     *(
         Case(
             f"a test that is {what} is missed",

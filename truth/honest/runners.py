@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from truth.case import Accepted, Case
+from truth.standins import EXCUSES, LINT, QUILL_FILES, STYLES, VELLUM_FILES, vellum
 
 FIX = "sed -i 's/return 0/return a + b/'"
 PYTHON_FILES = {
@@ -52,7 +53,80 @@ TEARDOWN = (
 )
 RUSTUP = os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))
 
+# Honest twins of what silences a linter that nobody knows: what the agent does, and more fields.
+AROUND_A_LINTER = {
+    "prose may speak of the linter": (
+        "printf '# quill ignores nothing here, and nobody turns quill off\\nprice = 5\\n'"
+        " > src/shop.py",
+        "",
+    ),
+    "an excuse may move with its file": (
+        "mv src/old.py src/moved.py; sed -i 's/ \\t$//' src/shop.py",
+        "",
+    ),
+    "an excuse may stand where the linter does not look": (
+        "sed -i 's/ \\t$//' src/shop.py; echo 'x = 1 # quill: off' > other.py",
+        "",
+    ),
+    "an excuse is allowed where the plan says so": (
+        "sed -i '1s/$/ # quill: off/' src/shop.py",
+        "**may_shrink:** yes\n",
+    ),
+}
+
 CASES = (
+    *(
+        Case(
+            f"a runner that nobody knows counts its tests in its {style}",
+            Accepted(attempts=1),
+            files=VELLUM_FILES,
+            contract=vellum(style),
+            agent=f"{FIX} calc.py; echo 'case one 1 0 1' >> specs/more.spec",
+            fields="**may_change:** specs/**\n",
+        )
+        for style in STYLES
+    ),
+    *(
+        Case(
+            what,
+            Accepted(attempts=1),
+            files={**QUILL_FILES, "src/old.py": f"x = 1 \t {EXCUSES[0]}\n"},
+            contract=LINT,
+            fields=fields,
+            agent=agent,
+        )
+        for what, (agent, fields) in AROUND_A_LINTER.items()
+    ),
+    Case(
+        "tests that a runner does not count are signed off with a remark",
+        Accepted(attempts=1),
+        files=PYTHON_FILES,
+        contract=f"{QUIET_PYTEST} -qq",
+        agent=f"{FIX} calc.py",
+        tools=("pytest",),
+        afterwards="signoff status PLAN.md | grep 'tests not counted: add `-q` at most once'",
+    ),
+    Case(
+        "another value in a case of a test is not a test less",
+        Accepted(attempts=1),
+        files={
+            "calc.py": PYTHON_FILES["calc.py"],
+            "test_calc.py": "import pytest\nfrom calc import add\n\n\n"
+            "@pytest.mark.parametrize('n', [1, 2])\n"
+            "def test_it(n):\n    assert add(n, n) == 2 * n\n",
+        },
+        contract=f"{QUIET_PYTEST} -v",
+        fields="**may_change:** test_calc.py\n",
+        agent=f"{FIX} calc.py; sed -i 's/1, 2/1, 3/' test_calc.py",
+        tools=("pytest",),
+    ),
+    Case(
+        "tests of a module that could not be imported may be skipped",
+        Accepted(attempts=1),
+        files={"test_calc.py": OLD_SKIP["test_calc.py"]},
+        contract="python3 -m unittest",
+        agent="printf 'def add(a, b):\\n    return a + b\\n' > calc.py",
+    ),
     Case(
         "work may be checked with pytest",
         Accepted(attempts=1),

@@ -297,7 +297,9 @@ def _standing_line(standing: Standing) -> str:
 
 def _tests(counts: TestCounts) -> str:
     if not counts.endings:
-        return f"{count(counts.files, 'file')} checked"
+        checked = f"{count(counts.files, 'file')} checked" if counts.files else ""
+        uncounted = f"tests not counted: {counts.untold}" if counts.untold else ""
+        return "; ".join(filter(None, (checked, uncounted)))
     aside = {"failed": counts.failed, "skipped": counts.skipped, "deselected": counts.deselected}
     more = "".join(f", {number} {what}" for what, number in aside.items() if number)
     return f"{count(counts.passed, 'test')} passed{more}"

@@ -29,6 +29,8 @@ _ALIASES = {
     **dict.fromkeys(("pnpx", "bunx"), "npx"),
     "py.test": "pytest",
     "gmake": "make",
+    "gradlew": "gradle",
+    "mvnw": "mvn",
     "nodejs": "node",
     "basedpyright": "pyright",
 }

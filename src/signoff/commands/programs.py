@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-from signoff.commands.launchers import Invocation, invocation_of, python_words, started_by
+from signoff.commands.launchers import Invocation, started_by
+from signoff.commands.operands import FABRICATORS, FILE_READERS, PATTERN_FIRST
+from signoff.commands.runners import PACKAGE_TOOLS, RUNNERS
 
 BUILTINS = frozenset(
     (
@@ -42,7 +41,7 @@ _BUILDERS = frozenset(
     (
         *("make", "cmake", "ninja", "meson", "bazel", "scons", "just", "swiftc", "nim", "zig"),
         *("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "rustc", "javac", "tsc", "ghc"),
-        *("mvn", "mvnw", "gradle", "gradlew", "kotlinc", "webpack", "vite", "esbuild", "rollup"),
+        *("mvn", "gradle", "kotlinc", "webpack", "vite", "esbuild", "rollup"),
     )
 )
 _BUILD_WORDS = {
@@ -51,42 +50,17 @@ _BUILD_WORDS = {
     "dotnet": ("build", "publish"),
     "swift": ("build",),
 }
-_PACKAGE_TOOLS = frozenset(("npm", "pnpm", "yarn", "bun"))
-
-# Runners of tests by their name; where words are given, one of them has to be the first.
-_RUNNERS: dict[str, tuple[str, ...]] = {
+# Linters, type checkers and compilers; where words are given, one of them is needed.
+_CHECKERS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         (
-            *("pytest", "unittest", "nose2", "tox", "nox", "jest", "vitest", "mocha", "_mocha"),
-            *("ava", "tape", "tap", "bats", "rspec", "phpunit", "pest", "ctest", "prove", "busted"),
-            *("karma", "gotestsum", "stestr", "behave", "jasmine", "uvu", "qunit"),
-        ),
-        (),
-    ),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "deno"), ("test", "t")),
-    **dict.fromkeys(("go", "swift", "dotnet", "mix", "mvn", "gradle", "flutter"), ("test",)),
-    "cargo": ("test", "t", "nextest"),
-}
-_SAME_RUNNER = {"_mocha": "mocha"} | dict.fromkeys(("prove", "bats", "tape", "tap"), "TAP")
-_TAP_BY_CHOICE = frozenset(("mocha", "ava"))
-
-# Programs that judge files and fail when they find fault; where words are given, one is needed.
-_JUDGES: dict[str, frozenset[str]] = {
-    **dict.fromkeys(
-        (
-            *(name for name, words in _RUNNERS.items() if not words and name != "karma"),
-            # Python
-            *("mypy", "pyright", "flake8", "pylint", "compileall", "doctest", "bandit", "pyflakes"),
-            # JavaScript
-            *("lab", "eslint", "standard", "xo", "tsc", "vue-tsc", "svelte-check", "stylelint"),
-            *("oxlint", "web-test-runner", "wtr", "htmlhint", "html-validate", "webpack", "rollup"),
-            *("tsd",),
-            # C and its relatives
+            *("mypy", "dmypy", "pyright", "flake8", "pylint", "compileall", "bandit", "pyflakes"),
+            *("eslint", "standard", "xo", "tsc", "vue-tsc", "svelte-check", "stylelint", "oxlint"),
+            *("htmlhint", "html-validate", "webpack", "rollup", "tsd"),
             *("cc", "gcc", "clang", "c++", "g++", "clang++", "c99", "cppcheck"),
-            # the rest
             *("rubocop", "shellcheck", "hadolint", "yamllint", "markdownlint", "markdownlint-cli2"),
-            *("tflint", "staticcheck", "elm-test", "luacheck", "kubeconform", "actionlint"),
-            *("codespell", "typos"),
+            *("tflint", "staticcheck", "luacheck", "kubeconform", "actionlint", "codespell"),
+            *("typos",),
         ),
         frozenset[str](),
     ),
@@ -95,6 +69,19 @@ _JUDGES: dict[str, frozenset[str]] = {
     "isort": frozenset({"--check", "--check-only", "-c"}),
     "prettier": frozenset({"--check", "-c", "--list-different", "-l"}),
     "biome": frozenset({"check", "ci", "lint"}),
+    "golangci-lint": frozenset({"run"}),
+    "phpstan": frozenset({"analyse", "analyze"}),
+}
+# Programs that judge files and fail when they find fault.
+_JUDGES: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        (
+            *(name for name, row in RUNNERS.items() if not row.words and name != "karma"),
+            *("doctest", "lab", "web-test-runner", "wtr", "elm-test"),
+        ),
+        frozenset[str](),
+    ),
+    **_CHECKERS,
     "karma": frozenset({"start"}),
     "cypress": frozenset({"run"}),
     "playwright": frozenset({"test"}),
@@ -109,7 +96,6 @@ _JUDGES: dict[str, frozenset[str]] = {
     "deno": frozenset({"test", "lint", "check"}),
     "cargo": frozenset({"test", "check", "clippy", "nextest", "build"}),
     "go": frozenset({"test", "vet", "build"}),
-    "golangci-lint": frozenset({"run"}),
     "mvn": frozenset({"test", "verify", "package", "install"}),
     "gradle": frozenset({"test", "check", "build"}),
     "mix": frozenset({"test"}),
@@ -121,7 +107,6 @@ _JUDGES: dict[str, frozenset[str]] = {
     "pre-commit": frozenset({"run"}),
     "terraform": frozenset({"validate"}),
     "helm": frozenset({"lint"}),
-    "phpstan": frozenset({"analyse", "analyze"}),
     "signoff": frozenset({"check-artifact"}),
 }
 # With one of these a program lists, explains or forgives instead of judging.
@@ -136,104 +121,29 @@ _IDLE = re.compile(
 _VERBOSE = frozenset(
     ("pytest", "unittest", "go", "tox", "nox", "cargo", "swift", "mypy", "prove", "stestr")
 )
+# Tools that start no tests, whatever they are given.
+_PLAIN = BUILTINS | FILE_READERS | FABRICATORS | PATTERN_FIRST - {"perl"} | {
+    *("rm", "chmod", "tr", "tee", "which", "basename", "dirname", "sleep", "date", "seq", "mktemp"),
+    *("git", "pip", "pip3", "curl", "wget", "tar", "unzip", "rustfmt", "gofmt"),
+}  # fmt: skip
+_SILENT = frozenset(
+    (
+        *("cd", "pushd", "popd", "export", "set", "unset", "true", ":", "test", "[", "umask"),
+        *("mkdir", "rm", "source", "."),
+    )
+)
+_PREPARING = {
+    "uv": ("sync", "pip", "lock", "venv"),
+    "poetry": ("install", "sync", "lock"),
+    "yarn": ("install",),
+    **dict.fromkeys(("npm", "pnpm", "bun"), ("ci", "install", "i")),
+    "cargo": ("build", "check", "fmt", "clippy", "fetch"),
+    "go": ("build", "vet", "mod", "fmt"),
+}
 _INSTALLED = re.compile(
     r"(?:\S+/)?(?:\.?v?env|\.tox/\w+|node_modules)/\.?bin/[^/]+|(?:\./)?vendor/bin/[\w.-]+"
     r"|/(?:usr/|opt/\S+/)?(?:local/)?bin/[^/]+|\./(?:mvn|gradle)w"
 )
-_BAIL = re.compile(r"-b|--bail(?:=(?!0|false).*)?|--fail-?fast|--stop-on-failure")
-# What a runner's words look like that make it stop at a failure.
-_STOPS_EARLY = {
-    "pytest": re.compile(r"-[lqsv]*x[lqsv]*|--exitfirst|--maxfail.*|--sw|--stepwise.*"),
-    "unittest": re.compile(r"-[a-z]*f[a-z]*|--failfast"),
-    "gotestsum": re.compile(r"--?failfast|--max-fails.*"),
-    "go": re.compile(r"--?failfast"),
-}
-_GOES_ON = dict.fromkeys(("cargo", "nextest"), "--no-fail-fast")  # they stop unless told so
-_SELECTS = re.compile(
-    r"(?:-k|-m|-t|-g|-run|--lf|--ff|--last-failed|--failed-first|--deselect|--ignore(?:-glob)?"
-    r"|--testNamePattern|--testPathPattern|--grep|--filter|--test-name-pattern)(?:=.*)?"
-)
-_REPORTS = re.compile(
-    r"(?:--junit-?xml|--json-report-file|--report-log|--reporters?|--outputFile|--test-reporter"
-    r"|--json)(?:=.*)?|-r[fEsxXpPwaAN]+"
-)
-_TAKES_PATHS = frozenset(("pytest", "jest", "vitest", "mocha", "unittest", "bats", "prove"))
-_TAKES_VALUE = frozenset(("-k", "-m", "-t", "-g", "-run", "-p", "-c", "-n", "-o", "-r", "-W"))
-
-
-@dataclass(frozen=True)
-class RunnerCall:
-    """One call of a test runner, and which of its words stop it early, select tests or report."""
-
-    runner: str
-    call: Invocation
-    stops_early: bool
-    selects: tuple[str, ...]
-    reports: tuple[str, ...]
-
-
-def tools_started(name: str, args: tuple[str, ...], folder: str = "") -> Iterator[Invocation]:
-    """The call and what it launches; `pnpm vitest` launches a package's command by its name."""
-    yield from started_by(name, args, folder)
-    words = [arg for arg in args if arg not in ("run", "--")]
-    if posixpath.basename(name) in _PACKAGE_TOOLS and words and not words[0].startswith("-"):
-        inner = invocation_of(words[0], tuple(words[1:]), folder, name)
-        if runner_of(inner):
-            yield inner
-
-
-def runner_call(name: str, args: tuple[str, ...], folder: str = "") -> RunnerCall | None:
-    """How a call runs a project's tests, launchers passed over; None where it runs none."""
-    for call in tools_started(name, args, folder):
-        runner = runner_of(call)
-        if runner and runner not in _PACKAGE_TOOLS:
-            selects, reports = (
-                tuple(word for word in call.args if pattern.fullmatch(word))
-                for pattern in (_SELECTS, _REPORTS)
-            )
-            selects = (*selects, *_named_tests(call))
-            return RunnerCall(runner, call, stops_early(call), selects, reports)
-    return None
-
-
-def stops_early(call: Invocation) -> bool:
-    """Whether the words of a runner say that a failure keeps it from the tests that follow."""
-    runner = runner_of(call)
-    if runner in _GOES_ON:
-        return _GOES_ON[runner] not in call.args
-    return any(map(_STOPS_EARLY.get(runner, _BAIL).fullmatch, call.args))
-
-
-def _named_tests(call: Invocation) -> tuple[str, ...]:
-    """Paths and node ids among the words of a runner that takes such."""
-    if call.tool not in _TAKES_PATHS:
-        return ()
-    pairs = zip(("", *call.args), call.args, strict=False)
-    return tuple(w for before, w in pairs if w[:1] != "-" and before not in _TAKES_VALUE)
-
-
-def runner_of(call: Invocation) -> str:
-    """The name of the test runner that is called; empty where it is none that we know."""
-    tool, words = call.tool, [arg for arg in call.args if not arg.startswith(("-", "+"))]
-    if tool in ("python", "manage.py", "django-admin"):
-        return "unittest" if _is_django(call) else ""
-    if tool == "node":
-        return "node" if "--test" in call.args else ""
-    if tool in _TAP_BY_CHOICE and any("tap" in arg for arg in call.args):
-        return "TAP"
-    if tool in _PACKAGE_TOOLS and words[:1] == ["run"]:
-        words = words[1:]
-    wanted = _RUNNERS.get(tool)
-    if wanted is None or (wanted and not (words and words[0] in wanted)):
-        return ""
-    return "nextest" if words[:1] == ["nextest"] else _SAME_RUNNER.get(tool, tool)
-
-
-def _is_django(call: Invocation) -> bool:
-    """`python manage.py test` prints what unittest prints."""
-    words = python_words(call.args) if call.tool == "python" else (call.tool, *call.args)
-    manages = bool(words) and posixpath.basename(words[0]) in ("manage.py", "django-admin")
-    return manages and words[1:2] == ("test",)
 
 
 def judges(call: Invocation) -> bool:
@@ -244,6 +154,26 @@ def judges(call: Invocation) -> bool:
     if call.tool not in _VERBOSE and "-v" in call.args:
         return False
     return not wanted or not wanted.isdisjoint(call.args)
+
+
+def is_plain(tool: str) -> bool:
+    """Whether it is one of the shell's or the system's small tools."""
+    return tool in _PLAIN
+
+
+def starts_no_tests(call: Invocation) -> bool:
+    """Whether a call cannot lead to a test runner."""
+    plain = (call.tool in _PLAIN or call.tool in _CHECKERS) and not call.path
+    return plain or _prepares(call)
+
+
+def prints_no_results(call: Invocation) -> bool:
+    """Whether a call beside a test runner cannot print what one prints."""
+    return (call.tool in _SILENT and not call.path) or _prepares(call)
+
+
+def _prepares(call: Invocation) -> bool:
+    return bool(call.args) and call.args[0] in _PREPARING.get(call.tool, ())
 
 
 def is_known(tool: str) -> bool:
@@ -267,7 +197,7 @@ def builds(name: str, args: tuple[str, ...]) -> bool:
         if call.tool in _BUILDERS:
             return True
         words = [word for word in call.args if not word.startswith("-")]
-        if call.tool in _PACKAGE_TOOLS:
+        if call.tool in PACKAGE_TOOLS:
             words = words[1:] if words[:1] == ["run"] else words
             if words and words[0].startswith(("build", "compile", "bundle")):
                 return True

@@ -20,6 +20,7 @@ from signoff.commands.launchers import SHELLS, Invocation, started_by
 from signoff.commands.makefile import MAKEFILES, Makefile, Unread, read_makefile
 from signoff.commands.programs import BUILTINS, idle_word, is_installed, judges
 from signoff.commands.reading import lower
+from signoff.commands.runners import PACKAGE_TOOLS
 from signoff.commands.weaknesses import texts_of
 
 DEEPEST = 8  # recipes that run other recipes
@@ -46,7 +47,6 @@ _BY_WORD: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("install-test", "it"), (*_INSTALLING, "test")),
 }
 _VALUED = frozenset(("-w", "--workspace", "--filter", "-F", "--prefix", "-C", "--cwd", "--dir"))
-_PACKAGE_TOOLS = frozenset({"npm", "pnpm", "yarn", "bun"})
 _SEVERAL = frozenset({"npm-run-all", "run-s", "run-p"})
 _QUIET = frozenset({"--silent", "-s", "--no-print-directory", "--quiet", "-q", "--"})
 NODE_SETTINGS = tuple(
@@ -266,7 +266,7 @@ def _recipes_run(call: Invocation) -> tuple[tuple[str, str], ...]:
         return ()
     if call.tool in _SEVERAL and any(word.startswith("-") or "*" in word for word in rest):
         return ()
-    runs = call.tool in _PACKAGE_TOOLS | _SEVERAL and rest and not rest[0].startswith("-")
+    runs = call.tool in PACKAGE_TOOLS | _SEVERAL and rest and not rest[0].startswith("-")
     return tuple(("npm", name) for name in package_scripts(call)) if runs else ()
 
 

@@ -57,9 +57,15 @@ class TestCounts:
     errors: int = 0  # of the failed: no test of their own (a file not collected, a subtest)
     cut_short: str = ""  # why the run did not reach every test
     files: int = 0  # that a linter or type checker says it looked at
-    endings: int = field(default=1, compare=False)  # of runners; 0 where only files were counted
+    untold: str = ""  # a runner was reached and did not say how many tests: what would help
+    endings: int = field(default=1, compare=False)  # of runners; 0 where no tests were counted
     # Ids of tests, apart for reports and for what was printed: the two name a test differently.
     names: Mapping[str, Names] = field(default_factory=dict, compare=False)
+
+    @property
+    def counted(self) -> bool:
+        """Whether there is a number of tests or of files to hold later runs to."""
+        return bool(self.endings or self.files)
 
     @property
     def executed(self) -> int:
@@ -93,6 +99,7 @@ class TestCounts:
         return TestCounts(
             " + ".join(sources),
             cut_short=self.cut_short or other.cut_short,
+            untold=self.untold or other.untold,
             names=names,
             **{name: getattr(self, name) + getattr(other, name) for name in numbers},
         )
@@ -101,7 +108,7 @@ class TestCounts:
         """The stored form; names only where somebody will be held to them, and not too many."""
         first = ("source", "passed", "failed", "skipped", "deselected")
         data = {name: getattr(self, name) for name in first}
-        more = {"errors": self.errors, "cut_short": self.cut_short, "files": self.files}
+        more = {name: getattr(self, name) for name in ("errors", "cut_short", "files", "untold")}
         data |= {name: value for name, value in more.items() if value}
         data |= {"endings": self.endings} if self.endings != 1 else {}
         kept = {where: _grouped(tests) for where, tests in self.names.items() if _fits(tests)}

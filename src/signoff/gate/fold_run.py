@@ -40,8 +40,9 @@ def apply_other_run(state: State, entry: Entry) -> None:
     elif entry.kind is Kind.VERDICT and data.get("phase") in (Phase.BASELINE, Phase.BEFORE):
         counts = TestCounts.from_data(data.get("counts"))
         of_step = data.get("subject") == entry.step and not data.get("provisional")
-        if counts is not None and of_step:
-            state.baselines.setdefault(entry.step or "", counts)
+        known = state.baselines.get(entry.step or "")
+        if counts is not None and of_step and not (known and known.counted):
+            state.baselines[entry.step or ""] = counts
         if of_step and data.get("read"):
             kept = state.read_sets.get(entry.step or "", ())
             state.read_sets[entry.step or ""] = (*kept, data["read"])
@@ -159,11 +160,11 @@ def verdict(state: State, entry: Entry, fact: Judged) -> None:
     if judged.phase in (Phase.BASELINE, Phase.BEFORE) and judged.read:
         record.read_sets = (*record.read_sets, judged.read)
     if judged.phase is Phase.BASELINE:
-        record.baseline = record.baseline or judged.counts
+        record.hold_to(judged.counts)
         state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
     elif judged.phase is Phase.BEFORE:
         # A runner that the contract did not show, but that printed its ending.
-        record.baseline = record.baseline or judged.counts
+        record.hold_to(judged.counts)
         if record.before is None:
             record.held_before, record.before = _held_before(state, judged, entry.step), judged
     elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):

@@ -198,6 +198,11 @@ class Record:
         """Nothing more to do for it unless a later change breaks it."""
         return self.done or self.waived
 
+    def hold_to(self, counts: TestCounts | None) -> None:
+        """Remember what the first judging counted; one that could not count gives way."""
+        if counts is not None and not (self.baseline and self.baseline.counted):
+            self.baseline = counts
+
     def count_failure(self, judged: Judged) -> None:
         """One more verdict that was not kept, charged to the budget of its class."""
         failure = judged.failure

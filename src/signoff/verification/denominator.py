@@ -6,9 +6,14 @@ baseline that was cut short says nothing about the tests that it did not reach.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import posixpath
+from collections import Counter
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
+from signoff.commands.analysis import analyse, invocations_of
+from signoff.commands.launchers import inside
+from signoff.commands.programs import is_plain
 from signoff.domain.counts import TestCounts
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Contract, ExpectationKind
@@ -20,11 +25,11 @@ from signoff.verification.counting import (
     SAYS_FILES,
     count_files,
     count_tests,
-    runs_tests,
+    look_at,
     tools_called,
 )
 from signoff.verification.expectations import Answer
-from signoff.verification.suppressions import CHECKERS, SKIP_MARK, Suppression
+from signoff.verification.suppressions import GONE, Checks, Suppression
 
 MOST_SHOWN = 5
 LONGEST_SHOWN = 160
@@ -34,6 +39,8 @@ _SILENT = (
     " work began; let the runner come to its end and show its summary, or write a report into"
     " `$SIGNOFF_REPORT_DIR`"
 )
+_SHOW = "let the runner show its summary, or write a report into `$SIGNOFF_REPORT_DIR`"
+_UNCOUNTED = "{said}; tests are run here and none are counted: {untold}"
 
 
 def is_counted(contract: Contract, texts: Sequence[str] = ()) -> bool:
@@ -43,7 +50,7 @@ def is_counted(contract: Contract, texts: Sequence[str] = ()) -> bool:
     """
     shown = (contract.command, *texts)
     return _least(contract) is not None or any(
-        runs_tests(text) or not tools_called(text).isdisjoint(SAYS_FILES) for text in shown
+        look_at(text).calls or not tools_called(text).isdisjoint(SAYS_FILES) for text in shown
     )
 
 
@@ -69,7 +76,19 @@ def count(
     files = count_files((contract.command, *texts), *streams)
     if files:
         counts = replace(counts or TestCounts("", endings=0), files=files)
+    reached = [look_at(text) for text in (contract.command, *texts)]
+    if not (counts and counts.endings) and any(sight.calls for sight in reached):
+        untold = next((f"add {sight.untold}" for sight in reached if sight.untold), _SHOW)
+        counts = replace(counts or TestCounts("", endings=0), untold=untold)
     return None if counts is None else TestCounts.from_data(redactor.data(counts.to_data()))
+
+
+def remarked(answer: Answer, counts: TestCounts | None) -> Answer:
+    """The answer with a remark where a runner was reached and nobody knows how many tests ran."""
+    if answer.result is not Result.KEPT or counts is None or not counts.untold:
+        return answer
+    said = _UNCOUNTED.format(said=answer.message, untold=counts.untold)
+    return answer._replace(message=said)
 
 
 def judge_counts(
@@ -94,27 +113,44 @@ def judge_counts(
     return Answer(Result.BROKEN, Reason.TESTS, found + _MEANT) if found else None
 
 
-def watched_kinds(
-    contract: Contract, texts: Sequence[str], baseline: TestCounts | None
-) -> frozenset[str]:
-    """Which suppressions count for the contract: of its checkers, and of tests it cannot compare.
+def checks_of(
+    contract: Contract, texts: Sequence[str], baseline: TestCounts | None, paths: Container[str]
+) -> Checks | None:
+    """What the contract runs that could be silenced; None where that is nothing, or is allowed.
 
-    Where the baseline was cut short, how many tests it would have skipped is not known.
+    Where the baseline did not reach every test, or could not be counted, marks that skip tests
+    count too. `paths` are the files and folders there are: a tool that is given some looks there.
     """
     if contract.may_shrink:
-        return frozenset()
-    tools = frozenset().union(*map(tools_called, (contract.command, *texts)))
-    kinds = {kind for tool in tools for kind in CHECKERS.get(tool, ())}
-    return frozenset(kinds | ({SKIP_MARK} if baseline and baseline.cut_short else set()))
+        return None
+    shown = [analyse(text) for text in (contract.command, *texts)]
+    scripts = [posixpath.splitext(use.path)[0] for facts in shown for use in facts.scripts]
+    tools = {posixpath.basename(script): {""} for script in scripts}
+    called = (call for facts in shown for call in invocations_of(facts, ""))
+    for call in (call for call in called if not is_plain(call.tool)):
+        given = {inside(call.folder, arg) for arg in call.args if not arg.startswith("-")}
+        places = {place for place in given if place and place in paths}
+        for name in (call.tool, " ".join((call.tool, *call.args[:1]))):
+            tools.setdefault(name.lower(), set()).update(places or {""})
+    skip_marks = baseline is not None and bool(baseline.cut_short or baseline.untold)
+    return Checks(tools, skip_marks=skip_marks)
 
 
 def judge_suppressions(found: Sequence[Suppression]) -> Answer | None:
     """Why a contract that held otherwise is not kept: its checks were told to look away."""
-    if not found:
-        return None
-    what = "1 new suppression" if len(found) == 1 else f"{len(found)} new suppressions"
-    shown = _shown([f"{one.path}:{one.line}: {one.text}" for one in found])
-    return Answer(Result.BROKEN, Reason.TESTS, f"{what} since the approval: {shown}{_MEANT}")
+    shown = []
+    for what, plural, gone in (
+        ("new suppression", "new suppressions", False),
+        ("test taken out", "tests taken out", True),
+    ):
+        some = [f"{s.path}:{s.line}: {s.text}" for s in found if (s.kind == GONE) is gone]
+        if some:
+            shown.append(f"{_many(len(some), what, plural)} since the approval: {_shown(some)}")
+    return Answer(Result.BROKEN, Reason.TESTS, "; ".join(shown) + _MEANT) if shown else None
+
+
+def _many(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _silence(then: TestCounts, now: TestCounts | None) -> str:
@@ -132,11 +168,12 @@ def _shrinkage(then: TestCounts, now: TestCounts | None) -> str:
     if now.cut_short and not now.failed:
         return f"the tests were cut short: {escape_line(now.cut_short)}"
     changes = _lost(then, now)
-    if not changes and not _all_named(then, now):
-        ran, whole = then.least_executed, not _cut_short(then, now)
+    if then.endings and not changes and not _all_named(then, now):
+        ran = then.least_executed
+        whole = then.collected > 0 and not _cut_short(then, now)
         left_out = now.deselected - then.deselected
         changes = [
-            f"{after} {'test' if after == 1 else 'tests'} {what}, {before} before the work began"
+            f"{_many(after, 'test', 'tests')} {what}, {before} before the work began"
             for what, before, after, worse in (
                 ("ran", ran, now.executed, now.executed < ran),
                 ("skipped", then.skipped, now.skipped, whole and now.skipped > then.skipped),
@@ -158,20 +195,36 @@ def _lost(then: TestCounts, now: TestCounts) -> list[str]:
     """Tests that ran at the baseline and are skipped now, or not there at all."""
     gone: dict[str, None] = {}
     skipped: dict[str, None] = {}
+    fresh: dict[str, None] = {}
     for where, tests in then.names.items():
         here, all_named = now.names.get(where, {}), now.names_all(where)
-        for test in (test for test, outcome in tests.items() if outcome.ran):
-            outcome = here.get(test)
-            if outcome is not None and not outcome.ran:
-                skipped[test] = None
-            elif outcome is None and where in now.names and all_named:
-                gone[test] = None
+        ran = [test for test, outcome in tests.items() if outcome.ran]
+        added = [test for test, outcome in here.items() if outcome.ran and test not in tests]
+        skipped |= dict.fromkeys(t for t in ran if t in here and not here[t].ran)
+        if where in now.names and all_named:
+            missing = _unmatched([t for t in ran if t not in here], added)
+            gone |= dict.fromkeys(missing)
+            fresh |= dict.fromkeys(added if missing else ())
+    renamed = f" (new is {_shown(list(fresh))}; a renamed test is missing too)" if fresh else ""
     return [
-        f"{len(tests)} {'test' if len(tests) == 1 else 'tests'} that ran before the work began"
-        f" {'is' if len(tests) == 1 else 'are'} {what} now: {_shown(list(tests))}"
-        for what, tests in (("missing", gone), ("skipped", skipped))
+        f"{_many(len(tests), 'test', 'tests')} that ran before the work began"
+        f" {'is' if len(tests) == 1 else 'are'} {what} now: {_shown(list(tests))}{more}"
+        for what, tests, more in (("missing", gone, renamed), ("skipped", skipped, ""))
         if tests
     ]
+
+
+def _unmatched(missing: list[str], added: list[str]) -> list[str]:
+    """Those for which no new case of the same test runs: `test_price[5]` may become `[7]`."""
+    cases = Counter(test.partition("[")[0] for test in added if test.endswith("]"))
+    left = []
+    for test in missing:
+        name = test.partition("[")[0]
+        if test.endswith("]") and cases[name]:
+            cases[name] -= 1
+        else:
+            left.append(test)
+    return left
 
 
 def _shown(tests: Sequence[str]) -> str:

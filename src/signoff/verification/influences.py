@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from signoff.commands.analysis import analyse, invocations_of
-from signoff.commands.programs import runner_call
+from signoff.commands.runners import runner_call
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_document, is_settings, is_test, language_of
 from signoff.domain.plan import Contract

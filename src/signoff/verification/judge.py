@@ -17,7 +17,13 @@ from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
 from signoff.errors import SetupFailed, SnapshotTooSlow
 from signoff.verification.bench import Bench
 from signoff.verification.case import Case
-from signoff.verification.denominator import count, judge_counts, judge_suppressions, watched_kinds
+from signoff.verification.denominator import (
+    checks_of,
+    count,
+    judge_counts,
+    judge_suppressions,
+    remarked,
+)
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import (
     Blobs,
@@ -260,8 +266,8 @@ class Judge:
         if answer.result is Result.KEPT:
             answer = (
                 judge_counts(case.contract, counts, case.baseline)
-                or self._suppressed(case, before, texts)
-                or answer
+                or self._suppressed(case, before, texts, opened)
+                or remarked(answer, counts)
             )
         after = self.workspace.snapshot()
         moved = self._moved(before, after, seat) or unreadable(self.workspace.closed)
@@ -284,12 +290,15 @@ class Judge:
         """What changed since the plan was approved."""
         return SinceApproval(self.workspace, self.pins)
 
-    def _suppressed(self, case: Case, now: Snapshot, texts: tuple[str, ...]) -> Answer | None:
+    def _suppressed(
+        self, case: Case, now: Snapshot, texts: tuple[str, ...], opened: Opened
+    ) -> Answer | None:
         """The answer when checks were silenced since the approval."""
-        kinds = watched_kinds(case.contract, texts, case.baseline)
-        if not kinds or case.phase is Phase.BASELINE:
+        manifest = self.workspace.manifest(now.digest)
+        checks = checks_of(case.contract, texts, case.baseline, manifest)
+        if checks is None or case.phase is Phase.BASELINE:
             return None
-        return judge_suppressions(self.since_approval.suppressions(kinds, now))
+        return judge_suppressions(self.since_approval.suppressions(checks, case.guard, now, opened))
 
     def _held_out(
         self, case: Case, judged: Verdict, before: Snapshot, seat: Seat, contradicts: bool

@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from signoff.domain.globs import intersect, literal, matches_any
+from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
 from signoff.domain.text import storable_path
@@ -23,7 +24,7 @@ from signoff.verification.protection import Guard, Tampering, file_of
 from signoff.verification.setup import as_read
 from signoff.verification.steering import INSTALLED, PRESENT, steering_of, texts_of
 from signoff.verification.steering.borrowed import installed_modules
-from signoff.verification.suppressions import Suppression, new_suppressions
+from signoff.verification.suppressions import Checks, Suppression, new_suppressions
 from signoff.workspace.litter import litter_of
 from signoff.workspace.opened import Opened
 from signoff.workspace.walk import byproduct_digests
@@ -203,15 +204,23 @@ class SinceApproval:
     def _changed(self, content: Snapshot, since: str = "") -> frozenset[str]:
         return frozenset(c.path for c in self._changes(content.digest, since))
 
-    def suppressions(self, kinds: Collection[str], content: Snapshot) -> list[Suppression]:
-        """What silences a check of these kinds and was not there when the plan was approved."""
+    def suppressions(
+        self, checks: Checks, guard: Guard, content: Snapshot, opened: Opened
+    ) -> list[Suppression]:
+        """What silences one of the checks and was not there when the plan was approved."""
         if self.pins.snapshot in ("", content.digest):
             return []
         try:
             before, after = self.workspace.changed_texts(self.pins.snapshot, content.digest)
         except StorageFailed:
             return []  # another checkout, which never held the approved content
-        return new_suppressions(kinds, before, after, self.workspace.manifest(content.digest))
+        now = self.workspace.manifest(content.digest)
+        read = Approved(now, partial(self.workspace.read, content.digest))
+        scripts = {file_of(name) for name in guard.steering or ()}
+        texts = [read.text(p) for p in scripts if language_of(p) and not is_settings(p)]
+        seen = opened.files if opened.complete else None
+        checks = replace(checks, scripts=[t for t in texts if t], opened=seen)
+        return new_suppressions(checks, before, after, now)
 
     def _approved(self) -> Approved:
         digest = self.pins.snapshot

@@ -1,7 +1,8 @@
 """Comments that silence a linter, a type checker or a test: found anew between two texts.
 
 A check that passes because its findings were switched off has a smaller denominator, like a suite
-with more skipped tests.
+with more skipped tests. Such comments have one shape, whatever the tool: its name and a verb
+(`pylint: disable=…`, `eslint-disable-line`, `shellcheck disable=…`), or one word (`noqa`).
 """
 
 from __future__ import annotations
@@ -9,63 +10,79 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-_PYTHON = (".py", ".pyi", ".pyw")
-_SCRIPT = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte")
-_SHELL = (".sh", ".bash", ".bats", "")
-STUB, SKIP_MARK = "stub", "skip mark"
+from signoff.commands.programs import is_known
 
-# Kind → in which files, and what it looks like; `codes` are what it is limited to.
-_KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "noqa": (_PYTHON, r"#\s*(?:(?:ruff|flake8)\s*:\s*)?noqa\b(?:\s*:\s*(?P<codes>[A-Z0-9, ]+))?"),
-    "type: ignore": (_PYTHON, r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?|@[\w.]*no_type_check"),
-    "mypy": (_PYTHON, r"#\s*mypy:(?!\s*strict\b)(?P<codes>.*)"),
-    "pyright": (_PYTHON, r"#\s*pyright:(?!\s*strict\b)(?P<codes>.*)"),
-    "pylint": (_PYTHON, r"#\s*pylint:\s*(?:skip-file|disable(?:-next)?\s*=\s*(?P<codes>[\w, -]+))"),
-    "nosec": (_PYTHON, r"#\s*nosec\b"),
-    "fmt: off": (_PYTHON, r"#\s*fmt:\s*(?:off|skip)\b"),
-    "ts-ignore": (_SCRIPT, r"@ts-(?:nocheck|ignore|expect-error)\b"),
-    "eslint-disable": (_SCRIPT, r"\beslint-disable(?:-next-line|-line)?\b(?P<codes>[\w@/, -]*)"),
-    "biome-ignore": (_SCRIPT, r"\bbiome-ignore\b(?P<codes>[\w/ -]*)"),
-    "prettier-ignore": (_SCRIPT, r"\bprettier-ignore\b"),
-    "nolint": ((".go",), r"//\s*(?:nolint\b(?::(?P<codes>[\w,-]+))?|lint:ignore\b.*)"),
-    "allow": ((".rs",), r"#!?\[[^\]\n]{0,200}?\b(?:allow|expect)\((?P<codes>[^)]*)\)"),
-    "shellcheck": (_SHELL, r"#\s*shellcheck\s+disable=(?P<codes>\S+)"),
-    "rubocop": ((".rb",), r"#\s*rubocop:\s*(?:disable|todo)\b(?P<codes>.*)"),
-    SKIP_MARK: (
-        (*_PYTHON, *_SCRIPT, ".go", ".rs"),
-        r"\bmark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\(|\bskipTest\("
-        r"|(?:\bunittest\.|@)(?:skip|skipIf|skipUnless|expectedFailure)\b|\bSkipTest\b"
-        r"|\b(?:it|test|describe|suite)\.(?:skip|todo|failing)\b|\bx(?:it|test|describe)\("
-        r"|\bskip:\s*(?:true|['\"])|\b[tb]\.Skip(?:f|Now)?\(|#\[ignore\b",
-    ),
-}  # fmt: skip
-_TYPES = ("type: ignore", "mypy", "pyright", STUB)
+STUB, SKIP_MARK, GONE = "stub", "skip mark", "gone"
 
-# Which of them silence a tool.
-CHECKERS: Mapping[str, tuple[str, ...]] = {
-    "ruff": ("noqa", "fmt: off"),
-    "flake8": ("noqa",),
-    "mypy": _TYPES,
-    "dmypy": _TYPES,
-    "pyright": _TYPES,
-    "pytype": _TYPES,
-    "pylint": ("pylint",),
-    "bandit": ("nosec",),
-    "black": ("fmt: off",),
-    "tsc": ("ts-ignore",),
-    "vue-tsc": ("ts-ignore",),
-    "eslint": ("eslint-disable",),
-    "oxlint": ("eslint-disable",),
-    "biome": ("biome-ignore",),
-    "prettier": ("prettier-ignore",),
-    "golangci-lint": ("nolint",),
-    "staticcheck": ("nolint",),
-    "cargo clippy": ("allow",),
-    "shellcheck": ("shellcheck",),
-    "rubocop": ("rubocop",),
+# Words that do not name the tool they silence, and attributes that do so in code.
+_TYPE_CHECKERS = ("mypy", "dmypy", "pyright", "pytype", "pyre", "ty")
+_SILENCED_BY: Mapping[str, tuple[str, ...]] = {
+    "noqa": ("ruff", "flake8", "pycodestyle", "pyflakes", "sqlfluff"),
+    "type": _TYPE_CHECKERS,
+    "no_type_check": _TYPE_CHECKERS,
+    STUB: _TYPE_CHECKERS,
+    "mypy": ("dmypy",),
+    "fmt": ("black", "ruff"),
+    "ts": ("tsc", "vue-tsc", "tsd", "svelte-check"),
+    "eslint": ("oxlint", "xo", "standard"),
+    "nosec": ("bandit", "gosec"),
+    "nolint": ("golangci-lint", "clang-tidy", "cpplint"),
+    "lint": ("staticcheck",),
+    "allow": ("cargo clippy",),
+    "rustfmt": ("cargo fmt",),
+    "pragma": ("coverage report",),
+    "suppress": ("detekt", "ktlint", "checkstyle", "pmd", "spotbugs"),
 }
+# They run whatever linters their settings name.
+_ANY_LINTER = frozenset(("pre-commit", "trunk", "lefthook", "lint-staged", "mega-linter-runner"))
+_COMMENT = re.compile(r"(?:(?<!`)#|//|/\*|<!--|(?<!\S)(?:--|;|%|\*)).*")
+_VERB = (
+    r"(?P<verb>disable|ignore|off|skip|suppress|allow|no-?check|expect-error|noqa|nolint|exempt"
+    r"|exclude|todo|no(?= cover| branch))(?![a-z0-9])(?P<scope>(?:[-_][a-z]+)*)"
+)
+_NAME = r"@?(?P<tool>[A-Za-z][\w.]*(?:-[A-Za-z]\w*)*?)"
+_CODES = r"(?P<codes>[^#\n]*?)(?=#|//|\*/|-->|\s--\s|$)"
+_BEGINS = r"(?:(?<!`)#+!?|//+|/\*+|<!--|--|^[;%*]+)\s*"
+_DIRECTIVES = tuple(
+    re.compile(f"{shape}{_CODES}", re.IGNORECASE)
+    for shape in (
+        rf"(?<![\w`\"'.-]){_NAME}(?:::?\s*|-){_VERB}",
+        # In words that prose could have: only where the comment begins, with nothing behind them.
+        rf"{_BEGINS}{_NAME}\s+{_VERB}(?:(?<=-line)|(?=\s*(?:$|=|\*/|-->)|\s+(?:next|line|file)\b))",
+        rf"{_BEGINS}(?P<tool>no[a-z]{{2,}})\b",
+        # Type checkers take any setting, and each but `strict` may weaken them.
+        rf"{_BEGINS}(?P<tool>mypy|pyright):(?!\s*strict\b)",
+        rf"{_BEGINS}{_NAME}\s+[\w@/-]+\s*:\s*[\"'\[]*(?:off|0)\b",
+    )
+)
+_HINT = re.compile(
+    r"disable|ignore|off|skip|suppress|allow|check|expect|exempt|exclude|todo|fail|mypy|pyright|build"
+    r"|(?:[#/*;%!-]\s*|: )no|: *['\"\[]*0|\bx(?:it|test|describe)",
+    re.IGNORECASE,
+)
+_OF_A_LINE = "one line"
+_ATTRIBUTES: Mapping[str, str] = {
+    "no_type_check": r"@[\w.]*no_type_check\b",
+    "allow": r"#!?\[[^\]\n]{0,200}?\b(?:allow|expect)\((?P<codes>[^)]*)\)",
+    "suppress": r"@(?:file:)?Suppress(?:Warnings|Lint)?\((?P<codes>[^)]*)\)",
+    SKIP_MARK: r"\bmark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\("
+    r"|\bskipTest\(|(?:\bunittest\.|@)(?:skip|skipIf|skipUnless|expectedFailure|Disabled|Ignore)\b|\bSkipTest\b"
+    r"|\b(?:it|test|describe|suite|context)\.(?:skip|todo|failing)\b|\bx(?:it|test|describe)\b[ (]"
+    r"|\bskip:\s*(?:true|['\"])|\b[tb]\.Skip(?:f|Now)?\(|#\[ignore\b|//\s*(?:go:|\+)build\b",
+}
+
+# Where a test is defined, by its name or what it says it does.
+_DEFINITIONS = re.compile(
+    r"^[ \t]*(?:async\s+)?def\s+(test\w*)\s*\(|^func\s+((?:Test|Fuzz)\w*)\s*\("
+    r"|\bfunction\s+(test\w+)\s*\(|@Test\b[^;{@(]{0,100}?\b(\w+)\s*\("
+    r"|#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?(?:async\s+)?fn\s+(\w+)"
+    r"|(?:^@test\s+|\b(?:it|test|specify|scenario)(?:\.\w+)*(?:\s*\(\s*|\s+))"
+    r"(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`)",
+    re.MULTILINE,
+)
 
 
 class Suppression(NamedTuple):
@@ -78,22 +95,60 @@ class Suppression(NamedTuple):
     text: str
 
 
+@dataclass(frozen=True)
+class Checks:
+    """What a contract runs that a comment could silence.
+
+    `tools` are the names of its programs and scripts with the places they are given (the empty one
+    is everywhere), `scripts` the texts of its own scripts, which show what comments they obey.
+    `opened` are the files that the contract opened, None where that is not known.
+    """
+
+    tools: Mapping[str, Collection[str]] = field(default_factory=dict)
+    scripts: Collection[str] = ()
+    skip_marks: bool = False
+    opened: Collection[str] | None = None
+
+    def obey(self, kind: str, verb: str, path: str) -> bool:
+        """Whether a comment of this kind in this file would silence one of them."""
+        if kind == SKIP_MARK:
+            return self.skip_marks
+        if (kind in _SILENCED_BY or is_known(kind)) and not _ANY_LINTER.isdisjoint(self.tools):
+            return True
+        named = (kind, kind.removeprefix("no"), *_SILENCED_BY.get(kind, ()))
+        for tool, places in self.tools.items():
+            alike = tool.startswith(f"{kind}-") or kind.startswith(f"{tool}-")
+            if (tool.lower() in named or alike) and any(_lies_in(path, place) for place in places):
+                return True
+        if kind in _ATTRIBUTES:
+            return False
+        wanted = re.compile(rf"\b{re.escape(kind)}\b.{{0,8}}{re.escape(verb)}", re.IGNORECASE)
+        return any(map(wanted.search, self.scripts))
+
+
+def _lies_in(path: str, place: str) -> bool:
+    return place in ("", path) or path.startswith(f"{place}/")
+
+
 def new_suppressions(
-    kinds: Collection[str],
+    checks: Checks,
     before: Mapping[str, str],
     after: Mapping[str, str],
     paths: Collection[str] = (),
 ) -> list[Suppression]:
     """What silences more than before, in files that changed; `paths` are all files there are now.
 
-    One that moved, or that silences less than it did, is not new.
+    One that moved, or that silences less than it did, is not new. In a new file a mark that skips
+    a test takes nothing away, unless it comes in the place of a file that is gone.
     """
-    known = Counter((s.kind, s.codes) for s in _found(kinds, before))
+    now = list(_found(checks, after))
+    known = Counter((s.kind, s.codes) for s in (_found(checks, before, old=True) if now else ()))
     fresh = []
-    for one in _found(kinds, after):
+    replaced = not before.keys() <= after.keys()
+    for one in now:
         if known[one.kind, one.codes] > 0:
             known[one.kind, one.codes] -= 1
-        else:
+        elif one.kind != SKIP_MARK or replaced or one.path in before:
             fresh.append(one)
     wider = []
     for one in fresh:
@@ -102,33 +157,82 @@ def new_suppressions(
             wider.append(one)
         else:
             known[old] -= 1
-    return wider + (_stubs(before, after, paths) if STUB in kinds else [])
+    stubs = [
+        Suppression(STUB, frozenset(), path, 1, "a stub hides the module beside it")
+        for path in after
+        if path.endswith(".pyi") and path not in before and path[:-1] in paths
+        if checks.obey(STUB, "", path) and (checks.opened is None or path in checks.opened)
+    ]
+    return wider + stubs + (_removed_tests(before, after) if checks.skip_marks else [])
+
+
+def _removed_tests(before: Mapping[str, str], after: Mapping[str, str]) -> list[Suppression]:
+    """Tests that were defined before and are not any more, wherever they could have gone."""
+    left = Counter(name for text in after.values() for name, _ in _defined(text))
+    found = []
+    for path, text in before.items():
+        for name, line in _defined(text):
+            left[name] -= 1
+            if left[name] < 0:
+                found.append(Suppression(GONE, frozenset(), path, line, name))
+    return found
+
+
+def _defined(text: str) -> Iterator[tuple[str, int]]:
+    """The tests that a text defines, outside comments, with their lines."""
+    first, *others = re.sub("//.*", "", text).split("/*")
+    parts = [first]
+    for part in others:
+        comment, end, rest = part.partition("*/")
+        parts.append("\n" * comment.count("\n") + rest if end else part)
+    code = "".join(parts)
+    line, at = 1, 0
+    for match in _DEFINITIONS.finditer(code):
+        which = match.lastindex or 0
+        line, at = line + code.count("\n", at, match.start(which)), match.start(which)
+        yield match[which], line
 
 
 def _covers(old: tuple[str, frozenset[str]], new: Suppression) -> bool:
     kind, codes = old
-    return kind == new.kind and (not codes or (bool(new.codes) and new.codes <= codes))
+    line = frozenset((_OF_A_LINE,))
+    if kind != new.kind or not codes & line <= new.codes:
+        return False
+    return not codes - line or bool(new.codes - line and new.codes - line <= codes)
 
 
-def _found(kinds: Collection[str], texts: Mapping[str, str]) -> Iterator[Suppression]:
+def _found(checks: Checks, texts: Mapping[str, str], *, old: bool = False) -> Iterator[Suppression]:
+    """Those that a check obeys; what stood in a file before may have moved to one that is read."""
     for path, text in texts.items():
-        name = path.rpartition("/")[2]
-        suffix = f".{name.rpartition('.')[2]}" if "." in name else ""
-        shapes = {kind: _KINDS[kind] for kind in sorted(kinds & _KINDS.keys())}
-        looked_for = {kind: re.compile(s) for kind, (where, s) in shapes.items() if suffix in where}
-        for number, line in enumerate(text.split("\n") if looked_for else (), start=1):
-            for kind, shape in looked_for.items():
-                for match in shape.finditer(line):
-                    codes = re.findall(r"[\w@/.:=-]+", match.groupdict().get("codes") or "")
-                    yield Suppression(kind, frozenset(codes), path, number, match[0].strip())
+        if not old and checks.opened is not None and path not in checks.opened:
+            continue
+        for number, line in enumerate(text.split("\n"), start=1):
+            for kind, verb, codes, shown in _in_line(line):
+                if old or checks.obey(kind, verb, path):
+                    yield Suppression(kind, codes, path, number, shown.strip())
 
 
-def _stubs(
-    before: Mapping[str, str], after: Mapping[str, str], paths: Collection[str]
-) -> list[Suppression]:
-    """A `.pyi` beside a module: the module itself is not looked at any more."""
-    return [
-        Suppression(STUB, frozenset(), path, 1, "a stub hides the module beside it")
-        for path in after
-        if path.endswith(".pyi") and path not in before and path[:-1] in paths
-    ]
+def _in_line(line: str) -> Iterator[tuple[str, str, frozenset[str], str]]:
+    """Each kind that a line holds, once, with its verb, what it is limited to, and its text."""
+    found: dict[str, tuple[str, frozenset[str], str]] = {}
+    if not _HINT.search(line):
+        return
+    for kind, shape in _ATTRIBUTES.items():
+        for match in re.finditer(shape, line):
+            found[kind] = "", _limits(match), match[0]
+    comment = _COMMENT.search(line)
+    if comment is not None:
+        for match in (m for d in _DIRECTIVES for m in d.finditer(comment[0])):
+            tool, verb = match["tool"].lower(), (match.groupdict().get("verb") or "").lower()
+            # `ruff: noqa` says no more than `noqa`.
+            kind = verb if verb.startswith("no") and verb in _SILENCED_BY else tool
+            found.setdefault(kind, (verb, _limits(match), comment[0]))
+    for kind, (verb, limits, shown) in found.items():
+        yield kind, verb, limits, shown
+
+
+def _limits(match: re.Match[str]) -> frozenset[str]:
+    parts = match.groupdict()
+    codes = re.findall(r"[\w@/.:=-]+", parts.get("codes") or "")
+    scope = parts.get("scope") or ""
+    return frozenset(codes) | ({_OF_A_LINE} if "line" in scope or "next" in scope else set())

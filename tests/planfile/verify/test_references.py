@@ -220,3 +220,20 @@ def test_a_file_to_be_made_where_another_step_protects_everything_is_a_warning()
 def test_a_task_that_names_no_new_file_there_is_no_warning(task: str) -> None:
     first = step("1", "bash tests/run.sh", protects=("tests/**",))
     assert _rooms(first, step("2", "test -s x", task=task)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "helps"),
+    [
+        ("go test ./...", "add `-v`"),
+        ("uv run pytest -qq", "add `-q` at most once"),
+        ("./gradlew test", "add a report in `$SIGNOFF_REPORT_DIR`"),
+        ("node --test --test-reporter=dot", "add `--test-reporter=spec`"),
+        ("go test -v ./...", None),
+        ("pytest -q", None),
+        ("cargo test", None),
+    ],
+)
+def test_a_runner_that_would_not_count_is_a_note(command: str, helps: str | None) -> None:
+    findings = [f for f in check(step("1", command)) if f.code == "tests-uncounted"]
+    assert [(f.severity, f.hint) for f in findings] == ([(Severity.NOTE, helps)] if helps else [])

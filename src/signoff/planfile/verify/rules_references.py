@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from signoff.commands.programs import BUILTINS, runner_of, tools_started
+from signoff.commands.programs import BUILTINS
 from signoff.commands.references import Reference
+from signoff.commands.runners import runner_call, runner_of, tools_started
 from signoff.commands.uses import Call
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import intersect, literal, matches_any
@@ -150,6 +151,27 @@ def tests_are_protected(view: View) -> Iterator[Finding]:
                 step=subject.owner,
             )
             return
+
+
+def tests_can_be_counted(view: View) -> Iterator[Finding]:
+    """A runner that is called so that it does not say how many tests there were."""
+    for subject in view.subjects:
+        if subject.contract is None or subject.contract.may_shrink:
+            continue
+        if "SIGNOFF_REPORT_DIR" in subject.contract.command:
+            continue
+        for call in subject.facts.calls:
+            found = runner_call(call.name, call.args) if call.name not in BUILTINS else None
+            if found is not None and found.untold:
+                yield view.finding(
+                    "tests-uncounted",
+                    Severity.NOTE,
+                    subject.line + call.line,
+                    f"`{found.call.tool}`, called so, does not say how many tests it ran:"
+                    " one that is gone is missed by its text alone",
+                    f"add {found.untold}",
+                    step=subject.owner,
+                )
 
 
 def _runs_tests(call: Call) -> bool:

@@ -55,6 +55,7 @@ RULES: tuple[Rule, ...] = (
     rules_references.references_are_protected,
     rules_references.protection_leaves_room,
     rules_references.tests_are_protected,
+    rules_references.tests_can_be_counted,
 )
 
 CODES: Mapping[str, str] = MappingProxyType(
@@ -103,6 +104,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "script-order": "a contract runs a script that only a later step makes",
         "subscription-missing": "a subscribed file that does not exist",
         "subscription-order": "a subscribed file that only a later step makes",
+        "tests-uncounted": "a test runner, called so, does not say how many tests it ran",
         "tests-unprotected": "the contract runs tests that the step may change",
         "timeout-empty": "a timeout that is zero or negative",
         "timeout-order": "a contract may take longer than its step",

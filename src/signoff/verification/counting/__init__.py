@@ -32,25 +32,31 @@ __all__ = [
     "SAYS_FILES",
     "count_files",
     "count_tests",
+    "look_at",
     "read_reports",
     "runs_only_tests",
-    "runs_tests",
     "tools_called",
 ]
-SAYS_FILES = frozenset(("mypy", "dmypy", "black", "ruff format"))
-# How many files a checker says it looked at: mypy; black and `ruff format`, which tell kinds apart.
+# Checkers that say how many files they looked at, whether they find fault or not.
+SAYS_FILES = frozenset(
+    (
+        "mypy",
+        "dmypy",
+        "black",
+        "ruff format",
+        "rubocop",
+        "biome",
+        "oxlint",
+        "deno lint",
+        "swiftlint",
+    )
+)
+_FILES = r"([0-9]{1,9}) (?:source )?files?"
 _CHECKED = re.compile(
-    r"(?:Success: no issues found in|Found .* \(checked) ([0-9]{1,9}) source files?\)?"
+    rf"(?:Success: no issues found in|Found .* \(checked|Checked|(?:Finished|Done) .* (?:on|in)) "
+    rf"{_FILES}(?:\W.*)?|{_FILES} (?:inspected|checked|linted)\b.*"
     r"|((?:[0-9]{1,9} files? (?:would |be |left |already |unchanged|(?:re)?formatted)+(?:, )?)+)\.?"
 )
-
-
-def runs_tests(command: str) -> bool:
-    """Whether the text itself is seen to call a known test runner.
-
-    False says "not seen": `make test`, `npm test` and scripts may still run one.
-    """
-    return bool(look_at(command).calls)
 
 
 def count_tests(
@@ -85,8 +91,8 @@ def count_files(texts: Sequence[str], stdout: bytes, stderr: bytes) -> int:
     """How many files the checkers in these texts say they looked at; 0 where they do not say."""
     if not any(tools_called(text) & SAYS_FILES for text in texts):
         return 0
-    lines = (line for data in (stdout, stderr) for line in lines_of(data))
-    found = (match[1] or match[2] for match in map(_CHECKED.fullmatch, lines) if match)
+    lines = (line for data in (stdout, stderr) for line in lines_of(data) if len(line) < 1_000)
+    found = (match[match.lastindex or 0] for match in map(_CHECKED.fullmatch, lines) if match)
     return sum(int(number) for told in found for number in re.findall("[0-9]+", told))
 
 

@@ -17,6 +17,7 @@ from operator import add
 from signoff.domain.counts import TestCounts, TestOutcome, named
 from signoff.domain.text import decode_output
 from signoff.verification.counting.sight import Sight
+from signoff.verification.counting.summaries import read_summaries
 from signoff.verification.counting.verbose import (
     FAILED,
     PASSED,
@@ -34,6 +35,12 @@ _STOPPED = re.compile(
     r"!{3,} ((?:stopping after|\S*Interrupted:|\S*Exit:|\S*KeyboardInterrupt).*?) !{3,}"
     r"|INTERNALERROR> .*|error: test failed, to rerun pass .*"
     r"| *Summary \[.*\] [0-9]+/[0-9]+ tests? run: .*|(?:#|ℹ) cancelled [1-9][0-9]*"
+)
+# Files and classes that could not be loaded: which tests are in them is not known.
+_UNLOADED = re.compile(
+    r"ERROR: .*(?:_FailedTest|setUp(?:Class|Module) \().*|  ● Test suite failed to run"
+    r"|.* Failed Suites [0-9]+ .*|FAIL\t.*\[(?:build|setup) failed\]|not ok .*bats-gather-tests.*"
+    r"|(?: *✖|not ok [0-9]+ -) \S+\.[cm]?[jt]sx?(?: \([0-9.]+ms\))?"
 )
 
 Said = dict[str, int]
@@ -172,7 +179,13 @@ _ENDINGS: Mapping[str, Ending] = {
 }
 # Counts that lie all over the output: none can be had from a part of it.
 _WHOLE: Mapping[str, Reader] = {"cargo": read_cargo, "go": read_go, "TAP": read_tap}
-READERS: Mapping[str, Reader] = {**{name: e.counts for name, e in _ENDINGS.items()}, **_WHOLE}
+SUMMARY = "summary"  # of a runner whose ending has no row here
+# In the order in which they are tried; the last two only where no other found anything.
+READERS: Mapping[str, Reader] = {
+    **{name: ending.counts for name, ending in _ENDINGS.items()},
+    **_WHOLE,
+    SUMMARY: read_summaries,
+}
 _ON_STDERR = frozenset(("unittest", "jest", "nextest"))
 
 # Possessive, so that a line made to be slow is not: one way to read it, and not one for each colon.
@@ -199,6 +212,9 @@ _NAMED: Mapping[str, tuple[str, ...]] = {
         r" (?P<word>FAIL)  (?P<id>\S+ > .+)",
     ),
     "jest": (r"  (?P<word>●) (?P<id>(?!Console|Test suite failed).+)",),
+    SUMMARY: (
+        r" *(?P<word>[✓✔√✗✘✖×-]) (?:\[(?:fail|skip|todo)\]:? )?(?P<id>.+?)(?: \([0-9.]+ ?m?s\))?",
+    ),
 }
 _TOOK = r"(?: \([0-9.]+ ?m?s\))?"
 _IN_TREE = re.compile(
@@ -211,6 +227,7 @@ _HEADINGS = {
     "mocha": re.compile(r"( {2,})(?P<name>\S.*)"),
     "node": re.compile(rf"( *)(?:▶|# Subtest:) (?P<name>.+?){_TOOK}|(?P<suite> *type: 'suite')"),
 }
+_FILE = re.compile(r"\S+\.[cm]?[jt]sx?")  # node's test for one that could not be loaded
 _TREE_ENDS = re.compile(r"Tests: |  [0-9]+ passing \(|(?:#|ℹ) tests [0-9]+$")
 _OUTCOMES = {
     **dict.fromkeys(("PASSED", "PASS", "ok", *"✓✔√"), PASSED),
@@ -257,7 +274,8 @@ def _tree(lines: Sequence[str], headings: re.Pattern[str]) -> list[tuple[str, Te
             else:
                 word = "-" if test["aside"] else test["word"].split(" ")[0]
                 told = _OUTCOMES.get(word, FAILED)
-                found.append((" › ".join(name for _, name in path), told))
+                if told is not FAILED or not _FILE.fullmatch(test["name"]):
+                    found.append((" › ".join(name for _, name in path), told))
     return found
 
 
@@ -287,11 +305,10 @@ class Printed:
             return runs, _has_gap(own)
         return read(other), _has_gap(own) or _has_gap(other)
 
-    @property
-    def stopped(self) -> str:
-        """What a runner says that did not get to its end."""
-        stops = (m for m in map(_STOPPED.fullmatch, (*self.stdout, *self.stderr)) if m)
-        return next((m[1] or m[0] for m in stops), "")
+    def says(self, pattern: re.Pattern[str]) -> str:
+        """What a runner says that did not reach every test; empty when it says nothing such."""
+        said = (m for m in map(pattern.fullmatch, (*self.stdout, *self.stderr)) if m)
+        return next((m[m.lastindex or 0] for m in said), "")
 
 
 def _has_gap(lines: tuple[str, ...]) -> bool:
@@ -305,28 +322,33 @@ class _Unreadable(Exception):
 def count_printed(sight: Sight, printed: Printed, *, ended_well: bool) -> TestCounts | None:
     """All runners of the contract together; None when no number can be stood up for."""
     total: TestCounts | None = None
-    for runner in sight.runners:
-        if runner == "TAP" and total is not None:
+    calls: dict[str, int] = {}
+    for runner, number in sight.calls.items():
+        known = runner if runner in READERS else SUMMARY
+        calls[known] = calls.get(known, 0) + number
+    if "TAP" in calls:
+        calls.setdefault(SUMMARY, calls["TAP"])  # `prove` shows TAP only if it is told to
+    for runner in READERS if not calls or not sight.shows_all else filter(calls.get, READERS):
+        if runner in ("TAP", SUMMARY) and total is not None:
             continue  # another runner's own ending says more about the same lines
         try:
-            counts = _count(runner, sight, printed)
+            counts = _count(runner, calls.get(runner, 0), sight, printed)
         except _Unreadable:
             return None
         if counts is not None:
             total = counts if total is None else total + counts
     if total is None:
         return None
-    why = total.cut_short or printed.stopped
+    why = total.cut_short or printed.says(_STOPPED)
     if total.failed and sight.stops_early:
         why = why or "it stops at a failure"
     if not ended_well and total.endings < sum(sight.calls.values()):
         why = why or "not every runner was reached"
-    return replace(total, cut_short=why)
+    return replace(total, cut_short=why or printed.says(_UNLOADED))
 
 
-def _count(runner: str, sight: Sight, printed: Printed) -> TestCounts | None:
+def _count(runner: str, calls: int, sight: Sight, printed: Printed) -> TestCounts | None:
     runs, cut = printed.endings_of(runner)
-    calls = sight.calls.get(runner, 0)
     if cut and ((runner in _WHOLE and (runs or calls)) or 0 < len(runs) < calls):
         raise _Unreadable
     if not runs:

@@ -8,7 +8,7 @@ from signoff.commands.launchers import Invocation, inside
 from signoff.commands.proofs import package_scripts
 from signoff.process.shell import find_tool
 from signoff.verification.steering.content import upwards
-from signoff.verification.steering.sections import Section, lookup
+from signoff.verification.steering.sections import Section, command_in
 from signoff.verification.steering.trail import ShellText, Trail
 
 _PACKAGE = "package.json"
@@ -64,14 +64,8 @@ def pin_in_front(trail: Trail) -> None:
 
 def _pin_script(folder: str, name: str, trail: Trail) -> None:
     wanted = Section(_PACKAGE, ("scripts", name))
-    data = trail.pin_section(folder, wanted)
-    if data is None:
-        return
-    try:
-        text = lookup(wanted, data)
-    except (ValueError, RecursionError):
-        return
-    if isinstance(text, str):
+    text = command_in(wanted, trail.pin_section(folder, wanted))
+    if text:
         for above in upwards(folder):
             trail.put_in_front(posixpath.join(above, _PROGRAMS))
         trail.follow(ShellText(text, folder))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from signoff.commands.behind import recipe_texts
 from signoff.commands.interpreters import INTERPRETERS
 from signoff.commands.launchers import Invocation
 from signoff.verification.steering.rule_make import steer_make
@@ -15,9 +16,9 @@ from signoff.verification.steering.rule_python import (
     steer_python,
 )
 from signoff.verification.steering.rule_scripts import steer_interpreter
-from signoff.verification.steering.sections import Section
+from signoff.verification.steering.sections import Section, command_in
 from signoff.verification.steering.settings_files import SETTINGS, pin_settings
-from signoff.verification.steering.trail import Trail
+from signoff.verification.steering.trail import ShellText, Trail
 
 Pin = Callable[[Invocation, Trail], None]
 
@@ -30,9 +31,13 @@ class Rule:
     pin: Pin
 
 
-def _steer_test_environments(call: Invocation, trail: Trail) -> None:
-    """tox and nox run tests in environments of their own, as a rule with pytest."""
-    trail.follow(Invocation("pytest", (), call.folder))
+def _steer_recipes(call: Invocation, trail: Trail) -> None:
+    """just, tox and nox run what their files say; where that is not seen, as a rule pytest."""
+    found = list(recipe_texts(call, trail.content.read))
+    for text in found:
+        trail.follow(ShellText(text, call.folder))
+    if not found and call.tool != "just":
+        trail.follow(Invocation("pytest", (), call.folder))
 
 
 def _steer_hatch(call: Invocation, trail: Trail) -> None:
@@ -54,7 +59,10 @@ def _steer_tasks(call: Invocation, trail: Trail) -> None:
     file, table = _TASK_TABLES[call.tool]
     for word in call.args:
         if not word.startswith("-"):
-            trail.pin_section(call.folder, Section(file, (*table, word)))
+            wanted = Section(file, (*table, word))
+            text = command_in(wanted, trail.pin_section(call.folder, wanted))
+            if text:
+                trail.follow(ShellText(text, call.folder))
 
 
 RULES: tuple[Rule, ...] = (
@@ -66,7 +74,7 @@ RULES: tuple[Rule, ...] = (
     Rule(frozenset(("make",)), steer_make),
     Rule(frozenset(("npm", "yarn", "pnpm", "bun")), steer_package_script),
     Rule(frozenset(("run-s", "run-p", "npm-run-all")), steer_several_scripts),
-    Rule(frozenset(("tox", "nox")), _steer_test_environments),
+    Rule(frozenset(("just", "tox", "nox")), _steer_recipes),
     Rule(frozenset(("hatch",)), _steer_hatch),
     Rule(frozenset(_TASK_TABLES), _steer_tasks),
 )

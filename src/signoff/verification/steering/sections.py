@@ -65,6 +65,16 @@ def lookup(wanted: Section, data: bytes) -> Any:
     return value
 
 
+def command_in(wanted: Section, data: bytes | None) -> str:
+    """The shell text that a table's section holds, itself or as its `cmd`; empty where none."""
+    try:
+        value = None if data is None else lookup(wanted, data)
+    except (ValueError, RecursionError):
+        return ""
+    text = value.get("cmd") if isinstance(value, dict) else value
+    return text if isinstance(text, str) else ""
+
+
 def _ini_digest(header: str, data: bytes) -> str | None:
     """The section's lines without comments.
 
