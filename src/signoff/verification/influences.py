@@ -24,16 +24,12 @@ from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.planfile.verify import demanded_files
 from signoff.planfile.verify.mentions import FORBIDS
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
+from signoff.verification.check_scripts import CheckScripts
 from signoff.verification.pins import fingerprint
 from signoff.workspace.opened import Opened
 
 LARGEST_SETTINGS_BYTES = 200_000
 
-_PYTHON_IMPORT = re.compile(r"^([ \t]*)(?:from\s+([\w.]+)\s+import\b|import\s+([\w., \t]+))", re.M)
-_NODE_IMPORT = re.compile(
-    r"""(?:require\(|from\s+|import\s+|import\()\s*["'](\.{1,2}/[^"']+)["']"""
-)
-_NODE_ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/index.ts")
 # What settings call the code that a tool is to load, shortly before they name it.
 _LOADS = (
     r"(?:plugins?|setup_?files\w*|global_?setup|preload|transform\w*|presets?|loaders?|hooks?"
@@ -44,7 +40,6 @@ _BUILDS = re.compile(
     r"(?:GNU)?[Mm]akefile|.*\.mk|CMakeLists\.txt|tsconfig.*|Cargo\.toml|go\.mod|pom\.xml|meson\..*"
     r"|BUILD(?:\.\w+)?|.*\.(?:csproj|sln|gradle)"
 )
-_PACKAGE_MARKS = ("__init__.py", "package.json")
 _LANGUAGE_OF_PROGRAM = {
     "python": "python",
     "pytest": "python",
@@ -148,13 +143,15 @@ class _Finder:
     @cached_property
     def _steers_nothing(self) -> bool:
         """Whether the check runs plain tools alone: they obey no settings."""
-        return all(is_plain(text) for text, _ in self.facts.texts)
+        plain = all(is_plain(text) for text, _ in self.facts.texts)
+        return plain and not self._scripts.found_and_run
 
     @cached_property
     def _measures(self) -> frozenset[str]:
         there = self.approved.manifest
-        found = (self._in(folder, p) for text, folder in self.facts.texts for p in measures(text))
-        return frozenset(path for path in found if path in there)
+        found = {self._in(folder, p) for text, folder in self.facts.texts for p in measures(text)}
+        within = tuple(f"{path}/" for path in found)
+        return frozenset(path for path in there if path in found or path.startswith(within))
 
     def _is_asked_for(self, path: str) -> bool:
         """Whether the task names the file, or the check's own words one that was not there yet."""
@@ -162,7 +159,7 @@ class _Finder:
         is_name = "." in posixpath.basename(path)[1:]
         if is_settings(path) or is_test(path) or not is_name:
             return False
-        if _mentions(self.facts.task, path):
+        if self._is_named_by_task(path):
             return True
         is_new = path not in self.approved.manifest
         return is_new and any(mentions(text, path) for text, _ in self.facts.texts)
@@ -187,8 +184,10 @@ class _Finder:
         path = change.path
         language = language_of(path)
         state = self.now.get(path) or self.approved.manifest.get(path)
-        if state is None or state.kind is FileKind.DIRECTORY:
+        if state is None:
             return None
+        if state.kind is FileKind.DIRECTORY:
+            return "an empty folder"
         if state.kind is not FileKind.FILE:
             return "a link or special file"
         if language is None:
@@ -242,62 +241,39 @@ class _Finder:
         return frozenset(_LANGUAGE_OF_PROGRAM[n] for n in names & _LANGUAGE_OF_PROGRAM.keys())
 
     def _why_steering(self, change: Change) -> str | None:
-        path = change.path
-        if path.startswith(self._script_folders):
-            return "part of the check's own script"
-        if change.kind is ChangeKind.ADDED and self._shadows(path):
+        path, added = change.path, change.kind is ChangeKind.ADDED
+        why = self._scripts.why(path, added=added)
+        if added and not why and self._shadows(path):
             return "in the place of a library or standard module"
-        if _mentions(self.facts.task, path):
-            return None
-        if path in self._helpers and not (change.kind is ChangeKind.ADDED and self._helpers[path]):
-            return "imported by the check's own script"
-        if path in self._run_modules and change.kind is not ChangeKind.ADDED:
-            return "run by the check"
+        if why or self._is_named_by_task(path):
+            return why or None
         settings = self._naming_settings(path)
         return f"loaded by `{settings}`" if settings else None
 
     @cached_property
-    def _run_modules(self) -> frozenset[str]:
-        """Modules that the check runs by name: `python -m tools.check` is a script like another."""
-        calls = [
-            c for text, folder in self.facts.texts for c in invocations_of(analyse(text), folder)
-        ]
-        named = (
-            self._in(call.folder, name.replace(".", "/"))
-            for call in calls
-            if call.tool == "python"
-            for option, name in zip(call.args, call.args[1:], strict=False)
-            if option == "-m"
+    def _scripts(self) -> CheckScripts:
+        facts, approved = self.facts, self.approved
+        return CheckScripts(
+            approved.manifest,
+            approved.text,
+            facts.texts,
+            facts.scripts,
+            facts.allowed,
+            self._is_named_by_task,
         )
-        return frozenset(p for base in named for p in (f"{base}.py", f"{base}/__main__.py"))
 
-    @cached_property
-    def _own_scripts(self) -> tuple[str, ...]:
-        """Scripts that are the check; one that the plan lets the step change is the work.
+    def _is_named_by_task(self, path: str) -> bool:
+        """Whether the task names it: by its path, or by a name that only one file of the work has.
 
-        A test is none of them: what it imports from outside the tests is what it is about.
+        What lies with the check's own script is meant only where the path says so.
         """
-        scripts = (p for p in sorted(self.facts.scripts) if language_of(p) and not is_test(p))
-        return tuple(p for p in scripts if not matches_any(self.facts.allowed, p))
-
-    @cached_property
-    def _script_folders(self) -> tuple[str, ...]:
-        """Folders that belong to the check as a whole: not the root, and no package."""
-        folders = {posixpath.dirname(path) for path in self._own_scripts}
-        return tuple(f"{f}/" for f in sorted(folders) if f and not self._is_package(f))
-
-    def _is_package(self, folder: str) -> bool:
-        return any(f"{folder}/{mark}" in self.approved.manifest for mark in _PACKAGE_MARKS)
-
-    @cached_property
-    def _helpers(self) -> dict[str, bool]:
-        """What scripts in the root or in a package import, and whether they cannot do without."""
-        found: dict[str, bool] = {}
-        for script in self._own_scripts:
-            folder = posixpath.dirname(script)
-            if not folder or self._is_package(folder):
-                found.update(_imported(script, self.approved.text(script)))
-        return found
+        task, name = self.facts.task, posixpath.basename(path)
+        if _mentions(task, path):
+            return True
+        if not _mentions(task, name) or path.startswith(self._scripts.folders):
+            return False
+        alike = (p for p in self.approved.manifest if posixpath.basename(p) == name)
+        return all(p == path or is_test(p) or p.startswith(self._scripts.folders) for p in alike)
 
     def _shadows(self, path: str) -> bool:
         """Whether an import would find this new module where it should find another's."""
@@ -307,9 +283,21 @@ class _Finder:
         module = name.partition(".")[0]
         if module == "__init__":
             folder, module = posixpath.split(folder)
-        if f"{folder}/__init__.py".lstrip("/") in self.now:
-            return False
-        return module in sys.stdlib_module_names or module in self.facts.libraries
+        known = module in sys.stdlib_module_names or module in self.facts.libraries
+        return known and (not self._is_package(folder) or self._is_searched(folder))
+
+    def _is_package(self, folder: str) -> bool:
+        """Whether modules in there have names of their own; not one that became a package now."""
+        mark = posixpath.join(folder, "__init__.py")
+        if mark in self.approved.manifest or mark not in self.now:
+            return mark in self.now
+        return not any(posixpath.dirname(p) == folder for p in self.approved.manifest)
+
+    def _is_searched(self, folder: str) -> bool:
+        """Whether a search path of the check leads into the folder."""
+        texts = (*(text for text, _ in self.facts.texts), *self._settings.values())
+        leads = re.compile(rf"(?i:path)\b.*(?<![\w.-]){re.escape(folder)}(?![\w/-])")
+        return bool(folder) and any(map(leads.search, texts))
 
     def _naming_settings(self, path: str) -> str:
         """Settings by which a tool loads the file, named as a path or as a module."""
@@ -362,24 +350,7 @@ def _setting(name: str, texts: Iterable[str]) -> Iterator[str]:
             yield from (word.rstrip("/") for word in re.split(r"[\s,\"']+", found) if word)
 
 
-def _mentions(text: str, path: str) -> bool:
-    """Whether a text names the file, by its path or its name, in a line that forbids nothing."""
-    either = "|".join(map(re.escape, {path, posixpath.basename(path)}))
-    named = re.compile(rf"(?<![\w./-])(?:\./)?(?:{either})(?![\w/-])")
+def _mentions(text: str, name: str) -> bool:
+    """Whether a text names the file in a line that forbids nothing."""
+    named = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(name)}(?![\w/-])")
     return any(named.search(line) and not FORBIDS.search(line) for line in text.split("\n"))
-
-
-def _imported(script: str, text: str) -> dict[str, bool]:
-    """Files that a script may import from its own folder; False where it can do without."""
-    folder = posixpath.dirname(script)
-    found: dict[str, bool] = {}
-    if language_of(script) == "python":
-        for indent, of, several in _PYTHON_IMPORT.findall(text):
-            for name in re.split(r"[\s,]+", of or several):
-                base = posixpath.join(folder, name.strip(".").replace(".", "/"))
-                found.update(dict.fromkeys((f"{base}.py", f"{base}/__init__.py"), not indent))
-    elif language_of(script) == "javascript":
-        for name in _NODE_IMPORT.findall(text):
-            base = posixpath.normpath(posixpath.join(folder, name))
-            found.update(dict.fromkeys((f"{base}{ending}" for ending in _NODE_ENDINGS), False))
-    return found
