@@ -25,16 +25,12 @@ from signoff.planfile.verify import demanded_files
 from signoff.planfile.verify.mentions import FORBIDS
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
 from signoff.verification.check_scripts import CheckScripts
+from signoff.verification.check_settings import LoadingSettings
 from signoff.verification.pins import fingerprint
 from signoff.workspace.opened import Opened
 
 LARGEST_SETTINGS_BYTES = 200_000
 
-# What settings call the code that a tool is to load, shortly before they name it.
-_LOADS = (
-    r"(?:plugins?|setup_?files\w*|global_?setup|preload|transform\w*|presets?|loaders?|hooks?"
-    r"|reporters?|test_?(?:runner|environment)|extends?|(?<=\s)-[pr]\s)[^\]}]{0,120}?"
-)
 # What builds the work names it too.
 _BUILDS = re.compile(
     r"(?:GNU)?[Mm]akefile|.*\.mk|CMakeLists\.txt|tsconfig.*|Cargo\.toml|go\.mod|pom\.xml|meson\..*"
@@ -150,8 +146,20 @@ class _Finder:
     def _measures(self) -> frozenset[str]:
         there = self.approved.manifest
         found = {self._in(folder, p) for text, folder in self.facts.texts for p in measures(text)}
+        found -= self._compared_with_safe
         within = tuple(f"{path}/" for path in found)
         return frozenset(path for path in there if path in found or path.startswith(within))
+
+    @cached_property
+    def _compared_with_safe(self) -> frozenset[str]:
+        """Files that are compared with a protected one: that one is the measure."""
+        found: set[str] = set()
+        for text, folder in self.facts.texts:
+            for reference in analyse(text).references:
+                paths = [self._in(folder, path) for path in reference.paths]
+                safe = {p for p in paths if matches_any(self.facts.protects, p)}
+                found.update(p for p in paths if reference.compares and safe and p not in safe)
+        return frozenset(found)
 
     def _is_asked_for(self, path: str) -> bool:
         """Whether the task names the file, or the check's own words one that was not there yet."""
@@ -196,7 +204,7 @@ class _Finder:
             return "in a protected place"
         if is_test(path) or self._is_given_to_a_runner(path):
             return "a test, or beside tests"
-        if is_settings(path):
+        if self._loading.is_settings(path):
             return "named like settings"
         if not self._speaks(language):
             return f"{language}, which the project was not written in"
@@ -247,8 +255,7 @@ class _Finder:
             return "in the place of a library or standard module"
         if why or self._is_named_by_task(path):
             return why or None
-        settings = self._naming_settings(path)
-        return f"loaded by `{settings}`" if settings else None
+        return self._loading.why(path, added=added) or None
 
     @cached_property
     def _scripts(self) -> CheckScripts:
@@ -299,14 +306,15 @@ class _Finder:
         leads = re.compile(rf"(?i:path)\b.*(?<![\w.-]){re.escape(folder)}(?![\w/-])")
         return bool(folder) and any(map(leads.search, texts))
 
-    def _naming_settings(self, path: str) -> str:
-        """Settings by which a tool loads the file, named as a path or as a module."""
-        stem = path.rpartition(".")[0]
-        module = stem.removesuffix("/__init__").replace("/", ".")
-        words = {path, stem, module, module.removeprefix("src."), module.removeprefix("lib.")}
-        either = "|".join(map(re.escape, words))
-        pattern = re.compile(rf"{_LOADS}(?<![\w./-])(?:\./)?(?:{either})(?![\w/-])", re.I | re.S)
-        return next((name for name, text in self._settings.items() if pattern.search(text)), "")
+    @cached_property
+    def _loading(self) -> LoadingSettings:
+        return LoadingSettings(
+            self.approved.manifest,
+            self.approved.text,
+            self.facts.texts,
+            self._settings,
+            self._scripts.folders,
+        )
 
     @cached_property
     def _settings(self) -> dict[str, str]:
