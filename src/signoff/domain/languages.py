@@ -43,7 +43,7 @@ _EXTENSIONS = {
 _LANGUAGE_OF = {word: name for name, words in _EXTENSIONS.items() for word in words.split()}
 _DOCUMENT = re.compile(r".*\.(?:md|markdown|rst|adoc|org|png|jpe?g|gif|svg|pdf)", re.IGNORECASE)
 _TEST_FOLDER = re.compile(
-    r"(?:.*[_-])?tests?(?:[_-].*)?|testing|specs?|test_?data|fixtures?|mocks|snapshots|goldens?"
+    r"(?:.*[_-])?tests?(?:[_-].*)?|test(?:ing|data|utils?|helpers?|lib|kit)|specs?|fixtures?|mocks|snapshots|goldens?"
     r"|e2e|cypress|checks|step_definitions|t"
     r"|__(?:tests|mocks|fixtures|snapshots)__",
     re.IGNORECASE,

@@ -7,6 +7,7 @@ says that it may. What a contract looks at by name is its subject, not its judge
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import sys
@@ -26,7 +27,9 @@ from signoff.planfile.verify.mentions import FORBIDS
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
 from signoff.verification.check_scripts import CheckScripts
 from signoff.verification.check_settings import LoadingSettings
+from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.pins import fingerprint
+from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
 from signoff.workspace.opened import Opened
 
 LARGEST_SETTINGS_BYTES = 200_000
@@ -36,6 +39,10 @@ _BUILDS = re.compile(
     r"(?:GNU)?[Mm]akefile|.*\.mk|CMakeLists\.txt|tsconfig.*|Cargo\.toml|go\.mod|pom\.xml|meson\..*"
     r"|BUILD(?:\.\w+)?|.*\.(?:csproj|sln|gradle)"
 )
+_LIBRARY_FOLDERS = DEPENDENCY_FOLDERS | ENVIRONMENTS | {"third_party", "_vendor", "site-packages"}
+# Tests in words of their own, with the code that carries them out beside or below them.
+_SCRIPTED = re.compile(r".*\.(?:feature|robot|bats|story)")
+_HEADERS = (".h", ".hh", ".hpp", ".hxx")
 _LANGUAGE_OF_PROGRAM = {
     "python": "python",
     "pytest": "python",
@@ -200,8 +207,10 @@ class _Finder:
             return "a link or special file"
         if language is None:
             return "no source code"
-        if matches_any(self.facts.protects, path):
+        if any(matches_any(self.facts.protects, name) for name in self._names_of(path)):
             return "in a protected place"
+        if not _LIBRARY_FOLDERS.isdisjoint(path.split("/")[:-1]):
+            return "a library's"
         if is_test(path) or self._is_given_to_a_runner(path):
             return "a test, or beside tests"
         if self._loading.is_settings(path):
@@ -209,6 +218,20 @@ class _Finder:
         if not self._speaks(language):
             return f"{language}, which the project was not written in"
         return self._why_steering(change)
+
+    def _names_of(self, path: str) -> Iterator[str]:
+        """A path, and what it is called by way of links that lead to a folder above it."""
+        yield path
+        for link, target in self._links.items():
+            if path.startswith(f"{target}/"):
+                yield f"{link}{path[len(target) :]}"
+
+    @cached_property
+    def _links(self) -> dict[str, str]:
+        there = self.approved.manifest
+        links = (path for path, state in there.items() if state.kind is FileKind.LINK)
+        targets = {path: os.fsdecode(self.approved.read(path)) for path in links}
+        return {path: self._in(posixpath.dirname(path), to) for path, to in targets.items()}
 
     def _is_given_to_a_runner(self, path: str) -> bool:
         """Whether a test runner is told to look there, for tests that are not named like tests."""
@@ -232,7 +255,8 @@ class _Finder:
             for word in call.selects
         }
         named.update(_setting("testpaths", self._settings.values()))
-        return frozenset(place for place in named if self._has_no_named_tests(place))
+        scripted = {posixpath.dirname(p) for p in self.approved.manifest if _SCRIPTED.fullmatch(p)}
+        return frozenset(p for p in named if self._has_no_named_tests(p)) | scripted - {""}
 
     def _has_no_named_tests(self, place: str) -> bool:
         inside = [p for p in self.approved.manifest if p == place or p.startswith(f"{place}/")]
@@ -284,6 +308,10 @@ class _Finder:
 
     def _shadows(self, path: str) -> bool:
         """Whether an import would find this new module where it should find another's."""
+        if language_of(path) == "c":
+            included = f"<{posixpath.basename(path)}>"
+            files = (p for p in self.approved.manifest if language_of(p) == "c")
+            return path.endswith(_HEADERS) and any(included in self.approved.text(p) for p in files)
         if language_of(path) != "python":
             return False
         folder, name = posixpath.split(path)
