@@ -27,9 +27,11 @@ _STARTS = re.compile(
 )
 # A line that is passed over when there is no such file.
 _OPTIONAL = re.compile(r"[ \t]|.*(?:exists|isfile|find_spec|suppress|\bif\b|-[ef] )")
+_READERS = r"(?:[ef]?grep|diff|cmp|awk|jq|head|sort|sed|wc|tr|cut)\b"
+_CHECKS = re.compile(r"check|test|verif|valid|lint|grade|judge|assert|accept|(?<![a-z])ci(?![a-z])")
 # An interpreter that is given whatever a pattern or a search finds.
 _RUNS_ANY = re.compile(
-    r"(?:(?:ba|da|k|z)?sh|python[\d.]*|node|perl|ruby|source|\.)(?:\s+-\w+)*"
+    r"(?:(?:ba|da|k|z)?sh|python[\d.]*|node|perl|ruby|source|\.)(?:\s+-[eux]+)*"
     r"(?:\s+[\"']?(?:\$\{?\w|\{\})|\s*$)|(?:^|[;&|]|\bdo\b)\s*[\"']?\$\{?\w+",
     re.MULTILINE,
 )
@@ -74,7 +76,14 @@ class CheckScripts:
         modules = {p for p in self._modules if not p.endswith("/__main__.py")}
         named = self.scripts | (modules & self.manifest.keys())
         scripts = (p for p in sorted(named) if language_of(p) and not is_test(p))
-        return tuple(p for p in scripts if not matches_any(self.allowed, p))
+        own = (p for p in scripts if not matches_any(self.allowed, p))
+        return tuple(p for p in own if not self._is_looked_at(p))
+
+    def _is_looked_at(self, script: str) -> bool:
+        """Whether what it prints is looked at: then it is a program, unless it is named a check."""
+        name = re.escape(posixpath.basename(script))
+        read = re.compile(rf"{name}[^\n;&|]*\|\s*{_READERS}|\$\([^()\n]*{name}")
+        return not _CHECKS.search(script) and any(read.search(text) for text, _ in self.texts)
 
     @cached_property
     def folders(self) -> tuple[str, ...]:
