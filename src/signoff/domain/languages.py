@@ -40,6 +40,19 @@ _EXTENSIONS = {
     "web": "html htm css scss less",
     "protocol": "proto graphql",
 }
+_PROGRAMS = {
+    "python": "python pytest",
+    "javascript": "node npm npx",
+    "go": "go",
+    "rust": "cargo rustc",
+    "c": "gcc cc",
+    "shell": "bash sh",
+    "ruby": "ruby",
+    "perl": "perl",
+    "php": "php",
+    "java": "java javac",
+}
+LANGUAGE_OF_PROGRAM = {word: name for name, words in _PROGRAMS.items() for word in words.split()}
 _LANGUAGE_OF = {word: name for name, words in _EXTENSIONS.items() for word in words.split()}
 _DOCUMENT = re.compile(r".*\.(?:md|markdown|rst|adoc|org|png|jpe?g|gif|svg|pdf)", re.IGNORECASE)
 _TEST_FOLDER = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -132,6 +132,14 @@ def given_by_option(command: str, path: str) -> bool:
         not _ABOUT_WORK.fullmatch(option) if between == "=" else _TAKES_CODE.search(option)
         for option, between in found
     )
+
+
+def words_of(name: str, texts: Iterable[str]) -> Iterator[str]:
+    """The words that a setting of this name has, in the ways that settings are written."""
+    pattern = re.compile(rf"^[ \t]*{name}[ \t]*=[ \t]*\[?([^\]\n]*(?:\n[ \t]+[^\]\n=]*)*)", re.M)
+    for text in texts:
+        for found in pattern.findall(text):
+            yield from (word.rstrip("/") for word in re.split(r"[\s,\"']+", found) if word)
 
 
 def _is_about_work(text: str, place: re.Match[str]) -> bool:

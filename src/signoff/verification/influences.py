@@ -19,14 +19,21 @@ from functools import cached_property
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.programs import runner_call
 from signoff.domain.globs import has_wildcard, matches_any
-from signoff.domain.languages import is_document, is_settings, is_test, language_of
+from signoff.domain.languages import (
+    LANGUAGE_OF_PROGRAM,
+    is_document,
+    is_settings,
+    is_test,
+    language_of,
+)
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
+from signoff.errors import StorageFailed
 from signoff.planfile.verify import demanded_files
 from signoff.planfile.verify.mentions import FORBIDS
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
 from signoff.verification.check_scripts import CheckScripts
-from signoff.verification.check_settings import LoadingSettings
+from signoff.verification.check_settings import LoadingSettings, words_of
 from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.pins import fingerprint
 from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
@@ -43,25 +50,6 @@ _LIBRARY_FOLDERS = DEPENDENCY_FOLDERS | ENVIRONMENTS | {"third_party", "_vendor"
 # Tests in words of their own, with the code that carries them out beside or below them.
 _SCRIPTED = re.compile(r".*\.(?:feature|robot|bats|story)")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx")
-_LANGUAGE_OF_PROGRAM = {
-    "python": "python",
-    "pytest": "python",
-    "node": "javascript",
-    "npm": "javascript",
-    "npx": "javascript",
-    "go": "go",
-    "cargo": "rust",
-    "rustc": "rust",
-    "gcc": "c",
-    "cc": "c",
-    "bash": "shell",
-    "sh": "shell",
-    "ruby": "ruby",
-    "perl": "perl",
-    "php": "php",
-    "java": "java",
-    "javac": "java",
-}
 
 
 @dataclass(frozen=True)
@@ -89,7 +77,14 @@ class Approved:
         state = self.manifest.get(path)
         if state is None or state.kind is not FileKind.FILE or state.size > LARGEST_SETTINGS_BYTES:
             return ""
-        return self.read(path).decode("utf-8", "replace")
+        return self.bytes_of(path).decode("utf-8", "replace")
+
+    def bytes_of(self, path: str) -> bytes:
+        """What a file holds, or a link; of ignored ones nothing is kept."""
+        try:
+            return self.read(path)
+        except StorageFailed:
+            return b""
 
 
 @dataclass(frozen=True)
@@ -112,11 +107,17 @@ def find_influences(
     approved: Approved,
     facts: CheckFacts,
     opened: Opened,
+    *,
+    ignored: bool = False,
 ) -> tuple[Influence, ...]:
-    """The changed files that count as read and are no work, each with the reason."""
+    """The changed files that count as read and are no work, each with the reason.
+
+    What git ignores is never work: it reaches nobody else.
+    """
     finder = _Finder(now, approved, facts, opened)
     candidates = (c for c in changes if not finder.is_settled(c.path))
-    found = ((change, finder.why_not_work(change)) for change in candidates)
+    other = "no content" if ignored else None
+    found = ((change, finder.why_not_work(change) or other) for change in candidates)
     return tuple(
         Influence(change.path, why)
         for change, why in found
@@ -146,13 +147,24 @@ class _Finder:
     @cached_property
     def _steers_nothing(self) -> bool:
         """Whether the check runs plain tools alone: they obey no settings."""
-        plain = all(is_plain(text) for text, _ in self.facts.texts)
+        texts = self.facts.texts
+        run = {_in(at, s.path) for text, at in texts for s in analyse(text).scripts}
+        plain = all(is_plain(text) for text, _ in texts) and all(map(self._is_followed, run))
         return plain and not self._scripts.found_and_run
+
+    def _is_followed(self, script: str) -> bool:
+        """Whether what a script runs is among the check's texts: only of shell, and of content."""
+        if script not in self.approved.manifest:
+            return script in self.now
+        text = self.approved.text(script)
+        if text.startswith("#!"):
+            return "sh" in text.partition("\n")[0]
+        return language_of(script) in (None, "shell")
 
     @cached_property
     def _measures(self) -> frozenset[str]:
         there = self.approved.manifest
-        found = {self._in(folder, p) for text, folder in self.facts.texts for p in measures(text)}
+        found = {_in(folder, p) for text, folder in self.facts.texts for p in measures(text)}
         found -= self._compared_with_safe
         within = tuple(f"{path}/" for path in found)
         return frozenset(path for path in there if path in found or path.startswith(within))
@@ -163,7 +175,7 @@ class _Finder:
         found: set[str] = set()
         for text, folder in self.facts.texts:
             for reference in analyse(text).references:
-                paths = [self._in(folder, path) for path in reference.paths]
+                paths = [_in(folder, path) for path in reference.paths]
                 safe = {p for p in paths if matches_any(self.facts.protects, p)}
                 found.update(p for p in paths if reference.compares and safe and p not in safe)
         return frozenset(found)
@@ -179,15 +191,11 @@ class _Finder:
         is_new = path not in self.approved.manifest
         return is_new and any(mentions(text, path) for text, _ in self.facts.texts)
 
-    @staticmethod
-    def _in(folder: str, path: str) -> str:
-        return posixpath.normpath(posixpath.join(folder, path))
-
     @cached_property
     def _named(self) -> frozenset[str]:
         exact = {p for p in self.facts.produces if not has_wildcard(p)}
         asked = (
-            self._in(folder, path)
+            _in(folder, path)
             for text, folder in self.facts.texts
             # Beside another tool, a plain one may be there to tell that tool what to do.
             for path in (looked_at(text) if is_plain(text) else demanded_files(Contract(text)))
@@ -230,8 +238,10 @@ class _Finder:
     def _links(self) -> dict[str, str]:
         there = self.approved.manifest
         links = (path for path, state in there.items() if state.kind is FileKind.LINK)
-        targets = {path: os.fsdecode(self.approved.read(path)) for path in links}
-        return {path: self._in(posixpath.dirname(path), to) for path, to in targets.items()}
+        return {
+            path: _in(posixpath.dirname(path), os.fsdecode(self.approved.bytes_of(path)))
+            for path in links
+        }
 
     def _is_given_to_a_runner(self, path: str) -> bool:
         """Whether a test runner is told to look there, for tests that are not named like tests."""
@@ -242,19 +252,19 @@ class _Finder:
 
     @cached_property
     def _test_patterns(self) -> frozenset[str]:
-        return frozenset(_setting("python_files", self._settings.values()))
+        return frozenset(words_of("python_files", self._settings.values()))
 
     @cached_property
     def _test_places(self) -> frozenset[str]:
         """Places named to a runner that hold nothing named like a test: all in there are tests."""
         named = {
-            self._in(started.folder, word.partition("::")[0])
+            _in(started.folder, word.partition("::")[0])
             for text, folder in self.facts.texts
             for started in invocations_of(analyse(text), folder)
             if (call := runner_call(started.tool, started.args, started.folder)) is not None
             for word in call.selects
         }
-        named.update(_setting("testpaths", self._settings.values()))
+        named.update(words_of("testpaths", self._settings.values()))
         scripted = {posixpath.dirname(p) for p in self.approved.manifest if _SCRIPTED.fullmatch(p)}
         return frozenset(p for p in named if self._has_no_named_tests(p)) | scripted - {""}
 
@@ -270,7 +280,7 @@ class _Finder:
     def _called_languages(self) -> frozenset[str]:
         calls = [call for text, _ in self.facts.texts for call in analyse(text).calls]
         names = {posixpath.basename(call.name).rstrip("0123456789.") for call in calls}
-        return frozenset(_LANGUAGE_OF_PROGRAM[n] for n in names & _LANGUAGE_OF_PROGRAM.keys())
+        return frozenset(LANGUAGE_OF_PROGRAM[n] for n in names & LANGUAGE_OF_PROGRAM.keys())
 
     def _why_steering(self, change: Change) -> str | None:
         path, added = change.path, change.kind is ChangeKind.ADDED
@@ -378,12 +388,8 @@ class _Finder:
         return not only_content or posixpath.dirname(change.path) in self.opened.folders
 
 
-def _setting(name: str, texts: Iterable[str]) -> Iterator[str]:
-    """The words that a setting of this name has, in the ways that settings are written."""
-    pattern = re.compile(rf"^[ \t]*{name}[ \t]*=[ \t]*\[?([^\]\n]*(?:\n[ \t]+[^\]\n=]*)*)", re.M)
-    for text in texts:
-        for found in pattern.findall(text):
-            yield from (word.rstrip("/") for word in re.split(r"[\s,\"']+", found) if word)
+def _in(folder: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, path))
 
 
 def _mentions(text: str, name: str) -> bool:
