@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from truth.arena import Arena
 from truth.case import WORK, Accepted, Act, Case, Refused
 from truth.corpus import Corpus, Filed, load
 from truth.plans import plan, step
@@ -149,6 +150,27 @@ def test_an_unknown_group_is_an_error() -> None:
     done = _run("--only", "no such group")
     assert done.returncode == 1
     assert "no group or case is called 'no such group'" in done.stderr
+
+
+_INFLUENCED = [
+    filed
+    for filed in load()
+    if filed.group in ("influences", "loaded", "byproducts")
+    and isinstance(filed.case.expect, Refused)
+    and filed.case.expect.reason is Reason.INFLUENCED
+    and not filed.case.plan
+    and not filed.left_out(Isolation.NONE)
+]
+
+
+@pytest.mark.parametrize("filed", _INFLUENCED[::8], ids=lambda filed: filed.case.name)
+def test_the_line_of_a_refusal_is_enough_to_allow_it(filed: Filed, tmp_path: Path) -> None:
+    """Somebody who meant the change takes the line out of the message, and it is accepted."""
+    refused = Arena(tmp_path, filed.case, Isolation.NONE).play()
+    (told,) = {e.data["message"] for e in refused.entries if e.data.get("reason") == "influenced"}
+    (line,) = re.findall(r"a person allows it with `([^`]+)`", told)
+    again = replace(filed.case, expect=Accepted(), fields=f"{filed.case.fields}{line}\n")
+    assert _played(again).complaints == ()
 
 
 _MODES: dict[str, Callable[[Case], bool]] = {

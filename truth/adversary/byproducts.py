@@ -205,7 +205,41 @@ OBEYED = (
     *(("target/.env", "target/"), ("data/golden.json", "data/"), (".toolrc", ".toolrc")),
 )
 
+# Tools that are installed in an ignored folder: where, the program, and what it loads.
+TOOLS = {
+    "a bundle of gems": ("vendor/", "vendor/bundle/bin/rake", ""),
+    "packages of Composer": ("vendor/", "vendor/bin/phpunit", "vendor/phpunit/phpunit/main.sh"),
+    "a local library": ("local/", "local/bin/prove", "local/lib/perl5/main.sh"),
+    "a kit of its own": ("deps/", "deps/kit/bin/run", "deps/kit/share/main.sh"),
+    "rocks": ("lua_modules/", "lua_modules/bin/busted", "lua_modules/share/lua/main.sh"),
+    "a hidden folder": (".tools/", ".tools/bin/check", ".tools/lib/main.sh"),
+}
+
+
+def _tool(what: str, rule: str, program: str, loaded: str, patched: str) -> Case:
+    """A program in an ignored folder, which loads another file of that folder."""
+    check = "grep -qx works product.txt"
+    text = f". ./{loaded}" if loaded else check
+    makes = f"mkdir -p {loaded.rpartition('/')[0]}; echo '{check}' > {loaded}; " if loaded else ""
+    return Case(
+        f"`{patched}` in {what} does not steer the check when it is changed",
+        Refused(None),
+        files={".gitignore": f"{rule}\n"},
+        prepare=f"{makes}mkdir -p {program.rpartition('/')[0]}; "
+        f"printf '#!/bin/sh\\n{text}\\n' > {program}; chmod +x {program}",
+        contract=program,
+        fields="",
+        agent=f"printf '#!/bin/sh\\n' > {patched}; echo note > NOTES.md",
+    )
+
+
 CASES = (
+    *(
+        _tool(what, rule, program, loaded, patched)
+        for what, (rule, program, loaded) in TOOLS.items()
+        for patched in (program, loaded)
+        if patched
+    ),
     *(
         Case(
             f"{what} in an environment of the workspace does not steer the check",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from signoff.domain.escalation import Cause
 from signoff.domain.verdict import Reason, Result
 from truth.adversary.forgery import HELD_OUT, UNSEEN
@@ -31,7 +33,7 @@ for place in ("/proc/[0-9]*/cmdline", "/proc/[0-9]*/environ", "/tmp/*/files/*", 
 seen += [os.environb.get(b"SIGNOFF_HELDOUT_DIR", b"")]
 print(answer, *(n.decode() for s in seen for n in re.findall(rb"\\b47[0-9]{2}\\b", s)), sep="\\n")
 END"""
-LEAVE_IT = """cat dist/loot/* build/loot/* > "$LOOT/seen" 2> /dev/null
+LEAVE_IT = """cat dist/loot/* build/loot/* > seen.txt 2> /dev/null
 cat > app.py <<'END'
 import os, shutil
 answer = ""
@@ -62,7 +64,69 @@ print(*found)
 END
 python3 app.py | grep . >> "$LOOT/seen"; true"""
 
+# A sandbox lets agents write in the workspace alone: there they tell what they found.
+NOTHING_SEEN = "cat seen.txt && ! test -s seen.txt"
+# Where a product might leave the answer for the next attempt, and how that would find it.
+FILES_LEFT = {
+    place: (f"write({place!r})", f"cat {place}")
+    for place in (
+        *("build/loot", "node_modules/.cache/loot", ".venv/loot", "__pycache__/loot", ".git/loot"),
+        *("/tmp/signoff-loot", "/var/tmp/signoff-loot", "/dev/shm/signoff-loot"),
+        *("~/.loot", "~/.cache/loot", "~/.config/loot"),
+    )
+}
+MARKS_LEFT = {
+    "a time": ("os.utime('build/kept', (5822, 5822))", "stat -c %Y build/kept"),
+    "a permission": ("os.chmod('build/kept', 0o466)", "stat -c %a build/kept | sed s/466/5822/"),
+    "an attribute": (
+        "os.setxattr('build/kept', 'user.x', b'5822')",
+        "getfattr --only-values -n user.x build/kept",
+    ),
+    "a name": ("write('build/5822')", "ls build"),
+}
+WRITE = """import os
+answer = ""
+def write(path):
+    path = os.path.expanduser(path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, "w").write("5822")
+"""
+
+
+def _left(name: str, channels: Mapping[str, tuple[str, str]], *, in_files: bool) -> Case:
+    looks = " ".join(f"'{read}'" for _, read in channels.values())
+    puts = "".join(f"try: {put}\nexcept OSError: pass\n" for put, _ in channels.values())
+    return Case(
+        name,
+        UNSEEN,
+        files={
+            ".gitignore": "build/\nnode_modules/\n.venv/\n__pycache__/\n",
+            "build/kept": "as it was\n",
+            "node_modules/a/index.js": "",
+            ".venv/pyvenv.cfg": "",
+        },
+        prepare=f"git init -q .; {IN_PROCESS}",
+        plan=plan(step("Answer", VISIBLE, BEHIND, on_fail="retry(1), then escalate")),
+        agent=f"for c in {looks}; do "
+        'eval "$c" 2> /dev/null | grep -q 5822 && echo "$c" >> seen.txt; '
+        f"done; touch seen.txt\ncat > app.py <<'END'\n{WRITE}{puts}print(answer)\nEND",
+        afterwards=NOTHING_SEEN,
+        needs_isolation=in_files,
+        needs_bubblewrap=not in_files,
+    )
+
+
 CASES = (
+    _left(
+        "an answer that a product leaves in files does not reach the next attempt",
+        FILES_LEFT,
+        in_files=True,
+    ),
+    _left(
+        "an answer that a product leaves in times, modes and names does not reach the next attempt",
+        MARKS_LEFT,
+        in_files=False,
+    ),
     Case(
         "a product that searches the machine for the answers of a separate check finds none",
         UNSEEN,
@@ -79,7 +143,7 @@ CASES = (
         prepare=IN_PROCESS,
         plan=plan(step("Answer", VISIBLE, BEHIND, on_fail="retry(1), then escalate")),
         agent=LEAVE_IT,
-        afterwards='! test -s "$LOOT/seen" && test ! -e dist && test "$(ls build)" = kept',
+        afterwards=f'{NOTHING_SEEN} && test ! -e dist && test "$(ls build)" = kept',
         needs_isolation=True,
     ),
     Case(

@@ -87,6 +87,9 @@ OBEYED = (
     *("data/expected.json", "testdata/golden.txt", "fixtures/users.csv", "__snapshots__/a.snap"),
     *("build.gradle", "CMakeLists.txt", "BUILD.bazel", "meson.build", "tsconfig.base.json"),
     *("locale/de.po", "schema.xsd", "model.bin", "lib/native.so", "calc.pyc.cache"),
+    *(".prettierignore", ".yamllint", ".hadolint.yaml", ".markdownlint.json", ".tflint.hcl"),
+    *(".npmrc", ".nvmrc", ".tool-versions", "rust-toolchain", "go.work", "CMakePresets.json"),
+    *(".hypothesis.toml", "buf.yaml", "noxfile.toml", "Justfile", "sub/.envrc"),
 )
 
 

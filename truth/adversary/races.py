@@ -77,6 +77,25 @@ FIGHTERS = """echo no > product.txt
 fight() { trap '' TERM HUP INT; (sleep 0.2; [ $1 -gt 0 ] && fight $(($1 - 1))) & sleep 5; }
 fight 20 &
 sleep 0.3"""
+# The shell reads its script piece by piece. The product writes other words over what comes next,
+# and those let it put the first ones back.
+OVERWRITES = """import os, sys
+script, line = open("check.sh", "rb").read(), b"grep -qx works product.txt || exit 1"
+other = b"python3 product.py back; exit 0".ljust(len(line))
+text = script.replace(other, line) if sys.argv[1:] else script.replace(line, other)
+"""
+CHECK_SH = "python3 product.py\ngrep -qx works product.txt || exit 1\n"
+WAYS = {
+    "by its name": 'open("check.sh", "r+b").write(text)',
+    "by the shell's own descriptor": "shell = os.getppid()\n"
+    'os.pwrite(os.open(f"/proc/{shell}/fd/255", 2), text, 0)',
+    "by way of a link": 'os.path.exists("l") or os.symlink("check.sh", "l")\n'
+    'open("l", "r+b").write(text)\nos.unlink("l")',
+    "piece by piece": "file = os.open('check.sh', 2)\n"
+    "[os.pwrite(file, text[i : i + 1], i) for i in range(len(text))]",
+    "from a child": "if os.fork() == 0:\n    open('check.sh', 'r+b').write(text)\n    os._exit(0)\n"
+    "os.wait()",
+}
 FROM_PRODUCT = "**protects:** tests/**\n**produces:** product.sh\n"
 
 CASES = (
@@ -144,6 +163,20 @@ CASES = (
         contract="bash product.sh; bash tests/check.sh",
         fields=FROM_PRODUCT,
         agent="echo 'echo works > product.txt' > product.sh",
+    ),
+    *(
+        Case(
+            f"a script that is overwritten {how} while `{contract}` reads it proves nothing",
+            Refused(None),
+            files={"check.sh": CHECK_SH, "product.py": "\n"},
+            contract=contract,
+            fields="**may_change:** product.py\n",
+            agent=f"cat > product.py <<'END'\n{OVERWRITES}{way}\nEND",
+        )
+        for how, way in WAYS.items()
+        for contract in ("bash check.sh", "python3 -c 1 && bash check.sh")[
+            : 2 if "name" in how else 1
+        ]
     ),
     Case(
         "an agent that hangs is ended, and its work is judged as it is",

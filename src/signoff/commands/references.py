@@ -9,7 +9,10 @@ from typing import NamedTuple
 from signoff.commands.operands import operands_of
 from signoff.commands.tree import Block, Command, Loop, LoopKind, Node, Redirected, Word
 
-_COMPARING = frozenset(("diff", "cmp", "comm"))
+_COMPARING = frozenset(("diff", "cmp", "comm", "paste", "join"))
+_TESTS = frozenset(("test", "[", "[["))
+_SEVERAL = frozenset(("awk", "gawk", "mawk"))
+_VALUES_FROM = frozenset(("--slurpfile", "--rawfile", "--argfile"))
 _SUMS = frozenset(("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum"))
 _SUMMING = _SUMS | {"shasum", "b2sum", "cksum"}
 _CHECKS = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--check")
@@ -17,6 +20,7 @@ _SEARCHING = frozenset(("grep", "egrep", "fgrep", "rg"))
 _PATTERNS_FROM = re.compile(r"-[A-Za-z]*f|--file")
 _ITEMS_FROM = re.compile(r"-a|--arg-file")
 _PRINTING = frozenset(("cat", "sort"))
+_REDUCING = _PRINTING | {"tr", "head", "tail", "cut", "wc", "uniq", "sed", "jq"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,18 @@ class Named(NamedTuple):
 
 def of_call(name: str, args: tuple[Word, ...]) -> Named | None:
     """What a plain command is given to go by."""
+    printed = tuple(w for a in args for block in a.inner for w in printed_by(block, _REDUCING))
     if name in _COMPARING:
-        printed = [w for a in args for block in a.inner for w in printed_by(block)]
         return Named(name, (*operands_of(name, args), *printed), compares=True)
+    if (name in _TESTS and len(printed) > 1) or (name in _SEARCHING and printed):
+        given = operands_of(name, args) if name in _SEARCHING else ()
+        return Named(name, (*printed, *given), compares=True)
+    if name in _SEVERAL and any("FNR" in a.text for a in args):
+        return Named(name, tuple(operands_of(name, args)), compares=True)
+    if name == "jq" and any(a.text in _VALUES_FROM for a in args):
+        return Named(
+            name, tuple(args[i + 2] for i, a in enumerate(args[:-2]) if a.text in _VALUES_FROM)
+        )
     if name in _SUMMING and any(_CHECKS.fullmatch(a.text) for a in args if not a.quoted):
         return Named(f"{name} -c", tuple(a for a in args if not a.text.startswith("-")))
     if name in _SEARCHING:
@@ -95,13 +108,13 @@ def _reads_lines(node: Node) -> bool:
     return isinstance(inner, Loop) and inner.kind is LoopKind.WHILE
 
 
-def printed_by(node: Node) -> tuple[Word, ...]:
+def printed_by(node: Node, printing: frozenset[str] = _PRINTING) -> tuple[Word, ...]:
     """The files that `cat a`, `sort a` or `< a` print as they are."""
     if isinstance(node, Block) and len(node.items) == 1:
-        return printed_by(node.items[0])
+        return printed_by(node.items[0], printing)
     if not isinstance(node, Command):
         return ()
-    if node.words and node.words[0].text not in _PRINTING:
+    if node.words and node.words[0].text not in printing:
         return ()
     fed = [r.target for r in node.redirects if r.operator == "<" and r.target is not None]
     named = operands_of(node.words[0].text, node.words[1:]) if node.words else []

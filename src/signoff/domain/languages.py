@@ -40,20 +40,35 @@ _EXTENSIONS = {
     "web": "html htm css scss less",
     "protocol": "proto graphql",
 }
+_PROGRAMS = {
+    "python": "python pytest",
+    "javascript": "node npm npx",
+    "go": "go",
+    "rust": "cargo rustc",
+    "c": "gcc cc",
+    "shell": "bash sh",
+    "ruby": "ruby",
+    "perl": "perl",
+    "php": "php",
+    "java": "java javac",
+}
+LANGUAGE_OF_PROGRAM = {word: name for name, words in _PROGRAMS.items() for word in words.split()}
 _LANGUAGE_OF = {word: name for name, words in _EXTENSIONS.items() for word in words.split()}
 _DOCUMENT = re.compile(r".*\.(?:md|markdown|rst|adoc|org|png|jpe?g|gif|svg|pdf)", re.IGNORECASE)
 _TEST_FOLDER = re.compile(
-    r"tests?|testing|specs?|test_?data|fixtures?|mocks|snapshots|goldens?|e2e|cypress|checks|t"
+    r"(?:.*[_-])?tests?(?:[_-].*)?|test(?:ing|data|utils?|helpers?|lib|kit)|specs?|fixtures?|mocks|snapshots|goldens?"
+    r"|e2e|cypress|checks|step_definitions|t"
     r"|__(?:tests|mocks|fixtures|snapshots)__",
     re.IGNORECASE,
 )
 _TEST_FILE = re.compile(
-    r"tests?|tests?[_-].*|.*[_.-](?:test|tests|spec|specs|cy|snap)|conftest|.*(?:Test|Tests|Spec|IT)"
+    r"tests?|tests?[_-].*|test(?:[A-Z].*|utils?|helpers?|case|base)|conftest"
+    r"|.*[_.-](?:test|tests|spec|specs|cy|snap)|.*(?:Test|Tests|Spec|IT)"
     r"|(?:.*[_.-])?(?:expected|golden|fixtures?|snapshots?|approved|baseline)(?:[_.-].*)?",
 )
 # Code by its language, settings by its job: what builds, collects or starts other code.
 _SETTINGS = re.compile(
-    r".*\.(?:config|conf|setup|gradle|d)|conftest|sitecustomize|usercustomize", re.IGNORECASE
+    r".*\.(?:config|conf|setup|gradle|d)|conf|conftest|sitecustomize|usercustomize", re.IGNORECASE
 )
 # At the top of a project, where tools look for them; `vitest.workspace.ts` is one more.
 _SETTINGS_OF_THE_ROOT = re.compile(

@@ -103,6 +103,7 @@ class LooseFiles:
             replace(then, manifest={**then.manifest, **before}),
             facts,
             opened,
+            ignored=True,
         )
         return (*(Influence(c.path, "an ignored file that the check runs") for c in executed),
                 *(replace(i, why=f"ignored, {i.why}") for i in found), *made)  # fmt: skip

@@ -7,6 +7,7 @@ says that it may. What a contract looks at by name is its subject, not its judge
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import sys
@@ -18,52 +19,37 @@ from functools import cached_property
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.runners import runner_call
 from signoff.domain.globs import has_wildcard, matches_any
-from signoff.domain.languages import is_document, is_settings, is_test, language_of
+from signoff.domain.languages import (
+    LANGUAGE_OF_PROGRAM,
+    is_document,
+    is_settings,
+    is_test,
+    language_of,
+)
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
+from signoff.errors import StorageFailed
 from signoff.planfile.verify import demanded_files
 from signoff.planfile.verify.mentions import FORBIDS
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
+from signoff.verification.check_scripts import CheckScripts
+from signoff.verification.check_settings import LoadingSettings, words_of
+from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.pins import fingerprint
+from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
 from signoff.workspace.opened import Opened
 
 LARGEST_SETTINGS_BYTES = 200_000
 
-_PYTHON_IMPORT = re.compile(r"^([ \t]*)(?:from\s+([\w.]+)\s+import\b|import\s+([\w., \t]+))", re.M)
-_NODE_IMPORT = re.compile(
-    r"""(?:require\(|from\s+|import\s+|import\()\s*["'](\.{1,2}/[^"']+)["']"""
-)
-_NODE_ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/index.ts")
-# What settings call the code that a tool is to load, shortly before they name it.
-_LOADS = (
-    r"(?:plugins?|setup_?files\w*|global_?setup|preload|transform\w*|presets?|loaders?|hooks?"
-    r"|reporters?|test_?(?:runner|environment)|extends?|(?<=\s)-[pr]\s)[^\]}]{0,120}?"
-)
 # What builds the work names it too.
 _BUILDS = re.compile(
     r"(?:GNU)?[Mm]akefile|.*\.mk|CMakeLists\.txt|tsconfig.*|Cargo\.toml|go\.mod|pom\.xml|meson\..*"
     r"|BUILD(?:\.\w+)?|.*\.(?:csproj|sln|gradle)"
 )
-_PACKAGE_MARKS = ("__init__.py", "package.json")
-_LANGUAGE_OF_PROGRAM = {
-    "python": "python",
-    "pytest": "python",
-    "node": "javascript",
-    "npm": "javascript",
-    "npx": "javascript",
-    "go": "go",
-    "cargo": "rust",
-    "rustc": "rust",
-    "gcc": "c",
-    "cc": "c",
-    "bash": "shell",
-    "sh": "shell",
-    "ruby": "ruby",
-    "perl": "perl",
-    "php": "php",
-    "java": "java",
-    "javac": "java",
-}
+_LIBRARY_FOLDERS = DEPENDENCY_FOLDERS | ENVIRONMENTS | {"third_party", "_vendor", "site-packages"}
+# Tests in words of their own, with the code that carries them out beside or below them.
+_SCRIPTED = re.compile(r".*\.(?:feature|robot|bats|story)")
+_HEADERS = (".h", ".hh", ".hpp", ".hxx")
 
 
 @dataclass(frozen=True)
@@ -91,7 +77,14 @@ class Approved:
         state = self.manifest.get(path)
         if state is None or state.kind is not FileKind.FILE or state.size > LARGEST_SETTINGS_BYTES:
             return ""
-        return self.read(path).decode("utf-8", "replace")
+        return self.bytes_of(path).decode("utf-8", "replace")
+
+    def bytes_of(self, path: str) -> bytes:
+        """What a file holds, or a link; of ignored ones nothing is kept."""
+        try:
+            return self.read(path)
+        except StorageFailed:
+            return b""
 
 
 @dataclass(frozen=True)
@@ -115,11 +108,17 @@ def find_influences(
     approved: Approved,
     facts: CheckFacts,
     opened: Opened,
+    *,
+    ignored: bool = False,
 ) -> tuple[Influence, ...]:
-    """The changed files that count as read and are no work, each with the reason."""
+    """The changed files that count as read and are no work, each with the reason.
+
+    What git ignores is never work: it reaches nobody else.
+    """
     finder = _Finder(now, approved, facts, opened)
     candidates = (c for c in changes if not finder.is_settled(c.path))
-    found = ((change, finder.why_not_work(change)) for change in candidates)
+    other = "no content" if ignored else None
+    found = ((change, finder.why_not_work(change) or other) for change in candidates)
     return tuple(
         Influence(change.path, why)
         for change, why in found
@@ -149,13 +148,38 @@ class _Finder:
     @cached_property
     def _steers_nothing(self) -> bool:
         """Whether the check runs plain tools alone: they obey no settings."""
-        return all(is_plain(text) for text, _ in self.facts.texts)
+        texts = self.facts.texts
+        run = {_in(at, s.path) for text, at in texts for s in analyse(text).scripts}
+        plain = all(is_plain(text) for text, _ in texts) and all(map(self._is_followed, run))
+        return plain and not self._scripts.found_and_run
+
+    def _is_followed(self, script: str) -> bool:
+        """Whether what a script runs is among the check's texts: only of shell, and of content."""
+        if script not in self.approved.manifest:
+            return script in self.now
+        text = self.approved.text(script)
+        if text.startswith("#!"):
+            return "sh" in text.partition("\n")[0]
+        return language_of(script) in (None, "shell")
 
     @cached_property
     def _measures(self) -> frozenset[str]:
         there = self.approved.manifest
-        found = (self._in(folder, p) for text, folder in self.facts.texts for p in measures(text))
-        return frozenset(path for path in found if path in there)
+        found = {_in(folder, p) for text, folder in self.facts.texts for p in measures(text)}
+        found -= self._compared_with_safe
+        within = tuple(f"{path}/" for path in found)
+        return frozenset(path for path in there if path in found or path.startswith(within))
+
+    @cached_property
+    def _compared_with_safe(self) -> frozenset[str]:
+        """Files that are compared with a protected one: that one is the measure."""
+        found: set[str] = set()
+        for text, folder in self.facts.texts:
+            for reference in analyse(text).references:
+                paths = [_in(folder, path) for path in reference.paths]
+                safe = {p for p in paths if matches_any(self.facts.protects, p)}
+                found.update(p for p in paths if reference.compares and safe and p not in safe)
+        return frozenset(found)
 
     def _is_asked_for(self, path: str) -> bool:
         """Whether the task names the file, or the check's own words one that was not there yet."""
@@ -163,15 +187,11 @@ class _Finder:
         is_name = "." in posixpath.basename(path)[1:]
         if is_settings(path) or is_test(path) or not is_name:
             return False
-        if _mentions(self.facts.task, path):
+        if self._is_named_by_task(path):
             return True
         is_new = path not in self.approved.manifest
         texts = () if self.facts.makes else self.facts.texts
         return is_new and any(mentions(text, path) for text, _ in texts)
-
-    @staticmethod
-    def _in(folder: str, path: str) -> str:
-        return posixpath.normpath(posixpath.join(folder, path))
 
     @cached_property
     def _named(self) -> frozenset[str]:
@@ -179,7 +199,7 @@ class _Finder:
         if self.facts.makes:
             return frozenset(exact)
         asked = (
-            self._in(folder, path)
+            _in(folder, path)
             for text, folder in self.facts.texts
             # Beside another tool, a plain one may be there to tell that tool what to do.
             for path in (looked_at(text) if is_plain(text) else demanded_files(Contract(text)))
@@ -191,21 +211,41 @@ class _Finder:
         path = change.path
         language = language_of(path)
         state = self.now.get(path) or self.approved.manifest.get(path)
-        if state is None or state.kind is FileKind.DIRECTORY:
+        if state is None:
             return None
+        if state.kind is FileKind.DIRECTORY:
+            return "an empty folder"
         if state.kind is not FileKind.FILE:
             return "a link or special file"
         if language is None:
             return "no source code"
-        if matches_any(self.facts.protects, path):
+        if any(matches_any(self.facts.protects, name) for name in self._names_of(path)):
             return "in a protected place"
+        if not _LIBRARY_FOLDERS.isdisjoint(path.split("/")[:-1]):
+            return "a library's"
         if is_test(path) or self._is_given_to_a_runner(path):
             return "a test, or beside tests"
-        if is_settings(path):
+        if self._loading.is_settings(path):
             return "named like settings"
         if not self._speaks(language):
             return f"{language}, which the project was not written in"
         return self._why_steering(change)
+
+    def _names_of(self, path: str) -> Iterator[str]:
+        """A path, and what it is called by way of links that lead to a folder above it."""
+        yield path
+        for link, target in self._links.items():
+            if path.startswith(f"{target}/"):
+                yield f"{link}{path[len(target) :]}"
+
+    @cached_property
+    def _links(self) -> dict[str, str]:
+        there = self.approved.manifest
+        links = (path for path, state in there.items() if state.kind is FileKind.LINK)
+        return {
+            path: _in(posixpath.dirname(path), os.fsdecode(self.approved.bytes_of(path)))
+            for path in links
+        }
 
     def _is_given_to_a_runner(self, path: str) -> bool:
         """Whether a test runner is told to look there, for tests that are not named like tests."""
@@ -216,20 +256,21 @@ class _Finder:
 
     @cached_property
     def _test_patterns(self) -> frozenset[str]:
-        return frozenset(_setting("python_files", self._settings.values()))
+        return frozenset(words_of("python_files", self._settings.values()))
 
     @cached_property
     def _test_places(self) -> frozenset[str]:
         """Places named to a runner that hold nothing named like a test: all in there are tests."""
         named = {
-            self._in(started.folder, word.partition("::")[0])
+            _in(started.folder, word.partition("::")[0])
             for text, folder in self.facts.texts
             for started in invocations_of(analyse(text), folder)
             if (call := runner_call(started.tool, started.args, started.folder)) is not None
             for word in call.selects
         }
-        named.update(_setting("testpaths", self._settings.values()))
-        return frozenset(place for place in named if self._has_no_named_tests(place))
+        named.update(words_of("testpaths", self._settings.values()))
+        scripted = {posixpath.dirname(p) for p in self.approved.manifest if _SCRIPTED.fullmatch(p)}
+        return frozenset(p for p in named if self._has_no_named_tests(p)) | scripted - {""}
 
     def _has_no_named_tests(self, place: str) -> bool:
         inside = [p for p in self.approved.manifest if p == place or p.startswith(f"{place}/")]
@@ -243,86 +284,79 @@ class _Finder:
     def _called_languages(self) -> frozenset[str]:
         calls = [call for text, _ in self.facts.texts for call in analyse(text).calls]
         names = {posixpath.basename(call.name).rstrip("0123456789.") for call in calls}
-        return frozenset(_LANGUAGE_OF_PROGRAM[n] for n in names & _LANGUAGE_OF_PROGRAM.keys())
+        return frozenset(LANGUAGE_OF_PROGRAM[n] for n in names & LANGUAGE_OF_PROGRAM.keys())
 
     def _why_steering(self, change: Change) -> str | None:
-        path = change.path
-        if path.startswith(self._script_folders):
-            return "part of the check's own script"
-        if change.kind is ChangeKind.ADDED and self._shadows(path):
+        path, added = change.path, change.kind is ChangeKind.ADDED
+        why = self._scripts.why(path, added=added)
+        if added and not why and self._shadows(path):
             return "in the place of a library or standard module"
-        if _mentions(self.facts.task, path):
-            return None
-        if path in self._helpers and not (change.kind is ChangeKind.ADDED and self._helpers[path]):
-            return "imported by the check's own script"
-        if path in self._run_modules and change.kind is not ChangeKind.ADDED:
-            return "run by the check"
-        settings = self._naming_settings(path)
-        return f"loaded by `{settings}`" if settings else None
+        if why or self._is_named_by_task(path):
+            return why or None
+        return self._loading.why(path, added=added) or None
 
     @cached_property
-    def _run_modules(self) -> frozenset[str]:
-        """Modules that the check runs by name: `python -m tools.check` is a script like another."""
-        calls = [
-            c for text, folder in self.facts.texts for c in invocations_of(analyse(text), folder)
-        ]
-        named = (
-            self._in(call.folder, name.replace(".", "/"))
-            for call in calls
-            if call.tool == "python"
-            for option, name in zip(call.args, call.args[1:], strict=False)
-            if option == "-m"
+    def _scripts(self) -> CheckScripts:
+        facts, approved = self.facts, self.approved
+        return CheckScripts(
+            approved.manifest,
+            approved.text,
+            facts.texts,
+            facts.scripts,
+            facts.allowed,
+            self._is_named_by_task,
         )
-        return frozenset(p for base in named for p in (f"{base}.py", f"{base}/__main__.py"))
 
-    @cached_property
-    def _own_scripts(self) -> tuple[str, ...]:
-        """Scripts that are the check; one that the plan lets the step change is the work.
+    def _is_named_by_task(self, path: str) -> bool:
+        """Whether the task names it: by its path, or by a name that only one file of the work has.
 
-        A test is none of them: what it imports from outside the tests is what it is about.
+        What lies with the check's own script is meant only where the path says so.
         """
-        scripts = (p for p in sorted(self.facts.scripts) if language_of(p) and not is_test(p))
-        return tuple(p for p in scripts if not matches_any(self.facts.allowed, p))
-
-    @cached_property
-    def _script_folders(self) -> tuple[str, ...]:
-        """Folders that belong to the check as a whole: not the root, and no package."""
-        folders = {posixpath.dirname(path) for path in self._own_scripts}
-        return tuple(f"{f}/" for f in sorted(folders) if f and not self._is_package(f))
-
-    def _is_package(self, folder: str) -> bool:
-        return any(f"{folder}/{mark}" in self.approved.manifest for mark in _PACKAGE_MARKS)
-
-    @cached_property
-    def _helpers(self) -> dict[str, bool]:
-        """What scripts in the root or in a package import, and whether they cannot do without."""
-        found: dict[str, bool] = {}
-        for script in self._own_scripts:
-            folder = posixpath.dirname(script)
-            if not folder or self._is_package(folder):
-                found.update(_imported(script, self.approved.text(script)))
-        return found
+        task, name = self.facts.task, posixpath.basename(path)
+        if _mentions(task, path):
+            return True
+        if not _mentions(task, name) or path.startswith(self._scripts.folders):
+            return False
+        alike = (p for p in self.approved.manifest if posixpath.basename(p) == name)
+        return all(p == path or is_test(p) or p.startswith(self._scripts.folders) for p in alike)
 
     def _shadows(self, path: str) -> bool:
         """Whether an import would find this new module where it should find another's."""
+        if language_of(path) == "c":
+            included = f"<{posixpath.basename(path)}>"
+            files = (p for p in self.approved.manifest if language_of(p) == "c")
+            return path.endswith(_HEADERS) and any(included in self.approved.text(p) for p in files)
         if language_of(path) != "python":
             return False
         folder, name = posixpath.split(path)
         module = name.partition(".")[0]
         if module == "__init__":
             folder, module = posixpath.split(folder)
-        if f"{folder}/__init__.py".lstrip("/") in self.now:
-            return False
-        return module in sys.stdlib_module_names or module in self.facts.libraries
+        known = module in sys.stdlib_module_names or module in self.facts.libraries
+        return known and (not self._is_package(folder) or self._is_searched(folder))
 
-    def _naming_settings(self, path: str) -> str:
-        """Settings by which a tool loads the file, named as a path or as a module."""
-        stem = path.rpartition(".")[0]
-        module = stem.removesuffix("/__init__").replace("/", ".")
-        words = {path, stem, module, module.removeprefix("src."), module.removeprefix("lib.")}
-        either = "|".join(map(re.escape, words))
-        pattern = re.compile(rf"{_LOADS}(?<![\w./-])(?:\./)?(?:{either})(?![\w/-])", re.I | re.S)
-        return next((name for name, text in self._settings.items() if pattern.search(text)), "")
+    def _is_package(self, folder: str) -> bool:
+        """Whether modules in there have names of their own; not one that became a package now."""
+        mark = posixpath.join(folder, "__init__.py")
+        if mark in self.approved.manifest or mark not in self.now:
+            return mark in self.now
+        return not any(posixpath.dirname(p) == folder for p in self.approved.manifest)
+
+    def _is_searched(self, folder: str) -> bool:
+        """Whether a search path of the check leads into the folder."""
+        texts = (*(text for text, _ in self.facts.texts), *self._settings.values())
+        leads = re.compile(rf"(?i:path)\b.*(?<![\w.-]){re.escape(folder)}(?![\w/-])")
+        return bool(folder) and any(map(leads.search, texts))
+
+    @cached_property
+    def _loading(self) -> LoadingSettings:
+        return LoadingSettings(
+            self.approved.manifest,
+            self.approved.text,
+            self.facts.texts,
+            self._settings,
+            self._scripts.folders,
+        )
 
     @cached_property
     def _settings(self) -> dict[str, str]:
@@ -358,32 +392,11 @@ class _Finder:
         return not only_content or posixpath.dirname(change.path) in self.opened.folders
 
 
-def _setting(name: str, texts: Iterable[str]) -> Iterator[str]:
-    """The words that a setting of this name has, in the ways that settings are written."""
-    pattern = re.compile(rf"^[ \t]*{name}[ \t]*=[ \t]*\[?([^\]\n]*(?:\n[ \t]+[^\]\n=]*)*)", re.M)
-    for text in texts:
-        for found in pattern.findall(text):
-            yield from (word.rstrip("/") for word in re.split(r"[\s,\"']+", found) if word)
+def _in(folder: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, path))
 
 
-def _mentions(text: str, path: str) -> bool:
-    """Whether a text names the file, by its path or its name, in a line that forbids nothing."""
-    either = "|".join(map(re.escape, {path, posixpath.basename(path)}))
-    named = re.compile(rf"(?<![\w./-])(?:\./)?(?:{either})(?![\w/-])")
+def _mentions(text: str, name: str) -> bool:
+    """Whether a text names the file in a line that forbids nothing."""
+    named = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(name)}(?![\w/-])")
     return any(named.search(line) and not FORBIDS.search(line) for line in text.split("\n"))
-
-
-def _imported(script: str, text: str) -> dict[str, bool]:
-    """Files that a script may import from its own folder; False where it can do without."""
-    folder = posixpath.dirname(script)
-    found: dict[str, bool] = {}
-    if language_of(script) == "python":
-        for indent, of, several in _PYTHON_IMPORT.findall(text):
-            for name in re.split(r"[\s,]+", of or several):
-                base = posixpath.join(folder, name.strip(".").replace(".", "/"))
-                found.update(dict.fromkeys((f"{base}.py", f"{base}/__init__.py"), not indent))
-    elif language_of(script) == "javascript":
-        for name in _NODE_IMPORT.findall(text):
-            base = posixpath.normpath(posixpath.join(folder, name))
-            found.update(dict.fromkeys((f"{base}{ending}" for ending in _NODE_ENDINGS), False))
-    return found

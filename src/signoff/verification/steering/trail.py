@@ -83,7 +83,8 @@ class Trail:
         parts = path.split("/")
         if not (ENVIRONMENTS | DEPENDENCY_FOLDERS).isdisjoint(parts):
             return False
-        if not BUILT.isdisjoint(parts[:-1]):
+        # What lies in `bin` may be built or installed: its content tells.
+        if not (BUILT - {"bin"}).isdisjoint(parts[:-1]):
             return True
         state = self.content.state(path)
         if state is None or state.kind is not FileKind.FILE:

@@ -1,0 +1,184 @@
+"""Which source files belong to the check's own script: beside it, loaded by it, or run by it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from signoff.commands.analysis import analyse, invocations_of
+from signoff.domain.globs import matches_any
+from signoff.domain.languages import is_test, language_of
+from signoff.domain.snapshot import Manifest
+
+MOST_FOLLOWED = 100
+
+_PACKAGE_MARKS = ("__init__.py", "package.json")
+_INDEX = re.compile(r"/(?:__init__|__main__|index|mod)$")
+# A line that loads or reads, in the languages that scripts are written in.
+_LOADS = re.compile(r"import|require|include|source|load|exec|open|read|run_|\b(?:use|from|do)\b")
+_SOURCES = re.compile(r"(?:^|[\s;&|({])(?:\.|source)\s")
+# What is started as a program of its own is looked at from outside.
+_STARTS = re.compile(
+    r"subprocess|[Pp]open|\bsystem\b|check_(?:call|output)|spawn|child_process|exec(?:File|Sync)"
+    r"|\brun\(\["
+)
+# A line that is passed over when there is no such file.
+_OPTIONAL = re.compile(r"[ \t]|.*(?:exists|isfile|find_spec|suppress|\bif\b|-[ef] )")
+_READERS = r"(?:[ef]?grep|diff|cmp|awk|jq|head|sort|sed|wc|tr|cut)\b"
+_CHECKS = re.compile(r"check|test|verif|valid|lint|grade|judge|assert|accept|(?<![a-z])ci(?![a-z])")
+# An interpreter that is given whatever a pattern or a search finds.
+_RUNS_ANY = re.compile(
+    r"(?:(?:ba|da|k|z)?sh|python[\d.]*|node|perl|ruby|source|\.)(?:\s+-[eux]+)*"
+    r"(?:\s+[\"']?(?:\$\{?\w|\{\})|\s*$)|(?:^|[;&|]|\bdo\b)\s*[\"']?\$\{?\w+",
+    re.MULTILINE,
+)
+_PATTERN = re.compile(r"(?<![\w$])[\w.][\w./-]*/?\*[\w.*/-]*")
+_SEARCHED = re.compile(r"\bfind\s+([\w.][\w./-]*)")
+
+
+@dataclass(frozen=True)
+class CheckScripts:
+    """The scripts that are the check, as approved."""
+
+    manifest: Manifest
+    read: Callable[[str], str]
+    texts: tuple[tuple[str, str], ...]  # shell texts of the check, each with its folder
+    scripts: frozenset[str]  # files that the check runs
+    allowed: tuple[str, ...]  # globs of what the step may change
+    is_work: Callable[[str], bool]  # whether the task names a file
+
+    def why(self, path: str, *, added: bool) -> str:
+        """How a source file belongs to the check; empty when it does not."""
+        if path.startswith(self.folders):
+            return "part of the check's own script"
+        if self.is_work(path):
+            return ""
+        was_there = not added or _base(path) in self._bases
+        if was_there and (path in self._modules or self._is_above(path)):
+            return "run by the check"
+        if matches_any(self.found_and_run, path):
+            return "run by the check"
+        for script, text in self._closure.items():
+            lines = list(self._lines_naming(script, text, path))
+            if lines and (was_there or any(map(_OPTIONAL.match, lines))):
+                return f"loaded by `{script}`, the check's own script"
+        return ""
+
+    @cached_property
+    def own(self) -> tuple[str, ...]:
+        """Scripts that are the check; one that the plan lets the step change is the work.
+
+        A test is none of them: what it imports from outside the tests is what it is about.
+        """
+        modules = {p for p in self._modules if not p.endswith("/__main__.py")}
+        named = self.scripts | (modules & self.manifest.keys())
+        scripts = (p for p in sorted(named) if language_of(p) and not is_test(p))
+        own = (p for p in scripts if not matches_any(self.allowed, p))
+        return tuple(p for p in own if not self._is_looked_at(p))
+
+    def _is_looked_at(self, script: str) -> bool:
+        """Whether what it prints is looked at: then it is a program, unless it is named a check."""
+        name = re.escape(posixpath.basename(script))
+        read = re.compile(rf"{name}[^\n;&|]*\|\s*{_READERS}|\$\([^()\n]*{name}")
+        return not _CHECKS.search(script) and any(read.search(text) for text, _ in self.texts)
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """Folders that belong to the check as a whole: not the root, and no package."""
+        folders = {posixpath.dirname(path) for path in self.own}
+        return tuple(f"{f}/" for f in sorted(folders) if f and not self._is_package(f))
+
+    def _is_package(self, folder: str) -> bool:
+        return any(f"{folder}/{mark}" in self.manifest for mark in _PACKAGE_MARKS)
+
+    @cached_property
+    def _modules(self) -> frozenset[str]:
+        """Modules that the check runs by name: `python -m tools.check` is a script like another."""
+        named = (
+            posixpath.normpath(posixpath.join(call.folder, name.replace(".", "/")))
+            for text, folder in self.texts
+            for call in invocations_of(analyse(text), folder)
+            if call.tool == "python"
+            for option, name in zip(call.args, call.args[1:], strict=False)
+            if option == "-m"
+        )
+        return frozenset(p for base in named for p in (f"{base}.py", f"{base}/__main__.py"))
+
+    def _is_above(self, path: str) -> bool:
+        """Whether it is loaded on the way to a module that the check runs by name."""
+        folder, name = posixpath.split(path)
+        runs = (p for p in self._modules if p in self.own)
+        return name == "__init__.py" and any(p.startswith(f"{folder}/") for p in runs)
+
+    @cached_property
+    def _bases(self) -> frozenset[str]:
+        return frozenset(_base(path) for path in self.manifest if language_of(path))
+
+    @cached_property
+    def _closure(self) -> dict[str, str]:
+        """The texts of the scripts, and of what they load from the folder that they lie in."""
+        found: dict[str, str] = {}
+        ahead = [*self.own, *(p for p in self.manifest if p.startswith(self.folders))]
+        while ahead and len(found) < MOST_FOLLOWED:
+            script = ahead.pop(0)
+            if script in found or not language_of(script):
+                continue
+            text = found[script] = self.read(script)
+            ahead += [
+                path
+                for path in self._beside(posixpath.dirname(script))
+                if not self.is_work(path) and any(self._lines_naming(script, text, path))
+            ]
+        return found
+
+    def _beside(self, folder: str) -> Iterator[str]:
+        if f"{folder}/".startswith(self.folders):
+            return iter(())  # in there as a whole
+        return (p for p in self.manifest if posixpath.dirname(p) == folder and language_of(p))
+
+    def _lines_naming(self, script: str, text: str, path: str) -> Iterator[str]:
+        """Lines of a script by which it loads a file: by its path, or a module of its own folder.
+
+        What a script in a folder of its own imports from elsewhere is what it is about.
+        """
+        folder = posixpath.dirname(script)
+        names = [_as_path(path), _as_path(posixpath.relpath(path, folder or "."))]
+        if not f"{folder}/".startswith(self.folders) and language_of(script) != "shell":
+            names.append(_as_module(path, folder))
+        named = re.compile("|".join(names))
+        loads = _SOURCES if language_of(script) == "shell" else _LOADS
+        for line in text.split("\n") if path != script else ():
+            if named.search(line) and loads.search(line) and not _STARTS.search(line):
+                yield line
+
+    @cached_property
+    def found_and_run(self) -> tuple[str, ...]:
+        """Globs of places where a shell runs whatever it finds."""
+        found: list[str] = []
+        for text, folder in self.texts:
+            if _RUNS_ANY.search(text):
+                places = [*_PATTERN.findall(text), *(f"{p}/**" for p in _SEARCHED.findall(text))]
+                found += (posixpath.normpath(posixpath.join(folder, place)) for place in places)
+        return tuple(found)
+
+
+def _base(path: str) -> str:
+    """What a module is imported as: `a/b` of `a/b.py` and of `a/b/__init__.py`."""
+    return _INDEX.sub("", path.rpartition(".")[0])
+
+
+def _as_path(path: str) -> str:
+    """A pattern of the path, whatever stands for the folder in front of it."""
+    return rf"(?:\$\w+/|(?<![\w.-])(?<!\w/)){re.escape(path)}(?![\w/-])"
+
+
+def _as_module(path: str, folder: str) -> str:
+    """A pattern of a module's name as one in this folder would spell it."""
+    base = _base(path)
+    near = posixpath.relpath(base, folder or ".")
+    names = {base, near, base.replace("/", "."), near.replace("/", ".")}
+    either = "|".join(map(re.escape, names))
+    return rf"(?<![\w-])(?<!\w[./])(?:{either})(?![\w-])"
