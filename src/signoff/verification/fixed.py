@@ -56,7 +56,8 @@ class Fixed:
     def shown(self, seat: Seat) -> tuple[Seat, Fixed]:
         """The seat with the first of them read-only."""
         disk = seat.on_disk or seat.folder
-        there = (p for p in self.kept if _is_plain_file(disk / p))
+        # A link of the agent's on the way would lead the mount to another place.
+        there = (p for p in self.kept if _is_plain(disk, p) and _is_plain(seat.folder, p))
         mounted = tuple(islice(there, MOST_MOUNTED))
         mounts = (Mount(disk / p, seat.folder / p, holds_parents=False) for p in mounted)
         return replace(seat, mounts=(*seat.mounts, *mounts)), replace(self, mounted=mounted)
@@ -82,8 +83,9 @@ class Fixed:
         return _unknown(f"could not be written to by the check: {_names(found)}") if found else None
 
 
-def _is_plain_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+def _is_plain(folder: Path, path: str) -> bool:
+    real = folder.resolve() / path
+    return real.is_file() and real.resolve() == real
 
 
 def _words_set(texts: Iterable[str]) -> Iterator[str]:
