@@ -36,6 +36,10 @@ _SILENCED_BY: Mapping[str, tuple[str, ...]] = {
     "pragma": ("coverage report",),
     "suppress": ("detekt", "ktlint", "checkstyle", "pmd", "spotbugs"),
 }
+# Tools that look at whatever source lies in a folder.
+CHECKERS = frozenset(tool for tools in _SILENCED_BY.values() for tool in tools) | {
+    *("pylint", "eslint", "biome", "prettier", "shellcheck", "rubocop"),
+}
 # They run whatever linters their settings name.
 _ANY_LINTER = frozenset(("pre-commit", "trunk", "lefthook", "lint-staged", "mega-linter-runner"))
 _COMMENT = re.compile(r"(?:(?<!`)#|//|/\*|<!--|(?<!\S)(?:--|;|%|\*)).*")
