@@ -34,12 +34,14 @@ def test_only_what_the_older_pins_lack_is_newly_pinned() -> None:
         ignored={"a.env": "1", "b.env": "2", "c.env": "3", "d.env": "4"},
         byproducts={},
         git_rules={},
+        dependencies={},
         format=2,
     )
     told = describe(OLD, new)
     assert told.pinned == (
         "ignored files (`a.env`, `b.env`, `c.env` and 1 more)",
         "builds and dependencies, by size and time (none now)",
+        "installed packages (none now)",
         "git's own ignore rules (none now)",
         "12 files of what checks run in `.venv`",
         "files that steer a check (`more.mk`)",
@@ -58,6 +60,6 @@ def test_what_the_plan_declares_decides_what_is_newly_refused() -> None:
 
 
 def test_pins_of_today_add_nothing_to_themselves() -> None:
-    now = replace(OLD, ignored={}, byproducts={}, git_rules={}, format=2)
+    now = replace(OLD, ignored={}, byproducts={}, git_rules={}, dependencies={}, format=2)
     told = describe(now, now)
     assert told.pinned == told.refused == () and str(told) == ""

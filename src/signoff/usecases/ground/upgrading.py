@@ -22,6 +22,7 @@ _LACKED = {
     "ignored": "ignored files",
     "byproducts": "builds and dependencies, by size and time",
     "git_rules": "git's own ignore rules",
+    "dependencies": "installed packages",
 }
 # What is refused since, by the format that came with it, for the plans that it concerns.
 _REFUSED: tuple[tuple[int, Callable[[Plan, Pins], bool], str], ...] = (
@@ -38,6 +39,11 @@ _REFUSED: tuple[tuple[int, Callable[[Plan, Pins], bool], str], ...] = (
         "changes of protected files by later steps, until the sign-off",
     ),
     (2, lambda _, pins: bool(pins.counted), "tests that are gone, by name (`may_shrink`)"),
+    (
+        2,
+        lambda plan, _: any(s.contract is not None for s in plan.subjects),
+        "new comments that silence a linter or type checker (`may_shrink`)",
+    ),
 )
 
 
