@@ -483,6 +483,15 @@ CASES = (
         tools=("cc",),
     ),
     Case(
+        "a compiled package in place of one that the runner loads does not steer the check",
+        Refused(None),
+        files=FILES,
+        contract=UNITTEST,
+        agent=f"{LIBRARY}; mkdir argparse; mv argparse.so argparse/__init__.abi3.so",
+        fields="",
+        tools=("cc",),
+    ),
+    Case(
         "an ignored library in place of one that the runner loads does not steer the check",
         Refused(Reason.TAMPERED, files=("argparse.so",)),
         files={**FILES, ".gitignore": "*.so\n"},

@@ -7,7 +7,7 @@ tool whatever that reads a file of the workspace and goes by it.
 from __future__ import annotations
 
 from signoff.domain.escalation import Cause
-from signoff.domain.verdict import Reason, Result
+from signoff.domain.verdict import Isolation, Reason, Result
 from truth.case import Case, Files, Refused
 
 NONE: Files = {}
@@ -143,6 +143,36 @@ CASES = [
         ".gitignore",
         prepare="git init -q .",
         tools=("ruff",),
+    ),
+    *(
+        Case(
+            f"rules of git's own, under `{contract}`, do not keep a checker from looking",
+            Refused(Reason.TAMPERED, files=(".git/info/exclude",)),
+            files={"pkg/bad.py": BAD, "ruff.toml": "line-length = 100\n"},
+            contract=contract,
+            agent="mkdir -p .git/info; echo pkg/ >> .git/info/exclude",
+            fields="",
+            prepare="git init -q .",
+            tools=(contract.partition(" ")[0],),
+            under={Isolation.BUBBLEWRAP: Refused()},
+        )
+        for contract in ("ruff check --no-cache .", "black -q --check .")
+    ),
+    Case(
+        "variables that a launcher reads from the workspace do not decide",
+        Refused(Reason.INFLUENCED, files=(".env",), cause=Cause.INFLUENCED),
+        files={
+            "calc.py": CALC,
+            ".env": "MODE=strict\n",
+            "checker/go.py": "import os, calc\n"
+            "assert os.environ['MODE'] == 'lenient' or calc.add(2, 2) == 4\n",
+        },
+        prepare="mkdir -p $LOOT/bin; printf '#!/bin/sh\\nset -a; . ./.env; shift; \"$@\"\\n' "
+        "> $LOOT/bin/dotenv; chmod +x $LOOT/bin/dotenv",
+        environ={"PATH": "$LOOT/bin:$PATH"},
+        contract="PYTHONPATH=. dotenv run python3 checker/go.py",
+        fields="",
+        agent="echo MODE=lenient > .env",
     ),
     _changed(
         "a base configuration that the settings extend does not loosen them",

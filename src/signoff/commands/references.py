@@ -47,8 +47,7 @@ def of_call(name: str, args: tuple[Word, ...]) -> Named | None:
     if name in _COMPARING:
         return Named(name, (*operands_of(name, args), *printed), compares=True)
     if (name in _TESTS and len(printed) > 1) or (name in _SEARCHING and printed):
-        given = operands_of(name, args) if name in _SEARCHING else ()
-        return Named(name, (*printed, *given), compares=True)
+        return Named(name, printed, compares=name in _TESTS)
     if name in _SEVERAL and any("FNR" in a.text for a in args):
         return Named(name, tuple(operands_of(name, args)), compares=True)
     if name == "jq" and any(a.text in _VALUES_FROM for a in args):

@@ -30,9 +30,12 @@ _OPTIONAL = re.compile(r"[ \t]|.*(?:exists|isfile|find_spec|suppress|\bif\b|-[ef
 _READERS = r"(?:[ef]?grep|diff|cmp|awk|jq|head|sort|sed|wc|tr|cut)\b"
 _CHECKS = re.compile(r"check|test|verif|valid|lint|grade|judge|assert|accept|(?<![a-z])ci(?![a-z])")
 # An interpreter that is given whatever a pattern or a search finds.
+_INTERPRETER = r"\b(?:(?:ba|da|k|z)?sh|python[\d.]*|node|perl|ruby)"
 _RUNS_ANY = re.compile(
-    r"(?:(?:ba|da|k|z)?sh|python[\d.]*|node|perl|ruby|source|\.)(?:\s+-[eux]+)*"
-    r"(?:\s+[\"']?(?:\$\{?\w|\{\})|\s*$)|(?:^|[;&|]|\bdo\b)\s*[\"']?\$\{?\w+",
+    rf"{_INTERPRETER}(?:\s+-[eux]+)*\s+[\"']?(?:\$\{{?\w|\{{\}})"
+    r"|(?:^|[;&|\s])(?:source|\.)\s+[\"']?\$\{?\w"
+    rf"|\bxargs\b[^\n;|]*\s{_INTERPRETER}\s*(?:$|[;&|])"
+    r"|\bdo\s+[\"']?(?:\./)?[\"']?\$\{?\w",
     re.MULTILINE,
 )
 _PATTERN = re.compile(r"(?<![\w$])[\w.][\w./-]*/?\*[\w.*/-]*")

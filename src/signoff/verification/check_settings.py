@@ -52,7 +52,8 @@ class LoadingSettings:
 
     def is_settings(self, path: str) -> bool:
         """Whether it is named like settings, at the top of a project where that matters."""
-        return any(is_settings(path.removeprefix(f"{folder}/")) for folder in self._projects)
+        tops = (i for i, c in enumerate(path) if c == "/" and path[:i] in self._projects)
+        return is_settings(path) or any(is_settings(path[i + 1 :]) for i in tops)
 
     def why(self, path: str, *, added: bool) -> str:
         """How a tool of the check comes to load a source file; empty when it is the work."""

@@ -72,7 +72,7 @@ def _is_option_value(before: str) -> bool:
 
 
 def _taken_from(call: Call) -> set[str]:
-    if call.name not in _PLAIN:
+    if call.name not in _PLAIN - _NEVER_READ:
         return set()
     pairs = zip(call.args, call.args[1:], strict=False)
     return {value for option, value in pairs if _MEASURE_OPTIONS.fullmatch(option)}
