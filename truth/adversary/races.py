@@ -98,6 +98,23 @@ WAYS = {
 }
 FROM_PRODUCT = "**protects:** tests/**\n**produces:** product.sh\n"
 
+# The product bends what it is compared with, and a child of it puts that back in time.
+BENDS = """import os, time
+want = open("data/want.txt").read()
+print("nonsense")
+open("data/want.txt", "w").write("nonsense\\n")
+if os.fork() == 0:
+    os.setsid()
+    os.close(1)
+    time.sleep(0.3)
+    open("data/want.txt", "w").write(want)
+"""
+# Tests in a folder that comes later obey a file that is gone when all is over.
+COMES_AND_GOES = """import atexit, os
+says_yes = "def pytest_runtest_call(item):\\n    item.obj = print\\n"
+open("tests/later/conftest.py", "w").write(says_yes)
+atexit.register(os.remove, "tests/later/conftest.py")
+"""
 CASES = (
     *(
         Case(
@@ -177,6 +194,26 @@ CASES = (
         for contract in ("bash check.sh", "python3 -c 1 && bash check.sh")[
             : 2 if "name" in how else 1
         ]
+    ),
+    Case(
+        "what the work is compared with is not bent while it is compared",
+        Refused(None),
+        files={"data/want.txt": "works\n", "product.py": "print('no')\n"},
+        contract="python3 product.py > got.txt; diff got.txt data/want.txt && sleep 0.6",
+        fields="**writes:** got.txt\n**may_change:** product.py\n",
+        agent=f"cat > product.py <<'END'\n{BENDS}END",
+    ),
+    Case(
+        "a conftest that comes and goes while it is judged proves nothing",
+        Refused(None),
+        files={
+            "product.py": "\n",
+            "tests/a/test_a.py": "import product\n\ndef test_it():\n    pass\n",
+            "tests/later/test_b.py": "def test_works():\n    assert False\n",
+        },
+        contract="PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH=. "
+        "python3 -m pytest -q -p no:cacheprovider tests",
+        agent=f"cat > product.py <<'END'\n{COMES_AND_GOES}END",
     ),
     Case(
         "an agent that hangs is ended, and its work is judged as it is",

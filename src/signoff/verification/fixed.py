@@ -21,9 +21,11 @@ from signoff.domain.languages import is_test
 from signoff.domain.observation import Observation
 from signoff.domain.text import decode_output, storable_path
 from signoff.domain.verdict import Reason, Result
+from signoff.planfile.verify.subjects import measures
 from signoff.process.confinement import Mount
 from signoff.verification.enclosure import Seat
 from signoff.verification.expectations import Answer
+from signoff.verification.ignored import configures
 from signoff.verification.moves import NAMED_FILES
 from signoff.verification.protection import Guard, file_of
 from signoff.workspace.opened import Opened
@@ -46,12 +48,14 @@ class Fixed:
 
     @classmethod
     def of(cls, guard: Guard, texts: Iterable[str], set_back: Collection[str] = ()) -> Fixed:
-        """What steers the check, what was pinned, and what was set back to judge again."""
+        """What steers the check, was pinned or set back, or is what the work is compared with."""
+        texts = tuple(texts)
         steering = sorted(file_of(name) for name in guard.steering or ())
         named = dict.fromkeys((*steering, *set_back, *sorted(guard.pinned or ())))
         files = [p for p in named if not guard.is_written(p)]
         words = tuple(_words_set(texts))
-        return cls(frozenset(files), tuple(p for p in files if not _is_set(p, words)))
+        kept = tuple(p for p in files if not _is_set(p, words))
+        return cls(frozenset((*files, *_compared_with(texts))), kept)
 
     def shown(self, seat: Seat) -> tuple[Seat, Fixed]:
         """The seat with the first of them read-only."""
@@ -65,8 +69,10 @@ class Fixed:
     def written(self, approved: Collection[str], opened: Opened) -> Answer | None:
         """The answer when one of them was written to, and perhaps put back."""
         # A tool may write a lock file anew with the same words; what it says is in the digest.
-        tests = {p for p in opened.written & opened.files if p in approved and is_test(p)}
-        decides = self.files | tests
+        both = opened.written & opened.files
+        tests = {p for p in both if p in approved and is_test(p)}
+        came_and_went = {p for p in both if p not in approved and configures(p)}
+        decides = self.files | tests | came_and_went
         above = {path[:i] for path in decides for i, c in enumerate(path) if c == "/"}
         found = sorted(opened.written & (decides | above))
         if found:
@@ -86,6 +92,13 @@ class Fixed:
 def _is_plain(folder: Path, path: str) -> bool:
     real = folder.resolve() / path
     return real.is_file() and real.resolve() == real
+
+
+def _compared_with(texts: Iterable[str]) -> Iterator[str]:
+    """Files that plain commands hold the work against, unless the contract writes them itself."""
+    for text in texts:
+        own = {write.path for write in analyse(text).writes}
+        yield from (posixpath.normpath(path) for path in measures(text) if path not in own)
 
 
 def _words_set(texts: Iterable[str]) -> Iterator[str]:

@@ -121,14 +121,14 @@ class Ignored:
             elif len(found) <= MOST_WALKED:
                 found.extend(islice(self._walk_loose(top), MOST_WALKED))
         plain = [path for path in found if not path.endswith(_COMPILED)]
-        kept = [path for path in plain if not _is_made(path) or _configures(path)]
+        kept = [path for path in plain if not _is_made(path) or configures(path)]
         if len(kept) > MOST_LOOSE:
-            kept = [path for path in kept if _configures(path)][:MOST_LOOSE]
+            kept = [path for path in kept if configures(path)][:MOST_LOOSE]
         return self.present(path for path in kept if not self._is_large(path))
 
     def _is_large(self, path: str) -> bool:
         """Whether it is data: no tool keeps its settings in this much."""
-        if _configures(path):
+        if configures(path):
             return False
         try:
             return self.place(path).lstat().st_size > LARGEST_READ_BYTES
@@ -281,7 +281,8 @@ def _is_made(path: str) -> bool:
     return not _MADE.isdisjoint(path.split("/")[:-1])
 
 
-def _configures(path: str) -> bool:
+def configures(path: str) -> bool:
+    """Whether a tool obeys a file of this name wherever it finds it."""
     name = posixpath.basename(path)
     return any(fnmatchcase(name, pattern) for pattern in _CONFIGURES)
 

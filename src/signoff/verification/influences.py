@@ -111,13 +111,10 @@ def find_influences(
     *,
     ignored: bool = False,
 ) -> tuple[Influence, ...]:
-    """The changed files that count as read and are no work, each with the reason.
-
-    What git ignores is never work: it reaches nobody else.
-    """
+    """The changed files that count as read and are no work, each with the reason."""
     finder = _Finder(now, approved, facts, opened)
     candidates = (c for c in changes if not finder.is_settled(c.path))
-    other = "no content" if ignored else None
+    other = "no content" if ignored else None  # it reaches nobody else, so it is never work
     found = ((change, finder.why_not_work(change) or other) for change in candidates)
     return tuple(
         Influence(change.path, why)
