@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from signoff.domain.plan import Plan
 from signoff.process.environment import safe_search_path
 from signoff.usecases.ground.site import PlanPlace, Site
@@ -28,19 +30,17 @@ def take_pins(
     it since.
     """
     site.home.keep_apart(place.workspace)
-    rules = read_ignore_rules(place.workspace)
-    if approved is not None:
-        rules = IgnoreRules.from_data(approved.ignore_rules)
+    rules = (
+        read_ignore_rules(place.workspace)
+        if approved is None
+        else IgnoreRules.from_data(approved.ignore_rules)
+    )
     workspace = open_workspace(site, place, rules, plan)
     content = workspace.snapshot(durable=True).digest
     workspace.remember_caches()
     if approved is not None:
         content = approved.snapshot
-    manifest = workspace.manifest(content)
-
-    def read(path: str) -> bytes:
-        return workspace.read(content, path)
-
+    manifest, read = workspace.manifest(content), partial(workspace.read, content)
     contracts = {s.id: s.contract for s in plan.subjects if s.contract is not None}
     search_path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
     ignored = Ignored(place.workspace, workspace.byproducts)
