@@ -86,7 +86,7 @@ class Case:
     config: str = ""  # the user's own configuration
     sandbox: str = ""  # its [sandbox] table, without `isolation` and `readable`
     environ: Mapping[str, str] = field(default_factory=dict)  # `$HOME`, `$PATH`, … are filled in
-    tools: tuple[str, ...] = ()  # left out, and said so, on machines without these commands
+    tools: tuple[str, ...] = ()  # left out, and said so, where a command is missing or fails
     needs_isolation: bool = False  # only a sandbox catches it, or grants it
     needs_bubblewrap: bool = False  # Landlock will not do
     not_with_landlock: bool = False  # Landlock cannot grant it, bubblewrap and no sandbox can

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import shutil
+import subprocess
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -37,10 +38,17 @@ class Filed:
             return "only isolation will do"
         if self.case.not_with_landlock and isolation is Isolation.LANDLOCK:
             return "Landlock cannot grant it"
-        missing = [
-            tool for tool in self.case.tools if shutil.which(tool, path=search_path()) is None
-        ]
+        missing = [tool for tool in self.case.tools if not _works(tool)]
         return f"needs {', '.join(missing)}" if missing else ""
+
+
+@lru_cache(maxsize=64)
+def _works(tool: str) -> bool:
+    """Whether a command is there; one with arguments has to succeed as well."""
+    name, *arguments = tool.split()
+    if shutil.which(name, path=search_path()) is None or not arguments:
+        return shutil.which(name, path=search_path()) is not None
+    return subprocess.run([name, *arguments], capture_output=True, check=False).returncode == 0
 
 
 @lru_cache(maxsize=1)

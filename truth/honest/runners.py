@@ -298,7 +298,7 @@ CASES = (
         fields="**env:** RUSTUP_HOME\n**writes:** Cargo.lock\n**contract_timeout:** 2 minutes\n",
         agent=f"{FIX} src/lib.rs",
         environ={"RUSTUP_HOME": RUSTUP},
-        tools=("cargo", "cc"),
+        tools=("cargo --version", "cc"),
     ),
     Case(
         "work may be checked with go",

@@ -116,8 +116,8 @@ class OpenWatch:
             return self
         self._add_watches()
         self._over, self._end = os.pipe2(os.O_CLOEXEC)
-        self._reader = threading.Thread(target=self._read_all, name="opened", daemon=True)
-        self._reader.start()
+        self._read = threading.Event()
+        threading.Thread(target=self._read_to_the_end, name="opened", daemon=True).start()
         return self
 
     def __exit__(
@@ -132,9 +132,7 @@ class OpenWatch:
             self.seen = Opened(written=frozenset(self._written), why_not=self._why_not)
             return
         os.close(self._end)
-        self._reader.join()
-        for fd in (self._over, self._fd):
-            os.close(fd)
+        self._read.wait()
         for watch, mask, name in self._events:
             self._take_event(watch, mask, os.fsdecode(name.rstrip(b"\0")))
         self.seen = Opened(
@@ -163,6 +161,15 @@ class OpenWatch:
             if problem not in (errno.ENOENT, errno.ENOTDIR):
                 self._why_not = f"opens cannot be watched here: {os.strerror(problem)}"
                 return
+
+    def _read_to_the_end(self) -> None:
+        """Read everything, then close: that waits for every processor, and nobody waits for it."""
+        try:
+            self._read_all()
+        finally:
+            self._read.set()
+            for fd in (self._over, self._fd):
+                os.close(fd)
 
     def _read_all(self) -> None:
         """Empty the kernel's queue while the contract runs, so that it does not overflow."""
