@@ -15,7 +15,6 @@ from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
 from signoff.errors import SetupFailed, SnapshotTooSlow
-from signoff.planfile.verify.subjects import is_plain
 from signoff.verification.bench import Bench
 from signoff.verification.case import Case
 from signoff.verification.denominator import (
@@ -295,11 +294,9 @@ class Judge:
         self, case: Case, now: Snapshot, texts: tuple[str, ...], opened: Opened
     ) -> Answer | None:
         """The answer when checks were silenced since the approval."""
-        if case.phase is Phase.BASELINE or all(map(is_plain, texts)):
-            return None  # plain tools know no comment that silences them
         manifest = self.workspace.manifest(now.digest)
         checks = checks_of(case.contract, texts, case.baseline, manifest)
-        if checks is None:
+        if checks is None or case.phase is Phase.BASELINE:
             return None
         return judge_suppressions(self.since_approval.suppressions(checks, case.guard, now, opened))
 
