@@ -26,7 +26,12 @@ from signoff.agents.tools.files import Files
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Budget
-from signoff.domain.session import SESSION_PREFIX, SessionStanding, session_id_of
+from signoff.domain.session import (
+    PLAN_TOOL_NAMES,
+    SESSION_PREFIX,
+    SessionStanding,
+    session_id_of,
+)
 from signoff.domain.verdict import Isolation
 from signoff.errors import (
     ApprovalRefused,
@@ -71,6 +76,7 @@ class AgentRequest:
     base_url: str | None = None
     tools: Sequence[Tool] | None = None  # None: the standard ones and those of the plan
     session: PlanSession | None = None  # opened by the caller, whose plan tools are in `tools`
+    delegates: bool = True  # whoever has plan tools may hand a step to a sub-agent
     planned: bool = True  # False: no plan, no gate, and nothing is proved
     bound: PlanPlace | None = None  # a person's plan to work on
     limits: LoopLimits = field(default_factory=LoopLimits)
@@ -343,11 +349,12 @@ class _Play:
 
     def _tools(self) -> list[Tool]:
         request, session = self._request, self.session
-        if request.tools is not None:
-            return list(request.tools)
-        if session is None:
-            return list(STANDARD_TOOLS)
-        tools = [*STANDARD_TOOLS, *plan_tools(session)]
+        tools = list(STANDARD_TOOLS if request.tools is None else request.tools)
+        if request.tools is None and session is not None:
+            tools += plan_tools(session)
+        planning = not PLAN_TOOL_NAMES.isdisjoint(tool.name for tool in tools)
+        if session is None or not (planning and request.delegates):
+            return tools
         return [*tools, delegate_tool(session, tools, self._child)]
 
     def _transcript(self, name: str) -> Transcript:

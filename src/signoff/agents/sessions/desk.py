@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,6 +33,8 @@ from signoff.storage.ledger import Ledger
 
 SHORTEST_JUDGING_S = 0.5
 LONGEST_ERROR = 200
+# Asked while a check runs: signals do not reach the thread of an agent that somebody awaits.
+CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("cancelled", default=lambda: False)
 
 
 class SessionJudge(Protocol):
