@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from signoff.domain.session import SESSION_ID
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.wiring import open_site
 
@@ -66,6 +67,20 @@ def open_plan(
     cwd = Path.cwd()
     place = find_plan(cwd, plan, workspace, even_gone=True)
     return Opened(open_site(dict(os.environ), cwd, place.workspace, roles), place)
+
+
+def open_signed(plan: str | None, workspace: Path | None = None) -> Opened:
+    """The same for verbs about a sign-off: PLAN may also be the id of an agent's session."""
+    if plan is None or not SESSION_ID.fullmatch(plan):
+        return open_plan(plan, workspace)
+    from signoff.usecases.sessions.sittings import (  # noqa: PLC0415 - only sessions need it
+        find_sitting,
+        signed_place,
+    )
+
+    folder = find_sitting(open_here(), plan).workspace
+    site = open_site(dict(os.environ), Path.cwd(), folder)
+    return Opened(site, signed_place(site, plan))
 
 
 def open_here() -> Site:

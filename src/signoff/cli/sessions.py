@@ -12,7 +12,7 @@ import click
 
 from signoff.agents.session import SessionReport
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import duration, say, say_json, say_line, versioned, wants_json
+from signoff.cli.show import count, duration, say, say_json, say_line, versioned, wants_json
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
 from signoff.usecases.ground.site import Site
@@ -87,7 +87,10 @@ def print_plan(session: str, machine: bool) -> int:
 
 
 def show_left_out(report: SessionReport) -> None:
-    """What was waived, dropped or weakened: always shown, whatever else is."""
+    """Rewrites, and what was waived, dropped or weakened: always shown, whatever else is."""
+    if report.rewrites:
+        why = "; ".join(rewrite.reason or "no reason given" for rewrite in report.rewrites)
+        say_line(f"  plan rewritten {count(len(report.rewrites), 'time')}: {why}")
     for what, name in _LEFT_OUT:
         subjects = getattr(report, name)
         if subjects:
@@ -116,8 +119,13 @@ def _show_status(status: SessionStatus) -> None:
         say_line(f"next: signoff sign {report.id}")
 
 
+def session_json(report: SessionReport) -> dict[str, Any]:
+    """The stable shape of a session's report."""
+    return {**asdict(report), "rewrite_count": len(report.rewrites)}
+
+
 def _status_json(status: SessionStatus) -> dict[str, Any]:
-    body = asdict(status.report)
+    body = session_json(status.report)
     body |= {"session": body.pop("id"), "standing": status.standing, "plan": status.plan}
     return versioned(**body, done=status.standing is SessionStanding.DONE)
 

@@ -108,6 +108,10 @@ class Desk:
         self, subject_id: str, contract: Contract, *, provisional: bool = True
     ) -> Verdict:
         """One verdict, recorded."""
+        return self.record(self.judged(subject_id, contract, provisional=provisional))
+
+    def judged(self, subject_id: str, contract: Contract, *, provisional: bool) -> Verdict:
+        """One verdict, recorded nowhere."""
         try:
             verdict = self._judged(subject_id, contract, provisional)
         except SignoffError:
@@ -115,7 +119,7 @@ class Desk:
         except Exception as error:
             # Whatever a contract made the judge stumble over: no answer is not a yes.
             verdict = self._stumbled(subject_id, contract, error)
-        return self.record(replace(verdict, subject=subject_id, provisional=provisional))
+        return replace(verdict, subject=subject_id, provisional=provisional)
 
     def _judged(self, subject_id: str, contract: Contract, provisional: bool) -> Verdict:
         if REDACTED in contract.command:

@@ -18,7 +18,7 @@ from signoff.settings.agent import SessionPolicy
 from signoff.storage.records import Holder
 from signoff.usecases.ground.history import read_history, read_pins
 from signoff.usecases.ground.pinning import take_pins
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.site import PlanPlace, Site, session_place
 from signoff.usecases.ground.workbench import (
     enclosure_of,
     open_judge,
@@ -27,7 +27,6 @@ from signoff.usecases.ground.workbench import (
     taken,
     workspace_lock,
 )
-from signoff.usecases.sessions.watching import session_place
 from signoff.verification.bench import Bench
 from signoff.verification.case import Case
 from signoff.verification.guards import Guards

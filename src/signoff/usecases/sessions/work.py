@@ -13,7 +13,12 @@ from signoff.storage.ledger import Ledger
 def read_work(ledger: Ledger, session: str) -> SessionWork:
     """Read it from the session's chain, and from those of the sessions that it delegated to."""
     entries = tuple(ledger.entries(session))
-    used = [entry.data for entry in _with_children(ledger, entries) if _is_usage(entry)]
+    return work_of(session, entries, _with_children(ledger, entries))
+
+
+def work_of(session: str, entries: Sequence[Entry], family: Sequence[Entry]) -> SessionWork:
+    """The same from entries: the session's own, and those that say what was used."""
+    used = [entry.data for entry in family if entry.kind is Kind.SESSION_USAGE]
     models = dict.fromkeys(str(data["model"]) for data in used if data["model"])
     began = next(entry for entry in entries if entry.kind is Kind.SESSION_STARTED)
     return SessionWork(
@@ -42,10 +47,6 @@ def _with_children(ledger: Ledger, entries: Sequence[Entry]) -> list[Entry]:
 
 def _children(entries: Sequence[Entry]) -> list[str]:
     return [str(e.data["child"]) for e in entries if e.kind is Kind.SESSION_DELEGATED]
-
-
-def _is_usage(entry: Entry) -> bool:
-    return entry.kind is Kind.SESSION_USAGE
 
 
 def _red_first(entries: Sequence[Entry]) -> tuple[str, ...]:
