@@ -98,7 +98,7 @@ def test_two_of_three_files_are_no_answer_and_the_plan_then_matches_it(files: Pa
 def test_a_plan_with_an_open_step_is_not_ready_and_one_whose_check_holds_is(work: Path) -> None:  # noqa: F811
     holder = signoff.PlanHolder(work, ACCEPTING)
     tools = {tool.name: tool.function for tool in signoff.plan_tools(holder)}
-    tools["plan_create"](**plan(checked("a.txt")).arguments)
+    tools["plan_create"](objective="reports", steps=[checked("a.txt")], postconditions=[])
     assert not holder.require().is_ready_to_finalize()
     (work / "a.txt").write_text("a")
     assert holder.require().is_ready_to_finalize(), "its check was run on the content as it is"

@@ -12,6 +12,16 @@ from tests.cli.kit import Desk
 from tests.cli.test_agent import ACCEPT, HONEST, desk, did, plan, played
 
 __all__ = ["desk"]  # a fixture
+WRITE_A = {"description": "write a.txt", "check": {"kind": "file_exists", "path": "a.txt"}}
+WITHOUT_B = Call(
+    "plan_create",
+    {
+        "objective": "files",
+        "steps": [WRITE_A],
+        "postconditions": [],
+        "reason": "b.txt is not needed",
+    },
+)
 CHOSE = "self-set: the agent chose these steps and checks itself"
 
 
@@ -26,7 +36,7 @@ def signed(desk: Desk, turns: Sequence[Turn] | Script, code: int = 0, config: st
 
 def cites(conversation: Conversation) -> Turn:
     """One step that a check decides, and one for which a call is cited."""
-    steps: list[Any] = [*plan("a.txt").arguments["steps"], "look at a.txt"]
+    steps: list[Any] = [WRITE_A, "look at a.txt"]
     match conversation.model_turns:
         case 0:
             arguments = {"objective": "files", "steps": steps, "postconditions": []}
@@ -44,8 +54,7 @@ def cites(conversation: Conversation) -> Turn:
 
 
 def test_the_log_shows_claims_with_evidence_and_rewrites_with_what_they_dropped(desk: Desk) -> None:
-    again = plan("a.txt").arguments | {"reason": "b.txt is not needed"}
-    turns = [use(plan("a.txt", "b.txt")), use(Call("plan_create", again)), *HONEST[1:]]
+    turns = [use(plan("a.txt", "b.txt")), use(WITHOUT_B), *HONEST[1:]]
     session = signed(desk, turns)
     shown = desk.signoff("log", session).exits(0).stdout
     rewrite = "plan.written written anew; reason: b.txt is not needed; dropped: write b.txt"
@@ -58,8 +67,7 @@ def test_the_log_shows_claims_with_evidence_and_rewrites_with_what_they_dropped(
 
 
 def test_rewrites_are_counted_in_every_report_of_a_session(desk: Desk) -> None:
-    again = plan("a.txt").arguments | {"reason": "b.txt is not needed"}
-    turns = [use(plan("a.txt", "b.txt")), use(Call("plan_create", again)), *HONEST[1:]]
+    turns = [use(plan("a.txt", "b.txt")), use(WITHOUT_B), *HONEST[1:]]
     desk.person(ACCEPT)
     stage = played(desk, turns)
     with stage.server:

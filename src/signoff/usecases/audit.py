@@ -11,7 +11,7 @@ from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change, Snapshot
 from signoff.domain.verdict import Isolation, Result
-from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
+from signoff.errors import NoSuchRun, SignoffError
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.settings.loading import settings_from_pin
@@ -22,6 +22,7 @@ from signoff.usecases.ground.history import (
     pinned_plan,
     read_history,
     read_pins,
+    trusted_chain,
 )
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.upgrading import lacked_by
@@ -99,7 +100,7 @@ def audit_plan(
     anchor: Path | None = None,
 ) -> AuditReport:
     """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
-    chain = trusted_chain(site, place)
+    chain = trusted_chain(site.ledger, place.record.id)
     history = read_history(site.ledger, place.record.id)
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
@@ -110,17 +111,6 @@ def audit_plan(
     report = replace(report, receipts=receipts, anchors=anchors)
     record_audit(site, report)
     return report
-
-
-def trusted_chain(site: Site, place: PlanPlace) -> ChainReport:
-    """The chain with every hash recomputed; LedgerBroken when one is wrong."""
-    chain = site.ledger.check_chain(place.record.id)
-    if not chain.holds:
-        raise LedgerBroken(
-            f"entry {chain.first_bad} of the ledger is not to be trusted: {chain.problem}",
-            facts={"first_bad": chain.first_bad},
-        )
-    return chain
 
 
 def outside_proofs(

@@ -12,7 +12,8 @@ from signoff.errors import NoSuchRun, StorageFailed
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
 from signoff.storage.records import Holder
-from signoff.usecases.audit import AuditReport, outside_proofs, record_audit, trusted_chain
+from signoff.usecases.audit import AuditReport, outside_proofs, record_audit
+from signoff.usecases.ground.history import trusted_chain
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import enclosure_of, open_pinned_workspace, taken
 from signoff.usecases.proofs.rejudging import Finding, Line, why_not_rerun
@@ -28,7 +29,7 @@ def audit_session(
     site: Site, place: PlanPlace, tell: Tell = lambda _: None, anchor: Path | None = None
 ) -> AuditReport:
     """Check the chain, judge every check again, and compare what evidence rests on with now."""
-    chain = trusted_chain(site, place)
+    chain = trusted_chain(site.ledger, place.record.id)
     sitting = find_sitting(site, place.record.id)
     if sitting.state.plan is None:
         raise NoSuchRun(f"`{sitting.id}` has no plan, so there is nothing to audit")

@@ -16,8 +16,7 @@ from signoff.gate.state import State
 from signoff.usecases.ground.history import read_pins
 from signoff.usecases.ground.site import Site
 from signoff.usecases.proofs.sign_offs import sign_offs
-from signoff.usecases.proofs.worked import Work, worked
-from signoff.usecases.sessions.work import read_work
+from signoff.usecases.proofs.worked import Work, read_work, worked
 
 EVERYBODY = "all"
 CLAIMED = "claimed"
@@ -80,9 +79,9 @@ class StatsReport:
     runs: int
     signed_off: int
     receipts: int
-    sessions: int  # those that were named
     agents: tuple[Tally, ...]
     total: Tally
+    sessions: int = 0  # those that were named
 
 
 class _Who(NamedTuple):
