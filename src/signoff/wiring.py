@@ -164,20 +164,17 @@ def run_agent(
 
     `model` is `provider:name` or a pydantic-ai model. Without `tools` it gets the standard ones and
     those of its plan; with `tools` of your own, make the plan tools from a `PlanHolder` or a
-    `session` and name it here. Whoever has plan tools may `delegate` a step to a sub-agent with
-    the same tools. `plan=False` runs it without a plan: then nothing is proved.
-    `confirm(tool, arguments)` is asked before every call that may change something; a call that it
-    says no to is declined, and is no error. With `restore`, what an unfinished step changed is put
-    back when the agent gives up. `await arun(...)` takes the same arguments; cancelling it
-    interrupts the agent. Tools and callbacks are then called in a thread of the agent's own.
+    `session` and name it here. Whoever has plan tools may `delegate` a step. `plan=False` runs it
+    without a plan: then nothing is proved. `confirm(tool, arguments)` is asked before every call
+    that may change something. With `restore`, what an unfinished step changed is put back when the
+    agent gives up. `await arun(...)` takes the same arguments; cancelling interrupts the agent.
     """
     from signoff.agents.loop.interrupting import outside_event_loop  # noqa: PLC0415 - as below
     from signoff.usecases.agent import AgentRequest, work  # noqa: PLC0415 - loads model libraries
 
-    if plan_holder is not None:
-        if session is not None or not plan:
-            raise UsageError("`plan_holder` has a session of its own", "name nothing else with it")
-        session = plan_holder.session
+    if plan_holder is not None and (session is not None or not plan):
+        raise UsageError("`plan_holder` has a session of its own", "name nothing else with it")
+    session = plan_holder.session if plan_holder is not None else session
     folder = session.workspace if session is not None else Path(workspace).resolve()
     site = open_site(dict(os.environ), Path.cwd(), folder)
     rules = session.policy if session is not None else policy
