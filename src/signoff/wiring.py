@@ -113,6 +113,7 @@ class PlanHolder:
     policy: SessionPolicy | None = None
     session_id: str | None = None
     _session: PlanSession | None = field(default=None, init=False, repr=False)
+    _view: PlanView | None = field(default=None, init=False, repr=False)
 
     @property
     def session(self) -> PlanSession:
@@ -126,11 +127,16 @@ class PlanHolder:
     @property
     def plan(self) -> PlanView | None:
         """The plan as it stands now; None before there is one."""
-        if self._session is None or not self._session.has_plan:
+        if self._session is None:
             return None
-        from signoff.agents.plantools import PlanView  # noqa: PLC0415 - only libraries ask for it
+        if self._view is None:
+            from signoff.agents.plantools import PlanView  # noqa: PLC0415 - only libraries ask
 
-        return PlanView(self._session)
+            # Read by itself: an agent that is awaited works on its session in another thread.
+            agents = self._session
+            own = start_session(agents.workspace, policy=agents.policy, session_id=agents.id)
+            self._view = PlanView(own)
+        return self._view if self._view.session.has_plan else None
 
     def require(self) -> PlanView:
         """The plan; UsageError before there is one."""

@@ -128,6 +128,22 @@ def test_several_agents_are_awaited_at_once(files: Path, tmp_path: Path) -> None
     assert [report.done for report in asyncio.run(both())] == [True, True]
 
 
+def test_the_plan_can_be_watched_while_the_agent_works_on_it(files: Path) -> None:
+    async def watched() -> tuple[AgentReport, set[int]]:
+        holder = signoff.PlanHolder(files, ACCEPTING)
+        task = asyncio.create_task(survey(holder, Script(respond=surveys)))
+        seen = set()
+        while not task.done():
+            if holder.plan is not None:
+                seen.add(holder.plan.to_render().count("[x]"))
+            await asyncio.sleep(0)
+        return await task, seen
+
+    report, seen = asyncio.run(watched())
+    assert report.done and report.plan is not None and report.plan.refusals == 1
+    assert len(seen) > 1, "it was seen growing"
+
+
 def test_a_holder_stands_for_its_session_alone(files: Path) -> None:
     holder = signoff.PlanHolder(files)
     with pytest.raises(UsageError, match="plan_holder"):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 from signoff.testing.conversation import Call, Conversation
 from signoff.testing.script import Script, Turn, say, use
 from tests.cli.kit import Desk
 from tests.cli.test_agent import ACCEPT, HONEST, desk, did, plan, played
+from tests.cli.touching import rewrite
 
 __all__ = ["desk"]  # a fixture
 WRITE_A = {"description": "write a.txt", "check": {"kind": "file_exists", "path": "a.txt"}}
@@ -209,3 +212,25 @@ def test_what_a_person_waived_in_a_session_is_named_and_is_never_kept(desk: Desk
     file = desk.folder / "receipt.json"
     desk.signoff("receipt", "export", session, "--output", str(file)).exits(0)
     desk.signoff("receipt", "verify", str(file)).exits(0).shows("waived     2")
+
+
+def test_a_waived_step_that_got_another_number_is_still_waived(desk: Desk) -> None:
+    blocked = Call("step_update", {"step_number": 1, "status": "blocked", "notes": "no network"})
+    turns = [use(plan("b.txt", "a.txt")), use(blocked), say("Done.")]
+    session = signed(desk, Script(turns, last_repeats=True), 6)
+    for item in desk.inbox():
+        desk.signoff("answer", item["id"], "waive" if "waive" in item["choices"] else "retry")
+    stage = played(desk, [use(plan("a.txt", "b.txt")), did(1, "a.txt"), say("Done.")])
+    with stage.server:
+        stage.agent("--resume", session).exits(0)
+    desk.signoff("audit", session).exits(0).shows("kept       1", "waived     2")
+    desk.signoff("receipt", "export", session).exits(0)
+
+
+def test_a_session_whose_ledger_was_touched_proves_nothing(desk: Desk) -> None:
+    session = signed(desk, HONEST, 6, "")
+    said = ('"self_set_accepted":false', '"self_set_accepted":true')
+    with closing(sqlite3.connect(desk.ledger_file)) as database, database:
+        rewrite("session.signed", *said)(database)
+    for verb in (("audit",), ("receipt", "export")):
+        desk.signoff(*verb, session).fails(3, "is not to be trusted")

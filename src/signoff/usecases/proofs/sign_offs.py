@@ -221,7 +221,9 @@ def waivers_of(
         for entry in entries
         if entry.run == run and entry.kind is Kind.STEP_WAIVED and entry.step is not None
     }
-    return tuple(found[subject] for subject in waived)
+    # An agent that writes its plan anew may give a waived step another number.
+    known = [subject for subject in waived if run is not None or subject in found]
+    return tuple(found[subject] for subject in known)
 
 
 def _acceptance(
