@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
 from signoff.agents.session import SessionReport
-from signoff.cli.options import json_option, open_here
+from signoff.cli.options import json_option, open_here, open_session_site
 from signoff.cli.show import count, duration, say, say_json, say_line, versioned, wants_json
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
-from signoff.usecases.ground.site import Site
 from signoff.usecases.list_sessions import (
     SessionLine,
     SessionStatus,
@@ -23,8 +20,6 @@ from signoff.usecases.list_sessions import (
     session_status,
     show_session,
 )
-from signoff.usecases.sessions.sittings import find_sitting
-from signoff.wiring import open_site
 
 SELF_SET = 'the agent chose these checks itself; self_set = "accept" in your own [agent] takes them'
 _LEFT_OUT = (
@@ -68,7 +63,7 @@ def sessions_command(ctx: click.Context, everywhere: bool, as_json: bool) -> int
 
 def tell_session(session: str, machine: bool) -> int:
     """`status` of a session."""
-    status = session_status(_site_of(session), session)
+    status = session_status(open_session_site(session), session)
     if machine:
         say_json(_status_json(status))
     else:
@@ -78,7 +73,7 @@ def tell_session(session: str, machine: bool) -> int:
 
 def print_plan(session: str, machine: bool) -> int:
     """`show` of a session: its plan as the agent sees it."""
-    text = show_session(_site_of(session), session)
+    text = show_session(open_session_site(session), session)
     if machine:
         say_json(versioned(session=session, text=text))
     else:
@@ -95,12 +90,6 @@ def show_left_out(report: SessionReport) -> None:
         subjects = getattr(report, name)
         if subjects:
             say_line(f"  {what}: {', '.join(subjects)}")
-
-
-def _site_of(session: str) -> Site:
-    """With the configuration of the session's own workspace."""
-    found = find_sitting(open_here(), session)
-    return open_site(dict(os.environ), Path.cwd(), found.workspace)
 
 
 def _show_status(status: SessionStatus) -> None:

@@ -25,7 +25,7 @@ from signoff.domain.receipt import (
 )
 from signoff.errors import LedgerBroken
 from signoff.gate.fold import fold
-from signoff.gate.gate import Gate, evaluate
+from signoff.gate.gate import Gate, GateReport, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Content, Standing, StepState
 from signoff.planfile.parse import parse
@@ -85,11 +85,7 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
         raise _unproved(signed, "the pinned plan is not the one that was approved")
     state = fold(State(plan, run), entries)
     report = evaluate(state, finished.data["snapshot"])
-    if report.gate is Gate.SHUT:
-        missing = "; ".join(f"{m.subject}: {m.what}" for m in report.missing)
-        raise _unproved(signed, f"the gate is shut: {missing}")
-    if sorted(report.waived) != sorted(finished.data["waived"]):
-        raise _unproved(signed, "its waived subjects are not those that people waived")
+    _require_open(signed, report)
     attempts = worked(entries, run, pins)
     agents = tuple(dict.fromkeys(work.agent for work in attempts))
     by_seq = {entry.seq: entry for entry in entries}
@@ -130,11 +126,7 @@ def _receipt_of_session(signed: SignOff, name: str, previous: str | None) -> Rec
     cited = (r.claim.basis.files for r in state.records.values() if r.claim.basis is not None)
     files = {path: digest for found in cited for path, digest in found.items()}
     report = evaluate(state, Content(snapshot, files))
-    if report.gate is Gate.SHUT:
-        missing = "; ".join(f"{m.subject}: {m.what}" for m in report.missing)
-        raise _unproved(signed, f"the gate is shut: {missing}")
-    if sorted(report.waived) != sorted(finished.data["waived"]):
-        raise _unproved(signed, "its waived subjects are not those that were let go")
+    _require_open(signed, report)
     by_seq = {entry.seq: entry for entry in entries}
     steps = zip(plan.steps, report.steps, strict=True)
     posts = zip(plan.postconditions, report.postconditions, strict=True)
@@ -155,6 +147,14 @@ def _receipt_of_session(signed: SignOff, name: str, previous: str | None) -> Rec
         previous=previous,
         self_set=True,
     )
+
+
+def _require_open(signed: SignOff, report: GateReport) -> None:
+    if report.gate is Gate.SHUT:
+        missing = "; ".join(f"{m.subject}: {m.what}" for m in report.missing)
+        raise _unproved(signed, f"the gate is shut: {missing}")
+    if sorted(report.waived) != sorted(signed.finished.data["waived"]):
+        raise _unproved(signed, "its waived subjects are not those that people waived")
 
 
 def _subject(
