@@ -32,6 +32,7 @@ from signoff.domain.session import (
     ToolCall,
     session_id_of,
 )
+from signoff.domain.verdict import Verdict
 from signoff.errors import UsageError
 from signoff.gate.gate import GateReport, session_standing
 from signoff.gate.missing import Missing
@@ -248,6 +249,12 @@ class PlanSession:
     def judge_pending(self, limit_s: float | None = None) -> None:
         """Judge, provisionally, every contract without an answer for the content as it is now."""
         self._desk.judge_pending(limit_s)
+
+    def judge_again(self, subject: str) -> Verdict:
+        """Judge the contract of a step or postcondition and record nothing: for an audit."""
+        contract = self._desk.look().contract(subject)
+        assert contract is not None
+        return self._desk.judged(subject, contract, provisional=False)
 
     def content(self) -> str:
         """The digest of the workspace as it is now."""

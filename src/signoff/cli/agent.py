@@ -16,7 +16,7 @@ import click
 
 from signoff.cli.options import json_option
 from signoff.cli.progress import entry_line
-from signoff.cli.sessions import SELF_SET, show_left_out
+from signoff.cli.sessions import SELF_SET, session_json, show_left_out
 from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
 from signoff.cli.status import status_json
 from signoff.cli.streams import leave_at_once
@@ -370,7 +370,7 @@ def report_json(report: AgentReport) -> dict[str, Any]:
         "standing": report.standing,
         "done": report.done,
         "loop": asdict(report.loop),
-        "plan": None if plan is None else asdict(plan),
+        "plan": None if plan is None else session_json(plan),
         "restored": None if report.restored is None else undo_json(report.restored),
         "run": None if report.run is None else status_json(report.run.status),
     }

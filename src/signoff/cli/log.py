@@ -32,8 +32,8 @@ def log_command(
 ) -> int:
     """Print what happened, entry by entry.
 
-    PLAN may also be the id of a session: then the timeline of its definition of done is told, with
-    every round that was planned, judged or became stale."""
+    PLAN may also be the id of a session: its claims with evidence, rewrites of its plan with reason
+    and dropped steps, and every round that was planned, judged or became stale."""
     machine = wants_json(ctx, as_json)
     for line in _lines(plan, workspace, after, run_id):
         entry = line.entry

@@ -18,9 +18,8 @@ from signoff.toolbatch.kept import LedgerShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.undoing import Restoring, Rollbacks, Step, Undone, Unrestored
 from signoff.usecases.ground.person import require_person
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.site import PlanPlace, Site, session_place
 from signoff.usecases.ground.workbench import open_pinned_workspace, taken
-from signoff.usecases.sessions.watching import session_place
 from signoff.verification.pins import Pins
 
 __all__ = [

@@ -108,11 +108,10 @@ class AgentLoop:
     """One sitting of one session; `run` returns however it ends."""
 
     def __init__(self, setup: LoopSetup, runner: asyncio.Runner | None = None):
-        _refuse_inside_a_loop()
         self._setup = setup
         self._runner = runner or asyncio.Runner()
         self._own_runner = runner is None
-        self._interrupts = Interrupts()
+        self._interrupts = Interrupts.in_force()
         past = setup.past or Past()
         self._talk = Conversation(setup.transcript, past, self._interrupts.calmly)
         self._meter = Meter.after(past, setup.limits)
@@ -348,14 +347,3 @@ def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
             raise UsageError(f"two tools are called `{tool.name}`", "rename one: @tool(name=…)")
         named[tool.name] = tool
     return named
-
-
-def _refuse_inside_a_loop() -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise UsageError(
-        "the agent loop cannot run inside a running event loop",
-        "call it in a thread: await asyncio.to_thread(run_agent, …)",
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,6 +33,8 @@ from signoff.storage.ledger import Ledger
 
 SHORTEST_JUDGING_S = 0.5
 LONGEST_ERROR = 200
+# Asked while a check runs: signals do not reach the thread of an agent that somebody awaits.
+CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("cancelled", default=lambda: False)
 
 
 class SessionJudge(Protocol):
@@ -105,6 +108,10 @@ class Desk:
         self, subject_id: str, contract: Contract, *, provisional: bool = True
     ) -> Verdict:
         """One verdict, recorded."""
+        return self.record(self.judged(subject_id, contract, provisional=provisional))
+
+    def judged(self, subject_id: str, contract: Contract, *, provisional: bool) -> Verdict:
+        """One verdict, recorded nowhere."""
         try:
             verdict = self._judged(subject_id, contract, provisional)
         except SignoffError:
@@ -112,7 +119,7 @@ class Desk:
         except Exception as error:
             # Whatever a contract made the judge stumble over: no answer is not a yes.
             verdict = self._stumbled(subject_id, contract, error)
-        return self.record(replace(verdict, subject=subject_id, provisional=provisional))
+        return replace(verdict, subject=subject_id, provisional=provisional)
 
     def _judged(self, subject_id: str, contract: Contract, provisional: bool) -> Verdict:
         if REDACTED in contract.command:
