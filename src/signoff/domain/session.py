@@ -35,6 +35,7 @@ class ClaimStatus(StrEnum):
     DONE = "done"
     BLOCKED = "blocked"
     UNATTAINABLE = "unattainable"  # of a postcondition, with a reason
+    DROPPED = "dropped"  # of a derived plan, with a reason that stays in sight
 
 
 class ReferenceKind(StrEnum):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan
-from signoff.domain.session import SESSION_PREFIX, ClaimStatus, session_id_of
+from signoff.domain.session import SESSION_PREFIX, ClaimStatus, ToolCall, session_id_of
 from signoff.errors import NoSuchRun
-from signoff.gate.definition import Touched
 from signoff.storage.records import Holder
-from signoff.toolbatch.artifacts import seen_now
-from signoff.toolbatch.keeping import Keeper, LedgerBook
 from signoff.toolbatch.kept import LedgerShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.undoing import Restoring, Rollbacks, Step, Undone, Unrestored
@@ -122,7 +120,7 @@ class _Changes:
             else:
                 point = _point(self.site, self.session, back)
                 done = self.rollbacks.undo_since(point, force=force)
-            _touch(self.site, self.session, self.root, done)
+            _touch(self.site, self.session, done)
         return _report(self.session, done, self.shelf, undone=True)
 
 
@@ -155,14 +153,10 @@ def _point(site: Site, session: str, back: HowFar) -> int:
     return before if back is HowFar.STEP else 0
 
 
-def _touch(site: Site, session: str, root: Path, done: Undone) -> None:
+def _touch(site: Site, session: str, done: Undone) -> None:
     """What was proved about the files before is not proved any more, nor that they are there."""
-    entries = site.ledger.entries(session)
-    if not any(entry.kind is Kind.DEFINITION_CHANGED for entry in entries):
-        return
-    keeper = Keeper(LedgerBook(site.ledger, session))
-    keeper.record(Touched(done.paths, TOOL, TOOL))
-    keeper.record(seen_now(keeper.definition, root))
+    call = ToolCall(f"{TOOL}-{secrets.token_hex(4)}", TOOL, ok=True, touched=done.paths)
+    site.ledger.append(session, [Draft(Kind.TOOL_CALLED, call.to_data())])
 
 
 def _newest(site: Site, workspace: Path) -> str:

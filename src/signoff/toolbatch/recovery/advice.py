@@ -195,7 +195,7 @@ def _nearest(failed: Failed, wanted: str) -> list[str]:
     folder = str(path.parent)
     close = difflib.get_close_matches(path.name, failed.disk.names(folder), MOST_NEAR, 0.5)
     near = [str(PurePosixPath(folder) / name) for name in close]
-    known = dict.fromkeys((*failed.view.definition.touched[-200:], *_planned(failed.view)))
+    known = dict.fromkeys((*failed.view.task.touched[-200:], *_planned(failed.view)))
     near += [name for name in known if PurePosixPath(name).name == path.name and name != wanted]
     near += _elsewhere(failed.disk, path.name) if not near else []
     return [name for name in dict.fromkeys(near) if failed.disk.exists(name)][:MOST_NEAR]
@@ -224,7 +224,7 @@ def _inside(failed: Failed, path: str) -> str:
 
 
 def _planned(view: View) -> tuple[str, ...]:
-    return tuple(artifact.path for artifact in view.definition.artifacts)
+    return tuple(artifact.path for artifact in view.task.planned)
 
 
 def _best_match(failed: Failed) -> str:
