@@ -222,7 +222,7 @@ def signed(state: State, entry: Entry, fact: SessionSigned) -> None:
     session.signed, session.silent_urls = None, frozenset(fact.silent_urls)
     for subject in state.subjects:
         record = state.record(subject.id)
-        if subject.contract is None or record.waived or record.let_go:
+        if subject.contract is None or record.given_up:
             continue
         latest = record.latest
         if latest is None or latest.provisional or not latest.kept:

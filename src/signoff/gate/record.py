@@ -189,6 +189,11 @@ class Record:
         return held and self.held_before is not False
 
     @property
+    def given_up(self) -> bool:
+        """Whether the work goes on without it, proved or not."""
+        return self.waived or self.let_go or self.claim.status is ClaimStatus.DROPPED
+
+    @property
     def settled(self) -> bool:
         """Nothing more to do for it unless a later change breaks it."""
         return self.done or self.waived

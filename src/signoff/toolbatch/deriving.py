@@ -82,6 +82,7 @@ class Derived:
     refused: tuple[str, ...] = ()
     shaken: tuple[str, ...] = ()
     project: tuple[str, ...] = ()
+    additional: tuple[str, ...] = ()  # of which nobody can tell what they prove
 
 
 def project_checks(root: Path) -> tuple[ProjectCheck, ...]:
@@ -112,23 +113,23 @@ def derive(
     )
     declared = [Check(command, CheckSource.CONTRACT) for command in sources.contracts]
     proving = [Check(c, CheckSource.PROJECT) for c in due if c not in additional]
-    good = []
-    for check in {check.command: check for check in (*proving, *declared)}.values():
+    good = list[Check]()
+    for check in (*declared, *proving):
         why = worthless(check.command)
         if why:
             refused.append(f"`{check.command}` is no check: {why}")
-        else:
+        elif check.command not in {known.command for known in good}:
             good.append(check)
     checkable = [path for path in about if has_checker(path) and _is_file(root, path)]
     unread = {path: dialect for path in checkable if (dialect := _dialect(path, root))}
     refused += [f"no checker reads {dialect}: `{path}`" for path, dialect in unread.items()]
     commands = checker_commands((p for p in checkable if p not in unread), sources.checker)
-    good += [Check(c, CheckSource.ARTIFACT) for c in commands]
     # They have to hold, but never stand alone.
-    good += [Check(c, CheckSource.PROJECT) for c in additional if good or planned]
+    good += [Check(c, CheckSource.PROJECT) for c in additional if good or commands or planned]
+    good += [Check(c, CheckSource.ARTIFACT) for c in commands]
     if len(good) > MOST_COMMANDS:
         refused.append(f"{len(good) - MOST_COMMANDS} checks are more than fit")
-    return Derived(tuple(good[:MOST_COMMANDS]), tuple(refused), shaken, due)
+    return Derived(tuple(good[:MOST_COMMANDS]), tuple(refused), shaken, due, additional)
 
 
 def _of_project(

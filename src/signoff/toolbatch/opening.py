@@ -26,7 +26,7 @@ from signoff.toolbatch.looking import CheckWrite, Looker
 from signoff.toolbatch.paths import paths_in
 from signoff.toolbatch.pipeline import BatchRunner, Confidence, Record
 from signoff.toolbatch.rollback import Keep
-from signoff.toolbatch.sets import is_summary, of_a_set
+from signoff.toolbatch.sets import is_summary, of_a_set, promised
 from signoff.toolbatch.taskplan import Books, MemoryBooks, TaskPlan
 from signoff.toolbatch.view import BatchLimits, Fault
 
@@ -151,13 +151,7 @@ def _is_to_come(finding: Finding, task: Task) -> bool:
     named = {target, finding.about}
     if target and is_summary(finding.path) and of_a_set(task, target):
         return True
-    files = {artifact.path for artifact in task.planned if not artifact.directory}
-    folders = [str(artifact) for artifact in task.planned if artifact.directory]
-    open_folders = [f for f in folders if not any(file.startswith(f) for file in files)]
-    return any(
-        name and (name in files or f"{name}/" in folders or name.startswith(tuple(open_folders)))
-        for name in named
-    )
+    return any(name and promised(task, name) for name in named)
 
 
 def take_up(runner: BatchRunner, words: str, *, interrupted: bool) -> None:

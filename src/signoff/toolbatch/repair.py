@@ -124,7 +124,8 @@ def _named_by(against: Iterable[Against]) -> tuple[str, ...]:
     named = (
         path.removeprefix("./").rstrip("/")
         for found in against
-        for text in (found.command, found.detail)
+        # A checker is given all files, those that are right too.
+        for text in ("" if CHECKER in found.command else found.command, _faults(found))
         for path in _PATH.findall(text[:_LONGEST_TEXT])
     )
     return tuple(dict.fromkeys(filter(is_inside, named)))[:MOST_NAMED]

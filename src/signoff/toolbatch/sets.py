@@ -41,9 +41,17 @@ def beyond_the_set(view: View, path: str) -> bool:
 
     Code grows helpers wherever it likes; only where readers go from page to page one more matters.
     """
-    if posixpath.splitext(path)[1].lower() not in PAGES or is_summary(path) or declared(view, path):
+    if posixpath.splitext(path)[1].lower() not in PAGES or is_summary(path):
         return False
-    return of_a_set(view.task, path)
+    return not promised(view.task, path) and of_a_set(view.task, path)
+
+
+def promised(task: Task, path: str) -> bool:
+    """Whether it is planned, or lies in a planned folder of which no file is planned."""
+    files = {str(a) for a in task.planned if not a.directory}
+    folders = [str(a) for a in task.planned if a.directory]
+    open_ones = [f for f in folders if not any(file.startswith(f) for file in files)]
+    return path in files or f"{path}/" in folders or path.startswith(tuple(open_ones))
 
 
 def of_a_set(task: Task, path: str) -> bool:

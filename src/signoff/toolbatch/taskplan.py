@@ -26,7 +26,7 @@ from signoff.planfile.compose import compose
 from signoff.planfile.parse import parse
 from signoff.toolbatch.artifacts import existence_command
 from signoff.toolbatch.deriving import CheckSources, Derived, derive, project_checks
-from signoff.toolbatch.paths import planned_in
+from signoff.toolbatch.paths import LONGEST_READ, planned_in
 
 LONGEST_OBJECTIVE = 500
 LONGEST_ITEM = 300
@@ -141,8 +141,11 @@ class TaskPlan:
         named = planned_in(words, self.root, known, task.touched)
         self._reopen(named)
         lost = self.add([Part.making(a, asked=True) for a in named]) if named else 0
+        unread = len(words) - LONGEST_READ
         if lost:
             self.add([Part(f"{lost} more files than fit into a plan were asked for: make them")])
+        if unread > 0:
+            self.add([Part(f"the last {unread} characters of the task were not read: mind them")])
 
     def add(self, new: Sequence[Part]) -> int:
         """Plan more; how many parts did not fit (one alone always does)."""

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from signoff.domain.definition import CheckSource, Definition
+
 from signoff.toolbatch.deriving import derive
 from tests.toolbatch.checkers.kit import Artifacts, page
 

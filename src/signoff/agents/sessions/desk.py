@@ -150,7 +150,7 @@ class Desk:
             contract, record = subject.contract, state.record(subject.id)
             if contract is None or (provisional and self._is_answered(subject.id)):
                 continue
-            if not provisional and (record.waived or record.let_go):
+            if not provisional and record.given_up:
                 continue
             if contract in judged:
                 self.record(replace(judged[contract], subject=subject.id))
