@@ -24,6 +24,7 @@ from signoff.toolbatch.calls import Call, NextAction, Result, propose
 from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.opening import Parts, open_runner
+from signoff.toolbatch.paths import declared
 from signoff.toolbatch.pipeline import BatchResult, Ending
 from signoff.toolbatch.taskplan import MemoryBooks
 
@@ -89,10 +90,13 @@ class _Play:
         sources = CheckSources((habit.task.check,), lambda _path: False)
         watch = Watcher(root)
         books = MemoryBooks(Shell(root))
-        parts = Parts(books=books, sources=sources, disk=Folder(root, watch.mark))
-        named = ", ".join(f"`{path}`" for path in habit.task.planned)
-        asked = f"{habit.task.statement}\n{named}"
-        self._runner = open_runner(root, Hands(root, watch), asked, parts=parts)
+        parts = Parts(
+            planned=declared(habit.task.planned),
+            books=books,
+            sources=sources,
+            disk=Folder(root, watch.mark),
+        )
+        self._runner = open_runner(root, Hands(root, watch), "", parts=parts)
         todo.take_list(self._runner.plan, list(habit.items))
         self._rules: list[str] = []
         self._blocked: list[str] = []

@@ -160,8 +160,9 @@ class Looker:
     def before(self, call: Call) -> View:
         """The view that pre-flight rules read."""
         view, breaks = self.around(call), self._breaks(call)
-        again = max((self._faults.of(_fault_key(call, f)) for f in breaks), default=0)
         named = rewritten(command_of(call)) or (call.target,)
+        keys = [*(_fault_key(call, fault) for fault in breaks), f"shell\n{named[0]}"]
+        again = max(map(self._faults.of, keys))
         exists = any(self.disk.exists(path) for path in named if path)
         return replace(
             view,
@@ -181,6 +182,8 @@ class Looker:
             self._blocked.add(key_of(call))
             for fault in view.breaks if outcome.rule == "broken_link" else ():
                 self._faults.add(_fault_key(call, fault))
+            for path in rewritten(command_of(call))[:1] if outcome.rule == "shell_rewrite" else ():
+                self._faults.add(f"shell\n{path}")
         elif looks(view):
             repaired = self.repair is not None and self.repair.changed
             seen_all = repaired or (view.built and bool(view.task.touched))
@@ -354,6 +357,8 @@ class Looker:
         if outcome.ok and outcome.changed:
             self._failed_edits.drop(call.target)
             self._failed_edit = ""
+        elif outcome.kind is OutcomeKind.DUPLICATE:
+            self._failed_edit = ""  # the file holds what was wanted
         elif outcome.kind is OutcomeKind.EXECUTED and not outcome.ok:
             self._failed_edits.add(call.target)
             self._failed_edit = call.target

@@ -111,7 +111,10 @@ def shell_rewrite(view: View) -> Block | None:
         f"{quoted(paths[0])} is a text file that is there already: change it with "
         f"{shape.usage or quoted(tool)} instead of rewriting it through the shell"
     )
-    return Block(text, NextAction(tool, paths[0]), guidance=True)
+    action = NextAction(tool, paths[0])
+    if view.counts.broken_alike >= view.limits.repeats and view.repair is None:
+        action = next_action(view) or action  # one file over and over: the others wait
+    return Block(text, action, guidance=True)
 
 
 def fenced_text(view: View) -> Rewrite | None:

@@ -58,7 +58,8 @@ class Step:
 
 def next_step(view: View) -> Step | None:
     """The next step, as far as one is known."""
-    if view.failed_edit and view.failed_edit == view.call.target:
+    looked = view.call.shape.nature is Nature.OBSERVE
+    if looked and view.failed_edit and view.failed_edit == view.call.target:
         return _edit_again(view)
     if view.repair is not None:
         return repair_step(view)

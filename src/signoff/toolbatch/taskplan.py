@@ -166,7 +166,8 @@ class TaskPlan:
     def judge(self) -> Task:
         """Derive the checks anew and have everything judged that has no answer yet."""
         state = self.books.look()
-        if self.derives and self.sources is not None and (self.task().touched or state.task):
+        due = self.sources is not None and (state.task or self.sources.contracts)
+        if self.derives and (due or (self.sources is not None and self.task().touched)):
             self.write(self._parts())
         self.books.judge_pending()
         return self.task()

@@ -81,7 +81,7 @@ class Counts:
     looks: int = 0  # of any kind, and commands that changed nothing, since the last change
     bookkeeping_turns: int = 0  # in a row
     blocked_alike: int = 0  # times this very call was blocked before
-    broken_alike: int = 0  # times a write of this file would have brought in the same fault
+    broken_alike: int = 0  # times a change of this file was refused for the same fault
     questions: int = 0
     failed_edits: int = 0  # of the file this call is about, in a row
 

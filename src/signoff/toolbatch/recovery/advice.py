@@ -12,6 +12,7 @@ from signoff.domain.text import escape_line
 from signoff.toolbatch.calls import ANSWER, Call, Nature, NextAction, Result
 from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.recovery.categories import Category, Episode
+from signoff.toolbatch.steps import next_step, step_text
 from signoff.toolbatch.view import View
 
 MOST_NEAR = 5
@@ -158,6 +159,10 @@ def _arguments(failed: Failed) -> Advice:
     call = failed.call
     name = failed.episode.failure.about
     if call.tool not in failed.view.tools:
+        step = next_step(failed.view)
+        if step is not None and step.possible:
+            said = f"there is no tool `{_shown(call.tool)}`. {step_text(failed.view, step)}"
+            return Advice(said, step.action)
         close = difflib.get_close_matches(call.tool, sorted(failed.view.tools), n=1, cutoff=0.3)
         if not close:
             names = ", ".join(f"`{name}`" for name in sorted(failed.view.tools)[:MOST_TOOLS])
