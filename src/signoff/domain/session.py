@@ -117,6 +117,7 @@ class ToolCall:
     touched: tuple[str, ...] = ()
     content: str = ""
     called_at: str = ""
+    says_no: bool = False  # its answer was no: `false`, nothing found
 
     def basis(self) -> dict[str, str]:
         """Every file it rests on, with its content."""
@@ -141,6 +142,7 @@ class ToolCall:
             "touched": list(self.touched),
             "content": self.content,
             "called_at": self.called_at,
+            "says_no": self.says_no,
         }
 
 

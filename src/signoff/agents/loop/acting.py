@@ -298,6 +298,7 @@ class Actor:
             touched=(*result.writes, *result.touched),
             content=result.content,
             called_at=datetime.now(UTC).isoformat(),
+            says_no=result.says_no,
         )
         id = self.session.record_call(seen)
         for key, text in self.context.notebook.scratchpad.items():
@@ -305,7 +306,7 @@ class Actor:
                 self.session.note_scratchpad(key, text)
         self._notes = dict(self.context.notebook.scratchpad)
         strayed = self.session.note_mutation(tuple(result.writes), id) if result.writes else ""
-        cited = _citation(id, result) if seen.ok and seen.can_prove else ""
+        cited = _citation(id, result) if seen.ok and seen.can_prove and not seen.says_no else ""
         text = "\n".join(filter(None, (result.text, strayed, cited)))
         return replace(result, text=text)
 
@@ -332,6 +333,7 @@ def _as_result(outcome: ToolOutcome) -> Result:
         trace.content,
         touched=trace.touched,
         exit_code=trace.exit_code,
+        says_no=trace.says_no,
     )
 
 
