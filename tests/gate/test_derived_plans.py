@@ -195,4 +195,10 @@ def test_a_derived_plan_of_an_earlier_version_is_replaced_as_it_was() -> None:
 def test_no_claim_settles_a_check(status: ClaimStatus) -> None:
     drafts = (derived(FILE, posts=(CHECK,)), changed("a.md"), judged("1"))
     found = report(*drafts, claim("postcondition:1", status))
-    assert missing(found) == (["postcondition:1"] if status is ClaimStatus.DONE else [])
+    assert missing(found) == ["postcondition:1"]
+
+
+def test_a_step_of_an_agents_own_plan_is_not_dropped_by_a_claim() -> None:
+    mine = own(Part("begin", Contract("test -d .")))
+    found = report(derived(FILE), mine, judged("task:1"), claim("1", ClaimStatus.DROPPED, "x"))
+    assert missing(found) == ["1"]

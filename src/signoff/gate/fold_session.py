@@ -128,7 +128,7 @@ def _text(subject: Step | Postcondition) -> str:
 def step_claimed(state: State, entry: Entry, fact: StepClaimed) -> None:
     """A claim proves nothing; accepted evidence stands behind it, or a contract decides."""
     session, record = state.session, state.records.get(entry.step or "")
-    if record is None:
+    if record is None or (fact.status is ClaimStatus.DROPPED and not _may_go(state, entry)):
         return
     claim, status = record.claim, fact.status
     session.accepted = False
@@ -150,6 +150,12 @@ def step_claimed(state: State, entry: Entry, fact: StepClaimed) -> None:
     if status is ClaimStatus.DONE and fact.basis is not None:
         claim.basis = fact.basis
         session.silent_urls -= set(fact.basis.urls)  # just asked, and they answered
+
+
+def _may_go(state: State, entry: Entry) -> bool:
+    """Only files and items of a derived plan can be dropped; a check stays, whoever says what."""
+    derived = state.author is Author.DERIVED or entry.step in state.task_files
+    return derived and entry.step not in state.task_checks
 
 
 def tool_called(state: State, entry: Entry, call: ToolCall) -> None:

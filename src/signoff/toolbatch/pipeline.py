@@ -5,7 +5,7 @@ BatchRunner.run
   each group             neighbouring looks beside each other, everything else by itself
     settle early         malformed, not confident, or a pre-flight rule: skipped, blocked, rewritten
     execute              with what is about to change kept for undoing
-    settle               the books of the definition, recovery, counts; every call has an outcome
+    settle               the derived plan, recovery, counts; every call has an outcome
     stop                 too many errors in a row, a call blocked again and again
   end                    the one most specific steering message; go on, be judged, or halt
 """
