@@ -68,7 +68,7 @@ def test_a_task_is_done_proved_and_signed(desk: Desk) -> None:
     with stage.server:
         ended = stage.agent("write a.txt").exits(0)
     assert ended.stdout.startswith("a.txt is written.\n\nsession-")
-    assert ": done\n" in ended.stdout and "claimed 1, proved 1" in ended.stdout
+    assert ": done\n" in ended.stdout and "claimed 1, proved 2" in ended.stdout
     assert "→ write " in ended.stderr and "a.txt is written." in ended.stderr
     assert desk.read("a.txt") == "x"
 

@@ -110,7 +110,6 @@ def agent_command(
     resume: str | None,
     confirm: bool,
     restore: bool,
-    confidence: float | None,
     role_prompt: bool,
     system: Path | None,
     as_json: bool,
@@ -150,7 +149,7 @@ def agent_command(
         ask=_ask if sys.stdin.isatty() else None,
         confirm=_confirm if confirm else None,
         restore=restore,
-        confidence=confidence,
+        confidence=limits["confidence"],
     )
     if machine:
         say_json(versioned(**report_json(report)))

@@ -258,6 +258,13 @@ class AnswerAccepted:
 
 
 @dataclass(frozen=True)
+class RolledBack:
+    """A person undid changes; `replaced` tells by path where what was there until then is kept."""
+
+    replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class SessionEnded:
     """The session ended without an accepted answer."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from signoff.domain.facts import (
     AnswerAccepted,
     AnswerRefused,
     NoteKept,
     PlanWritten,
+    RolledBack,
     SessionDelegated,
     SessionEnded,
     SessionSigned,
@@ -160,9 +163,18 @@ def _may_go(state: State, entry: Entry) -> bool:
 
 def tool_called(state: State, entry: Entry, call: ToolCall) -> None:
     """The first call with an id is the one that evidence cites."""
-    session, changed = state.session, dict.fromkeys((*call.writes, *call.touched))
-    session.calls.setdefault(call.id, (entry.seq, call))
+    state.session.calls.setdefault(call.id, (entry.seq, call))
     _works_on(state)
+    _touch(state, entry, (*call.writes, *call.touched))
+
+
+def rolled_back(state: State, entry: Entry, fact: RolledBack) -> None:
+    """Files are as they were; what was signed stays signed, of the content it was signed on."""
+    _touch(state, entry, fact.replaced)
+
+
+def _touch(state: State, entry: Entry, paths: Iterable[str]) -> None:
+    session, changed = state.session, dict.fromkeys(paths)
     if not changed:
         return
     session.mutated, session.changed_at = True, entry.seq

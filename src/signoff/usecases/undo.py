@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan
-from signoff.domain.session import SESSION_PREFIX, ClaimStatus, ToolCall, session_id_of
+from signoff.domain.session import SESSION_PREFIX, ClaimStatus, session_id_of
 from signoff.errors import NoSuchRun
 from signoff.storage.records import Holder
 from signoff.toolbatch.kept import LedgerShelf
@@ -30,8 +29,6 @@ __all__ = [
     "restore_step",
     "undo_changes",
 ]
-
-TOOL = "undo"
 
 
 class HowFar(StrEnum):
@@ -120,7 +117,6 @@ class _Changes:
             else:
                 point = _point(self.site, self.session, back)
                 done = self.rollbacks.undo_since(point, force=force)
-            _touch(self.site, self.session, done)
         return _report(self.session, done, self.shelf, undone=True)
 
 
@@ -151,12 +147,6 @@ def _point(site: Site, session: str, back: HowFar) -> int:
             begins = entry.data.get("status") == ClaimStatus.IN_PROGRESS
             before = number if begins else before
     return before if back is HowFar.STEP else 0
-
-
-def _touch(site: Site, session: str, done: Undone) -> None:
-    """What was proved about the files before is not proved any more, nor that they are there."""
-    call = ToolCall(f"{TOOL}-{secrets.token_hex(4)}", TOOL, ok=True, touched=done.paths)
-    site.ledger.append(session, [Draft(Kind.TOOL_CALLED, call.to_data())])
 
 
 def _newest(site: Site, workspace: Path) -> str:
