@@ -32,7 +32,7 @@ def test_sessions_are_listed_and_looked_at(desk: Desk) -> None:
     session = line["id"]
     desk.signoff("sessions").exits(0).shows("kept, self-set (files)", " ago")
     desk.signoff("status", session).exits(6).shows("kept, self-set (files)", "proved 2")
-    assert desk.signoff("status", session, "--json").json["proved"] == ["1"]
+    assert desk.signoff("status", session, "--json").json["proved"] == ["1", "task:1"]
     desk.signoff("show", session).exits(0).shows("[x]", "write a.txt")
     assert "write a.txt" in desk.signoff("show", session, "--json").json["text"]
     desk.signoff("log", session).exits(0).shows("session.started", "session.signed")
