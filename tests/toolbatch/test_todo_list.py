@@ -230,3 +230,10 @@ def test_no_list_ever_closes_or_loses_what_an_earlier_one_opened(
     after = plan.task()
     assert {i.text for i in before.items} <= {i.text for i in after.items}
     assert set(before.planned) <= set(after.planned)
+
+
+def test_no_list_crowds_out_what_a_person_asks_for_later() -> None:
+    plan = plan_of("Create a.txt.")
+    take_list(plan, [f"look at {n}" for n in range(10_000)])
+    plan.say("Create c.txt and d.txt as well.")
+    assert {"a.txt", "c.txt", "d.txt"} <= {a.path for a in plan.task().planned}

@@ -155,8 +155,12 @@ class TaskPlan:
             key = part.path or part.description
             old = parts.get(key)
             parts[key] = replace(old, asked=old.asked or part.asked) if old is not None else part
-        self.write(list(parts.values())[: max(before, MOST_PARTS) + (len(new) == 1)])
-        return max(0, len(parts) - max(before, MOST_PARTS) - (len(new) == 1))
+        most = max(before, MOST_PARTS) + (len(new) == 1)
+        every = list(parts.values())
+        if len(every) > most:
+            every.sort(key=lambda part: not part.asked)  # no list crowds out what a person asks for
+        self.write(every[:most])
+        return max(0, len(every) - most)
 
     def work_began(self) -> None:
         """Something was changed: from now on there is a plan, if one can be derived."""
