@@ -271,3 +271,32 @@ def test_a_shortened_refusal_still_names_what_is_missing(work: Path) -> None:
         told(script, n) for n in range(len(script.received)) if "Do only this" in told(script, n)
     ]
     assert short and all("step 1: its check is broken" in text for text in short)
+
+
+def test_what_a_person_asked_for_is_not_dropped_into_a_done_beside_a_plan_of_its_own(
+    work: Path,
+) -> None:
+    step = {"description": "begin", "check": {"kind": "file_exists", "path": "guide/a.html"}}
+    plan = {"objective": "less", "steps": [step], "postconditions": []}
+    drops = [{"text": f"guide/{n}.html", "dropped": "tedious"} for n in ("index", "b")]
+    turns = [use(Call("plan_create", plan)), page("a"), use(Call("todo", {"items": drops}))]
+    report = run(work, [*turns, *[say("Done.")] * 12], GUIDE)
+    assert report.standing is SessionStanding.KEPT_SELF_SET, "people decide, whatever the policy"
+    assert report.plan is not None and len(report.plan.dropped) == 2
+
+
+def test_a_resumed_session_plans_nothing_more_from_the_same_words(work: Path) -> None:
+    first = run(work, [use(write("a.md", "# a\n")), say("Done.")], "Create a.md, not b.md/.")
+    assert first.plan is not None
+    (work / "a.md").unlink()
+    again = run(work, [say("Done.")] * 12, "go on", resume=first.loop.session)
+    assert again.standing is not SessionStanding.DONE, "what was asked for is still due"
+    plans = [d for k, d in entries(work, first.loop.session) if k is Kind.PLAN_WRITTEN]
+    assert all(d["task"]["said"] for d in plans)
+
+
+def test_a_check_that_cannot_fail_is_told_and_counts_for_nothing(work: Path) -> None:
+    (work / "Makefile").write_text("test:\n\t@true\n")
+    turns = [use(write("notes.xyz", "x")), say("Done.")]
+    report = run(work, turns, "Write it down.")
+    assert report.standing is SessionStanding.UNPLANNED

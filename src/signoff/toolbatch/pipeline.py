@@ -147,8 +147,10 @@ class BatchRunner:
 
     def judge(self) -> Round | None:
         """Have everything judged that is due now; None where nothing can be."""
-        held = self.plan.judge().round
+        known, held = self.plan.refused, self.plan.judge().round
         self.looker.begin(())
+        for why in (said for said in self.plan.refused if said not in known):
+            self.stream.emit(TimelineNoted("no_check", why))
         if held is not None:
             self.stream.emit(RoundChanged(held))
         return held

@@ -25,7 +25,7 @@ from signoff.gate.task import Task, task_of
 from signoff.planfile.compose import compose
 from signoff.planfile.parse import parse
 from signoff.toolbatch.artifacts import existence_command
-from signoff.toolbatch.deriving import CheckSources, Derived, derive, project_checks
+from signoff.toolbatch.deriving import CheckSources, derive, project_checks
 from signoff.toolbatch.paths import LONGEST_READ, planned_in
 
 LONGEST_OBJECTIVE = 500
@@ -103,6 +103,7 @@ class TaskPlan:
     sources: CheckSources | None = None
     declared: tuple[Artifact, ...] = ()  # by a person's plan
     derives: bool = True  # False: a person's contracts decide, and nothing beside them
+    refused: tuple[str, ...] = ()  # commands that are no check, and why, as of the last judging
     _basis: TaskBasis = field(default_factory=TaskBasis)
     _objective: str = ""
     _seen: tuple[int, Task] | None = None
@@ -181,14 +182,15 @@ class TaskPlan:
         data = {"status": status, "evidence": "", "notes": notes}
         self.books.append(Draft(Kind.STEP_CLAIMED, data, step=subject))
 
-    def write(self, parts: Sequence[Part]) -> Derived | None:
+    def write(self, parts: Sequence[Part]) -> None:
         """Write the plan of these parts and of the checks that are due, if it is another one."""
-        basis, derived = self._known() or self._basis, None
+        basis = self._known() or self._basis
         steps, posts = list(parts), list[Part]()
         if self.sources is not None:
             planned = [Artifact.of(part.path) for part in parts if part.path]
             derived = derive(self.task().touched, planned, basis, self.root, self.sources)
             basis = replace(basis, due=derived.project)
+            self.refused = derived.refused
             posts = [
                 Part(f"{check.source} check {n} holds", Contract(check.command))
                 for n, check in enumerate(derived.checks, 1)
@@ -198,7 +200,6 @@ class TaskPlan:
             steps, posts = [*steps, replace(posts[0], description=self.objective)], posts[1:]
         if steps:
             self._record(steps, posts, basis)
-        return derived
 
     @property
     def objective(self) -> str:

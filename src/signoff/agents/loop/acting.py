@@ -36,7 +36,15 @@ from signoff.toolbatch.calls import (
 from signoff.toolbatch.checkers import Thresholds
 from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import MOST_NAMES
-from signoff.toolbatch.events import Event, Steered, Stream, Subscriber, ToolCalled, ToolResulted
+from signoff.toolbatch.events import (
+    Event,
+    Steered,
+    Stream,
+    Subscriber,
+    TimelineNoted,
+    ToolCalled,
+    ToolResulted,
+)
 from signoff.toolbatch.executing import NOT_FINISHED
 from signoff.toolbatch.kept import Shelf, Snapshots
 from signoff.toolbatch.opening import Parts, open_runner
@@ -321,6 +329,8 @@ class Actor:
             self.reporter.returned(outcome.call.tool, ToolOutcome(outcome.text, outcome.ok, trace))
         elif isinstance(event, Steered):
             self.reporter.noted(f"{event.rule}: {event.text}")
+        elif isinstance(event, TimelineNoted) and event.reason == "no_check":
+            self.reporter.noted(f"no check: {event.text}")
 
 
 def _as_result(outcome: ToolOutcome) -> Result:
