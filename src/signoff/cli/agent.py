@@ -90,6 +90,11 @@ def _address(_ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option(
     "--restore", is_flag=True, help="When it gives up, put back what its unfinished step changed."
 )
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1),
+    help="How sure the model must say it is of a change, or it is not made.",
+)
 @click.option("--role-prompt", is_flag=True, help="Be a role: the prompt comes on stdin.")
 @json_option
 @click.pass_context
@@ -144,6 +149,7 @@ def agent_command(
         ask=_ask if sys.stdin.isatty() else None,
         confirm=_confirm if confirm else None,
         restore=restore,
+        confidence=limits["confidence"],
     )
     if machine:
         say_json(versioned(**report_json(report)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,10 +20,10 @@ from signoff.orchestrator.events import Appended, Event
 LONGEST_QUOTE = 120
 
 
-def entry_line(entry: Entry, timeline: Sequence[str] = ()) -> str:
-    """One entry in a sentence; of a definition of done also what it changed there."""
+def entry_line(entry: Entry) -> str:
+    """One entry in a sentence."""
     words = _WORDS.get(entry.kind)
-    detail = "; ".join(timeline) or (words(entry) if words else "")
+    detail = words(entry) if words else ""
     return escape_line(f"{_subject(entry.step)}{entry.kind} {detail}".rstrip())
 
 

@@ -86,6 +86,7 @@ class AgentRequest:
     ask: Callable[[str], str | None] | None = None
     confirm: Confirm | None = None  # asked before every call that may change something
     restore: bool = False  # when it gives up, put back what its unfinished step changed
+    confidence: float | None = None  # below which a change is not made; None: as the settings say
     engine: Callable[[], Engine] | None = None  # for the run that signs a person's plan
     run_reporter: Reporter = field(default_factory=Unheard)
 
@@ -247,7 +248,9 @@ class _Play:
     def _batching(self, session: PlanSession | None, context: ToolContext) -> Batching:
         watch = context.watch if isinstance(context.watch, WorkspaceWatch) else None
         bound = self._request.bound if session is self.session else None
-        return batching_of(self._site, session, watch, context.shell.search_path, bound)
+        found = batching_of(self._site, session, watch, context.shell.search_path, bound)
+        sure = self._request.confidence
+        return found if sure is None else replace(found, confidence=sure)
 
     def _followup(self) -> str:
         """What the person adds, and what became of sub-agents that were at work meanwhile."""

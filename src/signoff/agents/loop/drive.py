@@ -19,7 +19,14 @@ from typing import Any
 from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models import Model
 
-from signoff.agents.loop.acting import Actor, Batching, Confirm, LoopReporter, Silent
+from signoff.agents.loop.acting import (
+    Actor,
+    Batching,
+    Confirm,
+    LoopReporter,
+    Silent,
+    asking_confidence,
+)
 from signoff.agents.loop.answering import Answers
 from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, Reply
 from signoff.agents.loop.compaction import bare_record, compacted, is_full, summary_request
@@ -30,7 +37,6 @@ from signoff.agents.session import PlanSession
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import Tool
 from signoff.errors import UsageError
-from signoff.gate.definition import Abandoned
 from signoff.toolbatch.calls import OutcomeKind
 from signoff.toolbatch.opening import take_up
 from signoff.toolbatch.pipeline import BatchResult, Ending
@@ -233,8 +239,11 @@ class AgentLoop:
     def _ask_with_tools(self) -> Reply:
         setup = self._setup
         try:
+            tools = setup.tools
+            if setup.batching.confidence:
+                tools = asking_confidence(tools)
             return self._asker.ask(
-                self._talk.messages, setup.system_prompt, setup.tools, self._meter.left_s
+                self._talk.messages, setup.system_prompt, tools, self._meter.left_s
             )
         except ModelGaveUp as error:
             ended = Ended.LIMIT if self._meter.left_s <= 0 else Ended.MODEL_FAILED
@@ -277,7 +286,6 @@ class AgentLoop:
         return "\n".join((EMPTY_ANSWER, *(o.text for o in batch.outcomes if o.text)))
 
     def _given_up(self, why: str) -> End:
-        self._actor.runner.keeper.record(Abandoned(why))
         return End(Ended.STUCK, why)
 
     def _compact(self) -> None:
