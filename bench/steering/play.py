@@ -16,22 +16,17 @@ from tasks import CHECK_S
 from signoff.agents.tools.context import Changes, ToolContext
 from signoff.agents.tools.files import Files
 from signoff.agents.tools.standard import STANDARD_TOOLS
-from signoff.domain.definition import (
-    Check,
-    Definition,
-    DefinitionStatus,
-    RoundStatus,
-    Seen,
-    Support,
-)
-from signoff.gate.definition import Stated
+from signoff.domain.plan import Contract
+from signoff.domain.verdict import Phase, Reason, Verdict
+from signoff.domain.verdict import Result as Judging
 from signoff.toolbatch import steering, todo
 from signoff.toolbatch.calls import Call, NextAction, Result, propose
+from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import Folder
-from signoff.toolbatch.judging import Court, seen_of, status_of
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.paths import declared
 from signoff.toolbatch.pipeline import BatchResult, Ending
+from signoff.toolbatch.taskplan import MemoryBooks
 
 TURNS = 40  # with the runtime every habit has ended by then
 CHARACTERS_PER_TOKEN = 4  # an estimate, good enough to compare two columns
@@ -92,13 +87,17 @@ class _Play:
         self._root = root
         self._model = Model(habit, root, lapses)
         # The task's own check finds what a checker would; it is all that decides here.
-        court = Court(root, Shell(root), (habit.task.check,), lambda _path: False)
-        planned = declared(habit.task.planned)
+        sources = CheckSources((habit.task.check,), lambda _path: False)
         watch = Watcher(root)
-        parts = Parts(planned=planned, court=court, disk=Folder(root, watch.mark))
+        books = MemoryBooks(Shell(root))
+        parts = Parts(
+            planned=declared(habit.task.planned),
+            books=books,
+            sources=sources,
+            disk=Folder(root, watch.mark),
+        )
         self._runner = open_runner(root, Hands(root, watch), "", parts=parts)
-        items = todo.items_of(habit.items, root, planned)
-        self._runner.keeper.record(Stated(habit.task.statement, items=items))
+        todo.take_list(self._runner.plan, list(habit.items))
         self._rules: list[str] = []
         self._blocked: list[str] = []
 
@@ -115,18 +114,18 @@ class _Play:
             if result.ending is Ending.HALT:
                 return self._played(End.FAILED, turn)
             if result.ending is Ending.VERIFY:
-                self._runner.judge(result.response)
-            if self._definition.status is DefinitionStatus.FAILED:
+                self._runner.judge()
+            if self._runner.plan.task().is_over:
                 return self._played(End.FAILED, turn)
-            if self._definition.status is DefinitionStatus.DONE:
+            if self._is_done():
                 end = End.VERIFIED if self._habit.task.holds(self._root) else End.LIED
                 return self._played(end, turn)
             action = self._steered(result)
         return self._played(End.LOOPED, turns)
 
-    @property
-    def _definition(self) -> Definition:
-        return self._runner.keeper.definition
+    def _is_done(self) -> bool:
+        call = propose("x", "read", {"path": "x"}, root=self._root)
+        return self._runner.looker.around(call).settled
 
     def _note(self, result: BatchResult, action: NextAction | None) -> None:
         for outcome in result.outcomes:
@@ -210,26 +209,24 @@ class Watcher:
 
 @dataclass(frozen=True)
 class Shell:
-    """A judge that runs each check in a process of its own."""
+    """A judge that runs each contract in a process of its own."""
 
     root: Path
 
-    def judge(self, checks: Sequence[Check]) -> tuple[RoundStatus, tuple[Seen, ...]]:
-        """Each check with what it printed."""
-        seen = tuple(self._seen(check) for check in checks)
-        return status_of(checks, seen), seen
-
-    def _seen(self, check: Check) -> Seen:
+    def __call__(self, subject: str, contract: Contract) -> Verdict:
+        """What the command printed."""
         done = subprocess.run(
-            ("bash", "-c", check.command),
+            ("bash", "-c", contract.command),
             cwd=self.root,
             capture_output=True,
             text=True,
             timeout=CHECK_S,
             check=False,
         )
-        status = Support.SUPPORTS if done.returncode == 0 else Support.CONTRADICTS
-        return seen_of(check, status, (done.stdout + done.stderr).strip())
+        kept, said = done.returncode == 0, (done.stdout + done.stderr).strip()
+        result = Judging.KEPT if kept else Judging.BROKEN
+        reason = Reason.HELD if kept else Reason.EXPECTATION
+        return Verdict(subject, Phase.ATTEMPT, result, reason, "", "", "", output_tail=said)
 
 
 def _calls(move: Sequence[Make], root: Path, turn: int) -> list[Call]:

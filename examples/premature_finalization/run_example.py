@@ -65,18 +65,20 @@ WAYS = (
 )
 
 
-@signoff.tool(effects={"read"})
-def verify_file_exists(
-    context: signoff.ToolContext, path: str, expected_content_contains: str
-) -> str:
-    """Whether a file exists and contains a text; fails when it does not.
+def verifier_in(workspace: Path) -> signoff.Tool:
+    """The postcondition-verifier of the chapter: a plain function that returns true or false."""
 
-    path: relative to the workspace.
-    expected_content_contains: what must stand in it.
-    """
-    if expected_content_contains not in context.read(path).decode("utf-8", "replace"):
-        raise signoff.ToolError(f"`{path}` does not contain {expected_content_contains!r}")
-    return "true"
+    @signoff.tool(effects="read")
+    def verify_file_exists(path: str, expected_content_contains: str) -> bool:
+        """Whether a file exists and contains a text.
+
+        path: relative to the workspace.
+        expected_content_contains: what must stand in it.
+        """
+        file = workspace / path
+        return file.is_file() and expected_content_contains in file.read_text()
+
+    return verify_file_exists
 
 
 def main() -> None:
@@ -110,7 +112,7 @@ def measure(way: Way, folder: Path) -> tuple[str, ...]:
         policy=way.policy,
         plan=way.planned,
         session=session,
-        tools=[*signoff.STANDARD_TOOLS, *plan_tools, verify_file_exists] if session else None,
+        tools=[*signoff.STANDARD_TOOLS, *plan_tools, verifier_in(folder)] if session else None,
     )
     there = len(list((folder / "summaries").glob("*.txt")))
     per_step = report.plan.per_verified_step if report.plan is not None else None

@@ -12,6 +12,8 @@ from signoff.storage.active import list_plan_files as list_plan_files
 from signoff.storage.active import resolve_active_plan as resolve_active_plan
 from signoff.storage.vault import PlanText as PlanText
 from signoff.storage.vault import Vault as Vault
+from signoff.wiring import PlanHolder as PlanHolder
+from signoff.wiring import arun as arun
 from signoff.wiring import run_agent as run_agent
 from signoff.wiring import start_session as start_session
 

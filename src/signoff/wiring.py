@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from signoff.errors import StorageFailed
+from signoff.errors import StorageFailed, UsageError
 from signoff.places import resolve_home
 from signoff.settings.agent import SessionPolicy
 from signoff.settings.loading import load_settings
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
 
     from signoff.agents.loop.acting import Confirm, LoopReporter
     from signoff.agents.loop.limits import LoopLimits
+    from signoff.agents.plantools import PlanView
     from signoff.agents.session import PlanSession
     from signoff.agents.tools.definition import Tool
     from signoff.usecases.agent import AgentReport
     from signoff.usecases.run import Engine
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def existing_home(environ: Mapping[str, str]) -> Home | None:
@@ -100,13 +105,56 @@ def start_session(
     )
 
 
+@dataclass
+class PlanHolder:
+    """Holds the plan that an agent writes; its session begins when it is first needed."""
+
+    workspace: str | Path = "."
+    policy: SessionPolicy | None = None
+    session_id: str | None = None
+    _session: PlanSession | None = field(default=None, init=False, repr=False)
+    _view: PlanView | None = field(default=None, init=False, repr=False)
+
+    @property
+    def session(self) -> PlanSession:
+        """The session in which the plan is written and proved."""
+        if self._session is None:
+            self._session = start_session(
+                self.workspace, policy=self.policy, session_id=self.session_id
+            )
+        return self._session
+
+    @property
+    def plan(self) -> PlanView | None:
+        """The plan as it stands now; None before there is one."""
+        if self._session is None:
+            return None
+        if self._view is None:
+            from signoff.agents.plantools import PlanView  # noqa: PLC0415 - only libraries ask
+
+            # Read by itself: an agent that is awaited works on its session in another thread.
+            agents = self._session
+            own = start_session(agents.workspace, policy=agents.policy, session_id=agents.id)
+            self._view = PlanView(own)
+        return self._view if self._view.session.has_plan else None
+
+    def require(self) -> PlanView:
+        """The plan; UsageError before there is one."""
+        plan = self.plan
+        if plan is None:
+            raise UsageError("there is no plan yet", "have the agent call plan_create first")
+        return plan
+
+
 def run_agent(
     task: str,
     *,
     model: Model | str,
     tools: Sequence[Tool] | None = None,
     session: PlanSession | None = None,
+    plan_holder: PlanHolder | None = None,
     plan: bool = True,
+    delegate: bool = True,
     workspace: str | Path = ".",
     policy: SessionPolicy | None = None,
     limits: LoopLimits | None = None,
@@ -121,13 +169,18 @@ def run_agent(
     """Have a model do a task under the gate; what it proved is signed when it is gone.
 
     `model` is `provider:name` or a pydantic-ai model. Without `tools` it gets the standard ones and
-    those of its plan; with `tools` of your own, make the plan tools from `session`. `plan=False`
-    runs it without a plan: then nothing is proved. `confirm(tool, arguments)` is asked before
-    every call that may change something; a call that it says no to is declined, and is no error.
-    With `restore`, what an unfinished step changed is put back when the agent gives up.
+    those of its plan; with `tools` of your own, make the plan tools from a `PlanHolder` or a
+    `session` and name it here. Whoever has plan tools may `delegate` a step. `plan=False` runs it
+    without a plan: then nothing is proved. `confirm(tool, arguments)` is asked before every call
+    that may change something. With `restore`, what an unfinished step changed is put back when the
+    agent gives up. `await arun(...)` takes the same arguments; cancelling interrupts the agent.
     """
+    from signoff.agents.loop.interrupting import outside_event_loop  # noqa: PLC0415 - as below
     from signoff.usecases.agent import AgentRequest, work  # noqa: PLC0415 - loads model libraries
 
+    if plan_holder is not None and (session is not None or not plan):
+        raise UsageError("`plan_holder` has a session of its own", "name nothing else with it")
+    session = plan_holder.session if plan_holder is not None else session
     folder = session.workspace if session is not None else Path(workspace).resolve()
     site = open_site(dict(os.environ), Path.cwd(), folder)
     rules = session.policy if session is not None else policy
@@ -140,6 +193,7 @@ def run_agent(
         base_url,
         tools,
         session,
+        delegates=delegate,
         planned=plan,
         system=system,
         resume=resume,
@@ -149,4 +203,18 @@ def run_agent(
         engine=lambda: open_engine(site),
     )
     request = replace(request, limits=limits) if limits is not None else request
-    return work(site, replace(request, reporter=reporter) if reporter is not None else request)
+    request = replace(request, reporter=reporter) if reporter is not None else request
+    return outside_event_loop(partial(work, site, request))
+
+
+def _awaitable(call: Callable[_P, _T]) -> Callable[_P, Coroutine[Any, Any, _T]]:
+    @wraps(call)
+    async def awaited(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        from signoff.agents.loop.interrupting import in_thread  # noqa: PLC0415 - loads model libraries
+
+        return await in_thread(partial(call, *args, **kwargs))
+
+    return awaited
+
+
+arun = _awaitable(run_agent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -189,20 +188,6 @@ def test_a_model_that_never_answers_does_not_outlast_it_either(stage: Stage) -> 
     slow = Script([Turn(("late",), first_byte_s=50.0)], last_repeats=True)
     report = stage.play(slow, limits=replace(QUICK, wall_s=0.5))
     assert report.ended is Ended.LIMIT
-
-
-def test_a_loop_inside_an_event_loop_is_refused_with_the_way_out(stage: Stage) -> None:
-    async def inside() -> None:
-        stage.play([say("x")])
-
-    with pytest.raises(UsageError, match="running event loop"):
-        asyncio.run(inside())
-
-    async def beside() -> Ended:
-        report = await asyncio.to_thread(stage.play, [say("x")])
-        return report.ended
-
-    assert asyncio.run(beside()) is Ended.ANSWERED
 
 
 def test_every_conversation_that_is_sent_is_one_that_real_apis_accept(stage: Stage) -> None:

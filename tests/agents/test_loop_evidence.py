@@ -130,3 +130,94 @@ def test_a_tool_name_that_nobody_could_write_down_comes_back_as_text(work: Path)
 def test_a_file_name_that_cannot_be_stored_ends_no_session(work: Path) -> None:
     report, _ = _play(work, [use(_bash("touch $'bad\\xff'")), say("Made.")])
     assert report.loop.answer == "Made."
+
+
+def _verifier(work: Path) -> signoff.Tool:
+    @signoff.tool(effects="read")
+    def verify_file_exists(path: str, expected_content_contains: str) -> bool:
+        """Whether a file exists and contains a text."""
+        file = work / path
+        return file.is_file() and expected_content_contains in file.read_text()
+
+    return verify_file_exists
+
+
+def _verified(work: Path, expected: str) -> tuple[AgentReport, str]:
+    session = signoff.start_session(work, policy=ACCEPTING)
+    tools = [*signoff.STANDARD_TOOLS, *signoff.plan_tools(session), _verifier(work)]
+    asked = {"path": "x.txt", "expected_content_contains": expected}
+    turns = _prove_by(WRITE_X, Call("verify_file_exists", asked))
+    report, script = _play(work, turns, tools=tools, session=session)
+    return report, "\n".join(r.text for m in script.received[-1].messages for r in m.results)
+
+
+def test_a_verifier_that_returns_true_is_evidence_without_a_tool_context(work: Path) -> None:
+    report, told = _verified(work, "DONE")
+    assert report.done, report.loop.reason
+    assert "[evidence: tool:c4, file:x.txt@" in told
+
+
+def test_a_verifier_that_returns_false_is_none_and_the_refusal_says_what_to_do(work: Path) -> None:
+    report, told = _verified(work, "something else")
+    assert not report.done
+    assert "answered no" in told and "call it again and cite that" in told
+    assert "[evidence: tool:c4" not in told
+
+
+def test_what_a_verifier_read_goes_stale_when_it_changes(work: Path) -> None:
+    session = signoff.start_session(work, policy=ACCEPTING)
+    tools = [*signoff.STANDARD_TOOLS, *signoff.plan_tools(session), _verifier(work)]
+    asked = {"path": "x.txt", "expected_content_contains": "DONE"}
+    spoil = use(Call("write", {"path": "x.txt", "content": "no\n"}))
+    turns = [*_prove_by(WRITE_X, Call("verify_file_exists", asked)), spoil]
+    report, _ = _play(work, turns, tools=tools, session=session)
+    assert not report.done
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        Call("grep", {"pattern": "NOWHERE", "path": "x.txt"}),
+        Call("glob", {"pattern": "*.nothing"}),
+        _bash("grep NOWHERE x.txt"),
+        _bash("test -f gone.txt"),
+    ],
+)
+def test_a_search_that_found_nothing_is_no_evidence(work: Path, look: Call) -> None:
+    report, script = _play(work, _prove_by(WRITE_X, look))
+    assert not report.done
+    told = "\n".join(r.text for m in script.received[-1].messages for r in m.results)
+    assert "answered no" in told or "that call failed" in told
+
+
+@pytest.mark.parametrize(
+    ("result", "counts"),
+    [
+        (True, True),
+        (False, False),
+        ("No matches found.", False),
+        ("", False),
+        ([], False),
+        ({}, False),
+        ({"exists": False}, False),
+        ({"exists": True}, True),
+        ({"exit_code": 1, "output": "x"}, False),
+        ({"exit_code": 0, "output": "x"}, True),
+        ("nobody is against it", True),
+        (0, True),
+        (None, True),
+    ],
+)
+def test_an_answer_that_is_a_no_is_told_from_one_that_is_not(
+    work: Path, result: Any, counts: bool
+) -> None:
+    @signoff.tool(effects="read", reads="of")
+    def look(of: str) -> Any:
+        """Look."""
+        return result
+
+    session = signoff.start_session(work, policy=ACCEPTING)
+    tools = [*signoff.STANDARD_TOOLS, *signoff.plan_tools(session), look]
+    turns = _prove_by(WRITE_X, Call("look", {"of": "x.txt"}))
+    report, _ = _play(work, turns, tools=tools, session=session)
+    assert report.done is counts

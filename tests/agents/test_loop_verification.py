@@ -203,7 +203,7 @@ LATER = {
     "steps": [{"description": "note", "check": {"kind": "file_exists", "path": "later.txt"}}],
     "postconditions": [],
 }
-# The definition of done is judged and holds; the plan, which the model wrote, does not yet.
+# What the task asks for is judged and holds; the plan, which the model wrote, does not yet.
 HALF_DONE = [use(Call("plan_create", LATER)), use(write("data.json", "{}")), say("Done.")]
 
 
@@ -250,8 +250,9 @@ def test_an_answer_given_again_with_nothing_changed_is_not_judged_again(work: Pa
     report = run(work, turns, "Create data.json.")
     assert report.loop.ended is Ended.ESCALATED
     recorded = entries(work, report.loop.session)
-    facts = [data["fact"] for kind, data in recorded if kind is Kind.DEFINITION_CHANGED]
-    assert facts.count("round_decided") == 1
+    judged = [data for kind, data in recorded if kind is Kind.VERDICT]
+    commands = [(data["subject"], data["snapshot"]) for data in judged]
+    assert len(set(commands)) == len(commands), "each check once for each content"
 
 
 def test_a_tool_that_tells_of_no_change_gets_rid_of_no_check(work: Path) -> None:

@@ -89,7 +89,7 @@ def test_arguments_arrive_typed_whether_as_data_or_as_text() -> None:
         ({"point": {"x": 1}}, "`name` is missing; the arguments are: `name`, `point`"),
         (
             {"name": "a", "point": {"x": 1}, "nmae": 1},
-            "`nmae` is not an argument; the arguments are: `name`, `point`",
+            "`nmae` is not an argument: it is called `name`; the arguments are: `name`, `point`",
         ),
         ({"name": 1, "point": {"x": 1}}, "`name` must be a valid string, not 1"),
         ({"name": "a", "point": {"x": True}}, "`point.x` must be a valid integer, not True"),

@@ -68,7 +68,7 @@ def test_a_task_is_done_proved_and_signed(desk: Desk) -> None:
     with stage.server:
         ended = stage.agent("write a.txt").exits(0)
     assert ended.stdout.startswith("a.txt is written.\n\nsession-")
-    assert ": done\n" in ended.stdout and "claimed 1, proved 1" in ended.stdout
+    assert ": done\n" in ended.stdout and "claimed 1, proved 2" in ended.stdout
     assert "→ write " in ended.stderr and "a.txt is written." in ended.stderr
     assert desk.read("a.txt") == "x"
 
@@ -269,3 +269,17 @@ def test_a_loop_role_is_checked_when_it_is_read(desk: Desk, broken: dict[str, st
     with stage.server:
         desk.file("signoff.toml", _role(stage, **broken))
     desk.run("--yes").exits(4)
+
+
+@pytest.mark.parametrize("where", ["option", "settings"])
+def test_a_model_that_must_be_sure_makes_no_change_that_it_is_not_sure_of(
+    desk: Desk, where: str
+) -> None:
+    desk.person(f"{ACCEPT}confidence = 0.8\n" if where == "settings" else ACCEPT)
+    doubted = Call("write", {"path": "a.txt", "content": "x", "confidence": 0.5})
+    stage = played(desk, [use(doubted), say("Not done.")])
+    options = ("--confidence", "0.8") if where == "option" else ()
+    with stage.server:
+        stage.agent("write it down", *options).exits(3)
+    assert not (desk.workspace / "a.txt").exists()
+    assert "0.8 is asked for" in stage.script.received[1].results[-1].text

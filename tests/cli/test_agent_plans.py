@@ -54,6 +54,10 @@ def test_its_own_chain_tells_the_same_as_the_session(desk: Desk) -> None:
     assert (shown["standing"], shown["plan"], shown["done"]) == ("done", "PLAN", True)
     (line,) = desk.signoff("sessions", "--json").json["sessions"]
     assert (line["id"], line["standing"], line["plan"]) == (f"session-{session}", "done", "PLAN")
+    audited = desk.signoff("audit", line["id"], "--json").exits(0).json
+    assert (audited["plan"], audited["self_set"]) == ("PLAN", False), "it is the plan's sign-off"
+    assert desk.signoff("receipt", "export", line["id"], "--json").exits(0).json["plan"] == "PLAN"
+    assert desk.signoff("stats", line["id"], "--json").exits(0).json["plans"] == 1
     again, _ = work(desk, say("done"))
     again.fails(2, "signed off already", hint="signoff approve")
 

@@ -186,12 +186,12 @@ def test_what_could_not_be_kept_is_named(desk: Desk) -> None:
 
 
 def test_what_was_undone_does_not_count_as_there(desk: Desk) -> None:
-    """The definition of done knows what is gone, and that nothing is proved any more."""
+    """What was proved is not proved any more, and the log says what was put back."""
     with ScriptedServer(Script([write("a.md", "# A\n"), say("done")], last_repeats=True)) as server:
         model = ("--model", "openai:some-model", "--base-url", server.openai_url)
         desk.signoff("agent", "Create `a.md`.", *model)
     session = desk.signoff("undo", "--all", "--json").exits(0).json["session"]
     lines = desk.signoff("log", session, "--json").exits(0).stdout.splitlines()
-    facts = [json.loads(line)["data"] for line in lines]
-    seen = [data for data in facts if data.get("fact") == "artifacts_seen"]
-    assert seen[-1]["existing"] == []
+    last = json.loads(lines[-1])
+    assert last["kind"] == "rollback.restored" and list(last["data"]["replaced"]) == ["a.md"]
+    desk.signoff("sign", session).exits(1).shows("not done", "make a.md")

@@ -6,14 +6,6 @@ from enum import StrEnum
 
 import pytest
 
-from signoff.domain.definition import (
-    CheckSource,
-    DefinitionStatus,
-    ItemKind,
-    RoundStatus,
-    Support,
-)
-from signoff.domain.definition_facts import FACT_NAMES
 from signoff.domain.escalation import CHOICE_MEANING, Cause, Choice, Outcome
 from signoff.domain.ledger import KIND_MEANING, Kind
 from signoff.domain.verdict import Failure, Isolation, Phase, Reason, Result
@@ -31,11 +23,6 @@ STORED: dict[type[StrEnum], str] = {
         session.delegated session.usage answer.refused answer.accepted session.ended session.signed
         definition.changed rollback.begun rollback.kept rollback.restored turn.halted
     """,
-    DefinitionStatus: "draft in_progress verifying fixing done failed",
-    RoundStatus: "planned pending running kept broken unknown stale skipped",
-    Support: "supports contradicts missing context",
-    ItemKind: "build aggregate look review verify",
-    CheckSource: "contract project artifact existence",
     Result: "kept broken unknown",
     Reason: """
         held expectation tampered held-before timed-out signalled not-executable not-found
@@ -87,10 +74,3 @@ def test_every_kind_and_choice_has_a_meaning_for_readers() -> None:
     assert set(CHOICE_MEANING) == set(Choice)
     assert all(KIND_MEANING.values())
     assert all(CHOICE_MEANING.values())
-
-
-def test_the_facts_of_a_definition_of_done_are_as_they_were_stored() -> None:
-    assert " ".join(FACT_NAMES.values()) == (
-        "stated items_listed touched item_completed artifacts_seen round_planned round_begun"
-        " round_decided abandoned dropped project_seen taken_up"
-    )

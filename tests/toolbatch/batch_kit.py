@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from signoff.domain.definition import Check, Definition, RoundStatus, Seen, Support
 from signoff.domain.digests import digest_bytes
 from signoff.domain.observation import Ending
+from signoff.domain.plan import Contract
+from signoff.domain.verdict import Phase, Reason, Verdict
+from signoff.domain.verdict import Result as Judging
+from signoff.gate.task import Task
 from signoff.process.command import Command
 from signoff.process.environment import STANDARD_PATH, clean_environment
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool, shell_command
 from signoff.toolbatch.calls import Call, Outcome, Result, propose
+from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.events import Event, Stream
-from signoff.toolbatch.judging import Court, seen_of
 from signoff.toolbatch.kept import MemoryShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
+from signoff.toolbatch.taskplan import MemoryBooks
 from signoff.toolbatch.view import BatchLimits
 from signoff.workspace.workspace import Workspace
 
@@ -35,17 +39,19 @@ class Says:
         self.against: tuple[tuple[str, str], ...] = ()
         self.asked = 0
 
-    def judge(self, checks: Sequence[Check]) -> tuple[RoundStatus, tuple[Seen, ...]]:
-        """Everything holds, except for what the test says."""
+    def __call__(self, subject: str, contract: Contract) -> Verdict:
+        """Everything holds, except for what the test says of checks."""
         self.asked += 1
-        if self.against:
-            found = (
-                Seen("artifact", path, Support.CONTRADICTS, detail=text)
-                for path, text in self.against
-            )
-            return RoundStatus.BROKEN, tuple(found)
-        seen = tuple(seen_of(check, Support.SUPPORTS) for check in checks)
-        return RoundStatus.KEPT, seen
+        found = () if contract.command.startswith("test ") else self.against
+        said = "\n".join(f"{path}:1: error: {text}" for path, text in found)
+        return verdict(subject, kept=not found, said=said)
+
+
+def verdict(subject: str, *, kept: bool, said: str = "", unknown: bool = False) -> Verdict:
+    """What judging gave."""
+    result = Judging.UNKNOWN if unknown else Judging.KEPT if kept else Judging.BROKEN
+    reason = Reason.HELD if kept else Reason.EXPECTATION
+    return Verdict(subject, Phase.ATTEMPT, result, reason, "", "", "", output_tail=said)
 
 
 @dataclass
@@ -171,7 +177,8 @@ class Scene:
             stream=Stream(self.events.append),
             parts=Parts(
                 limits=limits or BatchLimits(),
-                court=Court(self.root, self.judge),
+                books=MemoryBooks(self.judge),
+                sources=CheckSources(),
                 disk=self.disk,
                 shelf=self.shelf,
                 snapshots=store,
@@ -185,9 +192,15 @@ class Scene:
         return self.tools.content()
 
     @property
-    def definition(self) -> Definition:
-        """The definition of done."""
-        return self.runner.keeper.definition
+    def task(self) -> Task:
+        """Where the task stands."""
+        return self.runner.plan.task()
+
+    @property
+    def done(self) -> bool:
+        """Whether it holds as it is."""
+        call = self.calls(("glob", {"pattern": "*"}))[0]
+        return self.looker.around(call).settled and not self.task.is_over
 
     def calls(self, *batch: tuple[str, dict[str, Any] | str]) -> list[Call]:
         """The calls of a batch, numbered on."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from signoff.domain.definition import Definition, Item, Round, RoundStatus
+from signoff.domain.task import Artifact
+from signoff.gate.task import Item, Round, RoundStatus, Task
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, NextAction, Outcome, OutcomeKind
 from signoff.toolbatch.view import Counts, RepairFocus, RepairTarget, Target, View
 from tests.toolbatch.steering_kit import (
@@ -26,21 +27,21 @@ NAMES = (*sorted(TOOLS), ANSWER, "some_other_tool")
 
 def some_view(random: Random) -> View:
     """A view after a call."""
-    definition, outcome = _definition(random), _outcome(random)
-    missing = tuple(a for a in definition.artifacts if random.random() < 0.4)
+    task, outcome = _task(random), _outcome(random)
+    missing = tuple(a for a in task.planned if random.random() < 0.4)
     repair = _repair(random) if random.random() < 0.3 else None
     return View(
-        definition,
+        task,
         outcome.call,
         outcome,
         missing=missing,
-        substantive=max(0, len(definition.artifacts) - len(missing) - 1),
-        next_item=random.choice((None, *definition.pending)),
-        completed_now=random.choice((None, *definition.completed)),
-        next_target=Target(missing[0].path, missing[0].directory) if missing else None,
+        substantive=max(0, len(task.planned) - len(missing) - 1),
+        completed_now=random.choice((None, *task.items)),
+        next_target=_target(missing[0]) if missing else None,
         repair=repair,
         facts=_texts(random),
-        counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(8))),
+        counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(9))),
+        failed_edit=random.choice(("", "", outcome.call.target)),
         open_steps=random.choice((0, 0, 0, 2)),
         wrote_whole=random.choice(("", *PATHS)),
         last_written=random.choice(("", *PATHS)),
@@ -71,31 +72,25 @@ def _outcome(random: Random) -> Outcome:
     return replace(duplicate(of), kind=kind)
 
 
-def _definition(random: Random) -> Definition:
-    rounds = tuple(
-        Round(
-            number,
-            random.choice(list(RoundStatus)),
-            supersedes=random.choice((None, 1, 2)),
-            because=random.choice(TEXTS),
-        )
-        for number in range(1, random.randint(0, 3) + 1)
-    )
+def _target(first: Artifact) -> Target:
+    if first.directory:
+        return Target(f"{first.path}/first.md", str(first))
+    return Target(first.path)
+
+
+def _task(random: Random) -> Task:
+    last = Round(random.choice(list(RoundStatus)), changed=random.random() < 0.5)
     items = tuple(
-        Item(
-            random.choice(TEXTS),
-            artifacts(*_paths(random)),
-            random.random() < 0.4,
-        )
-        for _ in range(random.randint(0, 3))
+        Item(f"{number}", random.choice(TEXTS), random.random() < 0.4)
+        for number in range(random.randint(0, 3))
     )
     planned = random.sample(PLANNED, random.randint(0, len(PLANNED)))
-    return Definition(
+    return Task(
         random.choice(TEXTS),
         artifacts(*planned),
         items=items,
         touched=_paths(random),
-        rounds=rounds,
+        round=random.choice((None, last)),
         failed_rounds=random.randint(0, 3),
     )
 
@@ -107,7 +102,6 @@ def _repair(random: Random) -> RepairFocus:
             _texts(random),
             visited=random.random() < 0.5,
             failed_edits=random.randint(0, 3),
-            absent=random.random() < 0.2,
         )
         for path in _paths(random)
     )

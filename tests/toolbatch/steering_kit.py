@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from signoff.domain.definition import Artifact, Definition, Item, Round, RoundStatus
+from signoff.domain.task import Artifact
+from signoff.gate.task import Item, Round, RoundStatus, Task
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
     Call,
@@ -30,9 +31,9 @@ def artifacts(*paths: str) -> tuple[Artifact, ...]:
     return tuple(Artifact(p.rstrip("/"), p.endswith("/")) for p in paths)
 
 
-def item(text: str, *paths: str) -> Item:
+def item(text: str) -> Item:
     """An open item."""
-    return Item(text, artifacts(*paths))
+    return Item(text, text)
 
 
 def call(tool: str, path: str = "", **arguments: Any) -> Call:
@@ -76,28 +77,25 @@ def view(
     *,
     planned: tuple[str, ...] = GUIDE,
     missing: tuple[str, ...] = (),
-    rounds: tuple[Round, ...] = (),
+    round: Round | None = None,
     items: tuple[Item, ...] = (),
     touched: tuple[str, ...] = (),
     **more: Any,
 ) -> View:
     """The state after a call; what is missing decides the next target and what is substantive."""
-    definition = Definition(
-        "write the guide", artifacts(*planned), items=items, touched=touched, rounds=rounds
-    )
+    failed = 1 if round is not None and round.status is RoundStatus.BROKEN else 0
+    task = Task("write the guide", artifacts(*planned), items, (), touched, round, failed)
     absent = artifacts(*missing)
-    first = items[0] if items else None
     # A turn of one call: of a list alone, it kept books only.
     books = Counts(bookkeeping_turns=1) if outcome.call.shape.nature is Nature.LIST else Counts()
-    there = [a for a in definition.artifacts if a not in absent and "index" not in a.path]
+    there = [a for a in task.planned if a not in absent and "index" not in a.path]
     seen = View(
-        definition,
+        task,
         outcome.call,
         outcome,
         missing=absent,
         substantive=len(there),
-        next_target=Target(absent[0].path, absent[0].directory) if absent else None,
-        next_item=first,
+        next_target=Target(absent[0].path) if absent else None,
         counts=books,
         tools=TOOLS,
     )
@@ -112,4 +110,4 @@ def focus(*paths: str, allowed: tuple[str, ...] = (), **more: Any) -> RepairFocu
 
 def broken(number: int = 1) -> Round:
     """A round that found something."""
-    return Round(number, RoundStatus.BROKEN)
+    return Round(RoundStatus.BROKEN, number)

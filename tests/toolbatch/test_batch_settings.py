@@ -41,11 +41,24 @@ def test_steering_is_on_unless_the_user_says_otherwise(tmp_path: Path) -> None:
         "[agent.limits]\nlate_share = 2\n",
         "[agent.limits]\nnothing = 1\n",
         "[agent]\nlimits = 3\n",
+        "[agent]\nconfidence = 2\n",
+        "[agent]\nconfidence = true\n",
+        "[agent]\nthin_words = -1\n",
     ],
 )
 def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigInvalid):
         loaded(tmp_path, text)
+
+
+def test_how_sure_a_model_must_be_and_how_much_a_page_must_say_are_the_users(
+    tmp_path: Path,
+) -> None:
+    said = "[agent]\nconfidence = 0.7\nthin_words = 50\nthin_sections = 2\n"
+    found = loaded(tmp_path, said).agent.batches
+    assert (found.confidence, found.thin_words, found.thin_sections) == (0.7, 50, 2)
+    with pytest.raises(ConfigInvalid):
+        loaded(tmp_path, shared=said)
 
 
 @pytest.mark.parametrize("text", ["[agent]\nsteering = false\n", "[agent.limits]\nerrors = 99\n"])

@@ -7,17 +7,21 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from signoff.domain.definition import MOST_COMMANDS, Artifact, Check, CheckSource, Definition
+from signoff.domain.task import Artifact, TaskBasis
 from signoff.toolbatch.deriving import (
     LONGEST_COMMAND,
+    MOST_COMMANDS,
     MOST_TOLD_APART,
+    Check,
+    CheckSource,
+    CheckSources,
     Derived,
     checker_commands,
     derive,
-    existence_commands,
     worthless,
 )
 
@@ -34,42 +38,18 @@ def put(root: Path, **files: str) -> None:
 def project(root: Path, *touched: str, **files: str) -> list[str]:
     """The documented commands for these files."""
     put(root, **files)
-    derived = derive(Definition("", touched=touched), root)
+    derived = derived_from(root, *touched)
     return [c.command for c in derived.checks if c.source == CheckSource.PROJECT]
+
+
+def derived_from(
+    root: Path, *touched: str, planned: tuple[Artifact, ...] = (), **sources: Any
+) -> Derived:
+    return derive(touched, planned, TaskBasis(), root, CheckSources(**sources))
 
 
 def package(**scripts: str) -> str:
     return json.dumps({"scripts": scripts})
-
-
-def test_the_order_is_contracts_then_project_then_checkers_then_existence(tmp_path: Path) -> None:
-    put(tmp_path, tests__test_a_dot_py="def test_a(): pass", app_dot_py="x = 1")
-    definition = Definition(
-        "",
-        (Artifact("app.py"), Artifact("docs", directory=True)),
-        touched=("app.py", "gone.py"),
-        checks=(Check("make check", CheckSource.CONTRACT), Check("old", CheckSource.ARTIFACT)),
-    )
-    derived = derive(definition, tmp_path, contracts=("./verify.sh",))
-    assert derived.checks == (
-        Check("make check", CheckSource.CONTRACT),
-        Check("./verify.sh", CheckSource.CONTRACT),
-        Check(PYTEST, CheckSource.PROJECT),
-        Check("signoff check-artifact ./app.py", CheckSource.ARTIFACT),
-        Check(
-            "test -f ./app.py && test -s ./app.py"
-            ' && test -n "$(find -L ./docs -type f -print -quit)"',
-            CheckSource.EXISTENCE,
-        ),
-    )
-    assert derived.unverifiable == "" and derived.refused == ()
-    assert all(not worthless(check.command) for check in derived.checks)
-
-
-def test_nothing_derivable_is_said_openly(tmp_path: Path) -> None:
-    derived = derive(Definition("", touched=("a.xyz",)), tmp_path, contracts=("true",))
-    assert derived.checks == () and derived.unverifiable.startswith("unverifiable: ")
-    assert "`true` is no check" in derived.unverifiable
 
 
 @pytest.mark.parametrize(
@@ -98,7 +78,7 @@ def test_nothing_derivable_is_said_openly(tmp_path: Path) -> None:
 def test_a_command_that_cannot_fail_or_cannot_hold_is_no_check(
     tmp_path: Path, command: str
 ) -> None:
-    derived = derive(Definition("", checks=(Check(command, "contract"),)), tmp_path)
+    derived = derived_from(tmp_path, contracts=(command,))
     assert derived.checks == () and len(derived.refused) == 1
 
 
@@ -228,20 +208,20 @@ def test_a_manifest_from_outside_of_the_project_is_not_read(tmp_path: Path) -> N
 def test_only_files_that_are_there_and_inside_are_checked(tmp_path: Path) -> None:
     put(tmp_path, a_dot_md="x", outside_dot_md="x", work__b_dot_md="x")
     touched = ("b.md", "../outside.md", str(tmp_path / "a.md"), "gone.md", "b\0.md")
-    checks = derive(Definition("", touched=touched), tmp_path / "work").checks
+    checks = derived_from(tmp_path / "work", *touched).checks
     assert [c.command for c in checks] == ["signoff check-artifact ./b.md"]
 
 
 def test_whoever_knows_the_checkers_says_for_which_files_there_is_one(tmp_path: Path) -> None:
     put(tmp_path, a_dot_xyz="x", b_dot_md="x")
-    definition = Definition("", touched=("a.xyz", "b.md"))
-    found = derive(definition, tmp_path, has_checker=lambda path: path.endswith(".xyz"))
+    has_checker = lambda path: path.endswith(".xyz")  # noqa: E731 - one line says it
+    found = derived_from(tmp_path, "a.xyz", "b.md", has_checker=has_checker)
     assert [c.command for c in found.checks] == ["signoff check-artifact ./a.xyz"]
 
 
 def test_whoever_knows_how_checkers_are_run_says_so(tmp_path: Path) -> None:
     put(tmp_path, b_dot_md="x")
-    found = derive(Definition("", touched=("b.md",)), tmp_path, checker="python3 -m x")
+    found = derived_from(tmp_path, "b.md", checker="python3 -m x")
     assert [c.command for c in found.checks] == ["python3 -m x ./b.md"]
 
 
@@ -249,24 +229,12 @@ def test_many_files_make_few_commands_of_a_length_that_a_plan_takes() -> None:
     commands = checker_commands(f"folder/file-{n}.md" for n in range(500))
     assert len(commands) < 6 and all(len(c) <= LONGEST_COMMAND for c in commands)
     assert sum(command.count("./folder/") for command in commands) == 500
-    exists = existence_commands(Artifact(f"folder/file-{n}.md") for n in range(200))
-    assert len(exists) < 10 and not any(worthless(c) for c in exists)
-
-
-def test_checks_of_single_files_that_do_not_fit_are_said_and_crowd_out_no_contract(
-    tmp_path: Path,
-) -> None:
-    long = tuple(Artifact(f"{n}/{'x' * 190}/{'y' * 190}.txt") for n in range(200))
-    contracts = tuple(f"check {n}" for n in range(10))
-    derived = derive(Definition("", long), tmp_path, contracts)
-    assert len(derived.checks) == MOST_COMMANDS and "more than fit" in derived.refused[0]
-    assert [c.command for c in derived.checks[:10]] == list(contracts)
 
 
 def test_odd_names_stay_single_words(tmp_path: Path) -> None:
     name = "a b;$(touch x)\n-'\"\x01.md"
     (tmp_path / name).write_text("x")
-    derived = derive(Definition("", touched=(name,)), tmp_path)
+    derived = derived_from(tmp_path, name)
     (command,) = [c.command for c in derived.checks]
     shown = subprocess.run(
         ["bash", "-c", command.replace("signoff check-artifact", "printf '%s|'")],
@@ -277,12 +245,28 @@ def test_odd_names_stay_single_words(tmp_path: Path) -> None:
     assert shown.stdout.decode() == f"./{name}|" and not (tmp_path / "x").exists()
 
 
-def test_a_derivation_without_checks_is_never_empty_of_words() -> None:
-    assert Derived(()).unverifiable
-
-
 def test_a_flood_of_other_files_hides_no_check(tmp_path: Path) -> None:
     flood = tuple(f"0/{n}.txt" for n in range(MOST_TOLD_APART))
     tests = {"tests__test_a_dot_py": "def test_a(): pass"}
     assert project(tmp_path, *flood[1:], **tests) == []
     assert project(tmp_path, *flood, **tests) == [PYTEST]
+
+
+def test_the_order_is_contracts_then_project_then_checkers(tmp_path: Path) -> None:
+    put(tmp_path, tests__test_a_dot_py="def test_a(): pass", app_dot_py="x = 1")
+    planned = (Artifact("app.py"), Artifact("docs", directory=True))
+    contracts = ("make check", "./verify.sh")
+    derived = derived_from(tmp_path, "app.py", "gone.py", planned=planned, contracts=contracts)
+    assert derived.checks == (
+        Check("make check", CheckSource.CONTRACT),
+        Check("./verify.sh", CheckSource.CONTRACT),
+        Check(PYTEST, CheckSource.PROJECT),
+        Check("signoff check-artifact ./app.py", CheckSource.ARTIFACT),
+    )
+    assert derived.refused == () and all(not worthless(c.command) for c in derived.checks)
+
+
+def test_checks_that_do_not_fit_are_said(tmp_path: Path) -> None:
+    contracts = tuple(f"check {n}" for n in range(MOST_COMMANDS + 3))
+    derived = derived_from(tmp_path, contracts=contracts)
+    assert len(derived.checks) == MOST_COMMANDS and "3 checks are more" in derived.refused[0]

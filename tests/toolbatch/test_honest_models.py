@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from signoff.domain.definition import DefinitionStatus
 from signoff.toolbatch.calls import ANSWER, NextAction, OutcomeKind
 from signoff.toolbatch.events import RecoverySuggested, Steered
 from signoff.toolbatch.looking import QUIET
@@ -136,7 +135,7 @@ def test_with_a_step_of_its_own_plan_open_nothing_is_handed_over(tmp_path: Path)
 
 def broken(scene: Scene, *found: tuple[str, str]) -> None:
     scene.judge.against = found
-    scene.runner.judge("asked")
+    scene.runner.judge()
 
 
 def test_in_a_repair_everything_may_be_read_and_what_the_finding_names_changed(
@@ -173,7 +172,7 @@ def test_a_repair_ends_when_no_round_is_left(tmp_path: Path) -> None:
     for number in range(3):
         scene.one("write", path="one.md", content=f"# one {number}\n")
         broken(scene, ("one.md", "thin"))
-    assert scene.definition.status is DefinitionStatus.FAILED
+    assert scene.task.is_over
     assert scene.one("write", path="far.txt", content="b\n").ok
     assert scene.looker.repair is None
 
@@ -187,7 +186,7 @@ def test_a_repair_is_judged_on_the_answer_and_not_on_the_first_look_after_it(
     for number in range(3):
         scene.one("write", path="one.md", content=f"# one {number}\n")
         assert scene.play(("read", {"path": "one.md"})).ending is Ending.CONTINUE
-    assert scene.definition.failed_rounds == 1
+    assert scene.task.failed_rounds == 1
     assert scene.runner.answer("Repaired.").ending is Ending.VERIFY
 
 

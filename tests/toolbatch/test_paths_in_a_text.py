@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.domain.definition import MOST_ARTIFACTS, Artifact
-from signoff.gate.timeline import Note
-from signoff.toolbatch.artifacts import stated_in
-from signoff.toolbatch.keeping import Keeper, MemoryBook
+from signoff.domain.task import MOST_PARTS, Artifact
 from signoff.toolbatch.paths import (
-    LONGEST_READ,
     MOST_ENTRIES,
     artifact_of,
     declared,
@@ -21,7 +17,7 @@ from signoff.toolbatch.paths import (
     planned_by,
     planned_in,
 )
-from tests.gate.facts_of_definitions import fold
+from signoff.toolbatch.taskplan import MemoryBooks, TaskPlan
 
 NOWHERE = Path("/nowhere")
 
@@ -176,24 +172,18 @@ def test_any_text_can_be_read_and_plans_nothing_outside(text: str) -> None:
         assert not artifact.path.startswith("/") and ".." not in artifact.path.split("/")
 
 
-def test_a_text_may_plan_more_than_the_limit_which_the_definition_counts() -> None:
-    stated = stated_in("Create " + ", ".join(f"f{n}.py" for n in range(5_000)), NOWHERE)
-    definition = fold(stated)
-    assert len(definition.artifacts) == MOST_ARTIFACTS
-    assert definition.overflow == 5_000 - MOST_ARTIFACTS
-    assert f"{definition.overflow} more than the limits allow" in " ".join(definition.undone)
+def test_a_text_that_plans_more_than_fits_leaves_an_item_that_says_so() -> None:
+    plan = TaskPlan(MemoryBooks(), NOWHERE)
+    plan.begin("Create " + ", ".join(f"f{n}.py" for n in range(5_000)))
+    task = plan.task()
+    assert len(task.planned) == MOST_PARTS
+    assert f"{5_000 - MOST_PARTS} more files than fit" in task.pending[0].text
 
 
-def test_text_that_was_not_read_is_told() -> None:
-    told: list[Note] = []
-    stated = stated_in("Background. " * 20_000 + "Create z.txt.", NOWHERE)
-    keeper = Keeper(MemoryBook(), "t", told=told.append)
-    keeper.record(stated)
-    unread = keeper.definition.unread
-    assert unread == len(stated.statement) - LONGEST_READ > 0
-    assert [n.text for n in told if n.reason == "task_unread"] == [
-        f"the last {unread} characters of the task were not read for planned files"
-    ]
+def test_what_is_not_read_of_an_endless_text_is_an_item_too() -> None:
+    plan = TaskPlan(MemoryBooks(), NOWHERE)
+    plan.begin("Create a.txt. " + "Background. " * 20_000 + "Create z.txt.")
+    assert "characters of the task were not read" in plan.task().pending[0].text
 
 
 @pytest.mark.parametrize("text", ["a/" * 100_000 + " `" * 50_000, "```\n" * 50_000, "a." * 90_000])

@@ -5,19 +5,19 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.domain.definition import Artifact, Definition
+from signoff.domain.task import Artifact
 from signoff.toolbatch.artifacts import (
     existence_command,
-    existing,
     is_there,
     missing,
     next_target,
     quoted,
 )
-from signoff.toolbatch.steering.drifting import is_summary
+from signoff.toolbatch.sets import is_summary
 from signoff.toolbatch.view import Target
 
 INDEX, GUIDE = Artifact("index.html"), Artifact("guides/nginx", directory=True)
@@ -29,8 +29,8 @@ def put(root: Path, *paths: str, text: str = "x") -> None:
         (root / path).write_text(text)
 
 
-def planned(*artifacts: Artifact) -> Definition:
-    return Definition("", artifacts)
+def planned(*artifacts: Artifact) -> tuple[Artifact, ...]:
+    return artifacts
 
 
 def test_a_folder_counts_once_there_is_a_file_in_it(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_folder_counts_once_there_is_a_file_in_it(tmp_path: Path) -> None:
     assert missing(planned(GUIDE), tmp_path) == (GUIDE,)
     put(tmp_path, "guides/nginx/images/a.png")
     assert missing(planned(GUIDE), tmp_path) == ()
-    assert existing(planned(GUIDE, INDEX), tmp_path) == ("guides/nginx",)
+    assert missing(planned(GUIDE, INDEX), tmp_path) == (INDEX,)
 
 
 def test_an_empty_file_is_no_artifact_unless_such_files_are_empty(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_the_command_says_the_same_as_the_look(tmp_path: Path) -> None:
     odd = Artifact("-n it's; $(touch x).txt")
     empty = Artifact("__init__.py")
     every = (INDEX, GUIDE, odd, empty)
-    command = existence_command(every)
+    command = " && ".join(map(existence_command, every))
 
     def holds() -> bool:
         return subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False).returncode == 0
@@ -98,11 +98,25 @@ def test_the_next_target_is_the_first_declared_file_that_is_missing(tmp_path: Pa
     assert next_target(missing(definition, tmp_path), tmp_path) == Target("index.html")
     put(tmp_path, "index.html")
     assert next_target(missing(definition, tmp_path), tmp_path) == Target(
-        page.path, parent_exists=False
+        page.path, "guides/nginx/", parent_exists=False
     )
     put(tmp_path, page.path)
     assert next_target(missing(definition, tmp_path), tmp_path) is None
 
 
-def test_a_folder_with_nothing_planned_in_it_is_the_target_itself(tmp_path: Path) -> None:
-    assert next_target((GUIDE, INDEX), tmp_path) == Target(GUIDE.path, True, parent_exists=False)
+@pytest.mark.parametrize(
+    ("there", "name"),
+    [
+        ((), "first.md"),
+        (("src/a.py", "src/b.py", "x.md"), "first.py"),
+        (("old/chapters/02.html", "old/chapters/01.html"), "01.html"),
+        (("node_modules/chapters/x.js", "a.txt"), "first.txt"),
+    ],
+)
+def test_of_a_folder_a_file_in_it_is_next_named_as_in_one_that_is_called_the_same(
+    tmp_path: Path, there: tuple[str, ...], name: str
+) -> None:
+    put(tmp_path, *there)
+    folder = Artifact("new/chapters", directory=True)
+    wanted = Target(f"new/chapters/{name}", "new/chapters/", parent_exists=False)
+    assert next_target((folder, INDEX), tmp_path) == wanted

@@ -10,7 +10,7 @@ import pytest
 
 from signoff.toolbatch.calls import ANSWER, NextAction, OutcomeKind
 from signoff.toolbatch.preflight import PREFLIGHT, decide
-from signoff.toolbatch.view import Block, Skip
+from signoff.toolbatch.view import Block, Fault, Skip
 from tests.toolbatch.batch_kit import Scene
 from tests.toolbatch.random_views import some_view
 
@@ -197,7 +197,7 @@ def test_a_write_that_brings_in_a_broken_link_is_not_made(tmp_path: Path) -> Non
     scene = Scene(
         tmp_path,
         check_write=lambda call: (
-            ["a.html:1: `gone.html` is not there"]
+            [Fault("a.html:1: `gone.html` is not there", "gone.html")]
             if "gone" in str(call.arguments.get("content"))
             else []
         ),

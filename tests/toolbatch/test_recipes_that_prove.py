@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.definition import CheckSource, Definition
-from signoff.toolbatch.deriving import Derived, derive
+from signoff.domain.task import TaskBasis
+from signoff.toolbatch.deriving import CheckSource, Derived, derive
 
 NPM, MAKE = "npm run --silent test", "make --always-make test"
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -37,7 +37,7 @@ def derived(root: Path, kind: str, files: dict[str, str]) -> Derived:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         path.chmod(0o755)
-    return derive(Definition("", touched=(f"x{kind}",)), root)
+    return derive((f"x{kind}",), (), TaskBasis(), root)
 
 
 def commands(found: Derived) -> list[str]:
@@ -164,7 +164,7 @@ def test_a_make_target_that_can_pass_without_its_tests_is_refused(
 ) -> None:
     found = derived(tmp_path, ".c", {"Makefile": USELESS_MAKE[name]})
     assert commands(found) == [] and found.checks == ()
-    assert name == "in a definition" or "the make target `test`" in found.unverifiable
+    assert name == "in a definition" or "the make target `test`" in " ".join(found.refused)
 
 
 HONEST_NPM: dict[str, dict[str, str]] = {
@@ -235,7 +235,7 @@ def test_an_npm_script_that_can_pass_without_its_tests_is_refused(
     files = {**SCRIPTS, "package.json": json.dumps({"scripts": USELESS_NPM[name]})}
     del files["Makefile"]
     found = derived(tmp_path, ".ts", files)
-    assert commands(found) == [] and "the npm script `test`" in found.unverifiable
+    assert commands(found) == [] and "the npm script `test`" in " ".join(found.refused)
 
 
 @pytest.mark.parametrize(
@@ -320,9 +320,9 @@ def test_whatever_a_makefile_holds_it_is_read_or_left(tmp_path: Path, makefile: 
 def test_what_nobody_can_tell_about_has_to_hold_but_never_stands_alone(tmp_path: Path) -> None:
     makefile = {"Makefile": "test:\n\tgrep -qx good report.txt\n"}
     alone = derived(tmp_path, ".xyz", makefile)
-    assert alone.checks == () and "the make target `test`" in alone.unverifiable
+    assert alone.checks == () and "the make target `test`" in " ".join(alone.refused)
     (tmp_path / "report.md").write_text("good\n")
-    beside = derive(Definition("", touched=("report.md",)), tmp_path)
+    beside = derive(("report.md",), (), TaskBasis(), tmp_path)
     assert [c.command for c in beside.checks] == [MAKE, "signoff check-artifact ./report.md"]
     assert beside.additional == (MAKE,) and commands(beside) == []
 

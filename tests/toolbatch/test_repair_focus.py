@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.definition import CheckSource, Definition, Round, RoundStatus, Seen, Support
+from signoff.gate.task import Against, Round, RoundStatus, Task
 from signoff.toolbatch import repair
 from signoff.toolbatch.calls import Outcome, OutcomeKind
 from signoff.toolbatch.disk import Folder
@@ -23,24 +23,29 @@ from tests.toolbatch.steering_kit import (
     mismatch,
 )
 
-
-def against(subject: str, detail: str = "", status: Support = Support.CONTRADICTS) -> Seen:
-    return Seen("artifact", subject, status, detail=detail)
+CHECK = "signoff check-artifact ./docs/one.md ./docs/two.md ./docs/three.md"
 
 
-def broken(number: int, *seen: Seen) -> Round:
-    return Round(number, RoundStatus.BROKEN, seen=seen)
+def against(command: str, detail: str = "") -> Against:
+    return Against(command, detail)
+
+
+def fault(path: str, text: str) -> Against:
+    """As a checker says it."""
+    return Against(CHECK, f"{path}:1: error: {text} [x]")
+
+
+def broken(number: int, *found: Against) -> Round:
+    return Round(RoundStatus.BROKEN, number, found)
 
 
 def opened(
-    *seen: Seen, planned: tuple[str, ...] = GUIDE, touched: tuple[str, ...] = ()
+    *found: Against, planned: tuple[str, ...] = GUIDE, touched: tuple[str, ...] = ()
 ) -> RepairFocus:
-    last = broken(1, *seen)
-    found = repair.focus_of(
-        last, Definition("t", artifacts(*planned), touched=touched, rounds=(last,))
-    )
-    assert found is not None
-    return found
+    task = Task("t", artifacts(*planned), touched=touched)
+    focused = repair.focus_of(broken(1, *found), task)
+    assert focused is not None
+    return focused
 
 
 def paths(found: RepairFocus) -> list[str]:
@@ -49,24 +54,28 @@ def paths(found: RepairFocus) -> list[str]:
 
 @pytest.mark.parametrize("status", [s for s in RoundStatus if s is not RoundStatus.BROKEN])
 def test_only_a_broken_round_opens_a_repair(status: RoundStatus) -> None:
-    last = Round(1, status, seen=(against(GUIDE[1]),))
-    assert repair.focus_of(last, Definition("t", artifacts(*GUIDE))) is None
+    last = Round(status, against=(fault(GUIDE[1], "thin"),))
+    assert repair.focus_of(last, Task("t", artifacts(*GUIDE))) is None
 
 
 def test_the_targets_are_the_files_found_fault_with_and_only_they_are_allowed() -> None:
-    found = opened(
-        against(GUIDE[1], "3: link to nowhere"),
-        against(GUIDE[1], "9: no title"),
-        against(GUIDE[2], status=Support.SUPPORTS),
-        against(GUIDE[3], status=Support.MISSING),
+    said = (
+        f"{GUIDE[1]}:3: error: link to nowhere [broken-link]\n    hint: x\n"
+        f"{GUIDE[1]}:9: error: no title [x]\n    hint: mind {GUIDE[2]}\n"
+        f"{GUIDE[3]}:1: warning: nothing links to it [orphan-page]\n    hint: see {GUIDE[3]}\n"
     )
-    assert paths(found) == [GUIDE[1], GUIDE[3]]
-    assert found.targets[0].findings == (
-        "docs/one.md: 3: link to nowhere",
-        "docs/one.md: 9: no title",
-    )
-    assert not found.targets[0].absent and found.targets[1].absent
-    assert found.allows(GUIDE[1]) and not found.allows(GUIDE[2]) and not found.allows("src/a.py")
+    found = opened(Against("python3 -m signoff check-artifact x", said.replace(GUIDE[2], "it")))
+    assert paths(found) == [GUIDE[1]]
+    assert len(found.targets[0].findings) == 2
+    assert found.allows(GUIDE[1]) and not found.allows("src/a.py")
+
+
+def test_a_file_with_only_warnings_is_no_target() -> None:
+    said = f"{GUIDE[1]}:1: warning: later [x]\n{GUIDE[2]}:1: error: gone [y]\n2 files checked"
+    found = opened(Against(CHECK, said))
+    assert paths(found) == [GUIDE[2]]
+    repaired = repair.after(found, executed(call("edit", GUIDE[2])))
+    assert repaired.next_target is None and repaired.worked_on
 
 
 def test_a_command_is_traced_to_the_files_that_its_output_names() -> None:
@@ -86,8 +95,6 @@ def test_a_command_that_names_all_files_is_traced_to_the_one_that_it_found_fault
     assert found.targets[0].findings == ("./docs/two.md:3: link to nowhere",)
     silent = opened(against(command))
     assert paths(silent) == [GUIDE[1], GUIDE[2]], "without a word each of them may be it"
-    missing = against(GUIDE[3], "planned, and not there", Support.MISSING)
-    assert paths(opened(against(command), missing)) == [GUIDE[3]]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +127,7 @@ def test_files_that_those_of_the_repair_speak_of_are_in_scope(tmp_path: Path) ->
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    found = opened(against("src/feature.py", "1: boom"), planned=("src/feature.py",))
+    found = opened(against("make", "src/feature.py:1: boom"), planned=("src/feature.py",))
     assert repair.referred(found, Folder(tmp_path)) == ("src/helper.py",)
 
 
@@ -132,26 +139,23 @@ def test_a_finding_that_names_no_file_leaves_the_tasks_files_open_until_one_is_c
 
 
 def test_a_folder_is_allowed_with_all_that_is_in_it_and_nothing_beside_it() -> None:
-    found = opened(against("out", status=Support.MISSING), planned=("out/",))
+    found = opened(against("make", "out is empty"), planned=("out/",))
     assert paths(found) == ["out/"]
     assert found.allows("out/a.md") and not found.allows("outside.md")
     assert repair.after(found, executed(call("write", "out/a.md"))).worked_on
 
 
 def test_findings_are_told_as_what_is_new_what_stayed_and_what_is_gone() -> None:
-    first = broken(1, against(GUIDE[1], "thin"), against(GUIDE[2], "no title"))
-    second = broken(2, against(GUIDE[2], "no title"), against(GUIDE[3], "link to nowhere"))
-    definition = Definition("t", artifacts(*GUIDE), rounds=(first, second))
-    found = repair.focus_of(second, definition)
-    assert found is not None
-    assert found.findings == (
-        "new: docs/three.md: link to nowhere",
-        "still: docs/two.md: no title",
-        "gone: docs/one.md: thin",
-    )
-    before = repair.focus_of(first, definition)
-    assert before is not None
-    assert before.findings == ("docs/one.md: thin", "docs/two.md: no title")
+    task = Task("t", artifacts(*GUIDE))
+    first = repair.focus_of(broken(1, against("a", "thin"), against("b", "no title")), task)
+    assert first is not None and first.findings == ("a: thin", "b: no title")
+    then = broken(2, against("b", "no title"), against("c", "link to nowhere"))
+    second = repair.focus_of(then, task, first.findings)
+    assert second is not None
+    assert second.findings == ("new: c: link to nowhere", "still: b: no title", "gone: a: thin")
+    third = repair.focus_of(broken(3, against("c", "link to nowhere")), task, second.findings)
+    assert third is not None
+    assert third.findings == ("still: c: link to nowhere", "gone: b: no title")
 
 
 def test_every_file_at_fault_is_asked_for_before_the_answer() -> None:
@@ -166,10 +170,7 @@ def test_every_file_at_fault_is_asked_for_before_the_answer() -> None:
 
 def test_what_a_test_only_names_is_not_asked_for_once_something_was_changed() -> None:
     found = opened(
-        replace(
-            against("pytest -q", "tests/test_a.py:3: in test\nsrc/a.py:3: ValueError"),
-            source=CheckSource.PROJECT,
-        ),
+        against("pytest -q", "tests/test_a.py:3: in test\nsrc/a.py:3: ValueError"),
         planned=("tests/test_a.py", "src/a.py"),
     )
     assert found.next_target is not None and found.next_target.path == "src/a.py", "code first"
@@ -235,7 +236,7 @@ def test_a_path_that_climbs_out_of_an_allowed_folder_is_not_in_it() -> None:
 
 def test_a_round_of_endless_findings_gives_a_repair_of_bounded_size() -> None:
     planned = tuple(f"d/{n}.md" for n in range(100))
-    found = opened(*(against(path, "x" * 5_000) for path in planned), planned=planned)
+    found = opened(*(against(path, f"{path}: {'x' * 5_000}") for path in planned), planned=planned)
     assert len(found.targets) == repair.MOST_TARGETS
     assert len(found.findings) == repair.MOST_FINDINGS
     assert all(len(finding) <= 300 for target in found.targets for finding in target.findings)

@@ -7,14 +7,13 @@ from typing import Any
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.text import escape_line
-from signoff.gate.definition import Stated
-from signoff.toolbatch import todo
 from signoff.toolbatch.calls import ANSWER, Call, NextAction, OutcomeKind, Result, propose
 from signoff.toolbatch.events import Event, Steered, Stream
 from signoff.toolbatch.looking import QUIET
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.paths import declared
 from signoff.toolbatch.pipeline import BatchResult, BatchRunner
+from signoff.toolbatch.todo import take_list
 
 PAGES = ("docs/one.md", "docs/two.md", "docs/three.md")
 
@@ -32,8 +31,7 @@ class Desk:
             stream=Stream(self.heard.append),
             parts=Parts(planned=declared(planned)),
         )
-        wanted = todo.items_of(items, root)
-        self.runner.keeper.record(Stated("the task", items=wanted))
+        take_list(self.runner.plan, list(items))
         self._calls = 0
 
     def turn(self, *calls: tuple[str, dict[str, Any]]) -> BatchResult:
@@ -110,7 +108,7 @@ def test_an_open_item_can_be_completed_also_when_everything_was_audited_enough(
     assert said.next_action == NextAction("todo")
     assert desk.read("ref.md").outcomes[0].kind is OutcomeKind.EXECUTED
     desk.turn(("todo", {"items": [{"text": "read ref.md", "done": True}]}))
-    assert desk.runner.keeper.definition.pending == ()
+    assert desk.runner.plan.task().pending == ()
 
 
 def test_an_early_answer_is_sent_back_to_the_work(tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from signoff.domain.definition import Round, RoundStatus
+from signoff.gate.task import Round, RoundStatus
 from signoff.toolbatch import steering
 from signoff.toolbatch.calls import ANSWER, NextAction
-from signoff.toolbatch.recovery.categories import Category
+from signoff.toolbatch.sets import is_summary
 from signoff.toolbatch.view import Counts, RepairTarget, View
 from tests.toolbatch.steering_kit import (
     GUIDE,
-    blocked,
     broken,
     call,
     duplicate,
@@ -25,13 +24,7 @@ from tests.toolbatch.steering_kit import (
 
 WROTE_ONE = executed(call("write", GUIDE[1]))
 READ_REFERENCE = executed(call("read", "ref.md"))
-STALE = (
-    Round(1, RoundStatus.STALE, because="docs/one.md changed"),
-    Round(2, RoundStatus.PLANNED, supersedes=1),
-)
-NO_OP = replace(
-    executed(call("edit", GUIDE[1], old="a", new="a"), ok=False), category=Category.EDIT_MISMATCH
-)
+STALE = Round(RoundStatus.STALE, changed=True)
 MUCH = Counts(
     audits=9, reference_reads=9, bookkeeping_turns=9, blocked_alike=1, failed_edits=1, questions=9
 )
@@ -46,7 +39,7 @@ def chosen(seen: View) -> tuple[str, NextAction]:
 def test_every_rule_of_the_table_is_in_the_order_once_and_says_what_it_is_about() -> None:
     names = [rule.name for rule in steering.STEERING]
     assert tuple(names) == steering.PRECEDENCE
-    assert len(set(names)) == len(names) >= 20
+    assert len(set(names)) == len(names) >= 14
     for rule in steering.STEERING:
         assert rule.about.endswith(".") and len(rule.about) < 100
 
@@ -62,58 +55,18 @@ def test_a_missing_artifact_goes_before_an_item_without_a_file() -> None:
     assert chosen(built) == ("next_item", NextAction("todo"))
 
 
-def test_a_missing_artifact_goes_before_an_item_that_points_elsewhere() -> None:
-    elsewhere = item("polish the readme", "README.md")
-    seen = view(WROTE_ONE, missing=GUIDE[3:], items=(elsewhere,), completed_now=item("page one"))
-    assert chosen(seen) == ("missing_artifact", NextAction("write", GUIDE[3]))
-
-
-def test_the_pending_item_goes_before_the_artifact_when_both_mean_the_same_file() -> None:
-    same = item("write page three", GUIDE[3])
-    seen = view(WROTE_ONE, missing=GUIDE[3:], items=(same,), completed_now=item("page one"))
-    assert chosen(seen) == ("next_item", NextAction("write", GUIDE[3]))
-
-
 @pytest.mark.parametrize(
     ("seen", "winner"),
     [
+        (view(WROTE_ONE, round=STALE, touched=GUIDE), "verification_stale"),
         (
-            view(
-                blocked(call("write", "other.md", content=None)),
-                rounds=(broken(),),
-                repair=focus(GUIDE[1]),
-                counts=MUCH,
-            ),
-            "blocked_again",
-        ),
-        (
-            view(
-                blocked(call("write", "other.md", content=None), rule="out_of_scope"),
-                rounds=(broken(),),
-                repair=focus(GUIDE[1]),
-            ),
-            "out_of_scope",
-        ),
-        (
-            view(
-                blocked(call("write", "tow.md", content=None), rule="expanding"), missing=GUIDE[2:]
-            ),
-            "missing_payload",
-        ),
-        (view(NO_OP), "duplicate_mutation"),
-        (
-            view(WROTE_ONE, rounds=STALE, touched=GUIDE),
-            "verification_stale",
-        ),
-        (
-            view(executed(call("todo")), rounds=(broken(),), repair=focus(GUIDE[1]), counts=MUCH),
+            view(executed(call("todo")), round=broken(), repair=focus(GUIDE[1]), counts=MUCH),
             "verification_failed",
         ),
-        (view(duplicate(call("read", GUIDE[1])), counts=MUCH), "audit_loop"),
-        (view(duplicate(call("read", "ref.md")), missing=GUIDE[3:], counts=MUCH), "late_drift"),
+        (view(duplicate(call("read", GUIDE[1])), counts=replace(MUCH, looks=9)), "audit_loop"),
         (
-            view(duplicate(call("read", GUIDE[1])), missing=GUIDE[2:], wrote_whole=GUIDE[1]),
-            "duplicate_observation",
+            view(READ_REFERENCE, missing=GUIDE[3:], counts=replace(MUCH, looks=9)),
+            "late_drift",
         ),
         (view(executed(call("todo")), missing=GUIDE[2:], counts=MUCH), "bookkeeping"),
         (
@@ -131,15 +84,11 @@ def test_the_pending_item_goes_before_the_artifact_when_both_mean_the_same_file(
 def test_the_more_specific_rule_wins(seen: View, winner: str) -> None:
     speakers = [rule.name for rule in steering.STEERING if rule.speak(seen) is not None]
     assert speakers[0] == winner
-    assert len(speakers) > 1, "another one would have spoken"
 
 
-def test_of_a_batch_one_message_is_kept_the_most_specific_and_of_equals_the_last() -> None:
+def test_of_a_batch_one_message_is_kept_and_of_equals_the_last() -> None:
     progress = view(WROTE_ONE, missing=GUIDE[2:])
     later = view(executed(call("write", GUIDE[2])), missing=GUIDE[3:])
-    empty = view(blocked(call("write", GUIDE[3], content=None)), missing=GUIDE[3:])
-    said = steering.most_specific([progress, empty, later])
-    assert said is not None and said.rule == "missing_payload"
     said = steering.most_specific([progress, later])
     assert said is not None and said.next_action == NextAction("write", GUIDE[3])
     assert steering.most_specific([]) is None
@@ -163,8 +112,8 @@ def test_a_message_that_hands_over_does_not_last() -> None:
 
 
 def test_an_index_and_a_readme_only_tell_about_the_work() -> None:
-    assert steering.is_summary("docs/index.html") and steering.is_summary("README")
-    assert not steering.is_summary("docs/indexing.md") and not steering.is_summary("index/a.md")
+    assert is_summary("docs/index.html") and is_summary("README")
+    assert not is_summary("docs/indexing.md") and not is_summary("index/a.md")
 
 
 def test_first_work_on_a_task_without_a_plan_is_left_alone() -> None:
@@ -177,7 +126,7 @@ def test_what_a_command_printed_is_quoted_and_cannot_pass_for_advice() -> None:
     target = RepairTarget(GUIDE[1], (printed,))
     seen = view(
         executed(call("read", GUIDE[1])),
-        rounds=(broken(),),
+        round=broken(),
         repair=focus(targets=(target,), allowed=GUIDE),
     )
     said = steering.choose(seen)

@@ -13,6 +13,7 @@ from signoff.toolbatch import steering
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.preflight import decide
+from signoff.toolbatch.steps import MOST_CHARACTERS
 from signoff.toolbatch.view import Block, View
 from tests.toolbatch.random_views import some_view
 from tests.toolbatch.steering_kit import call
@@ -29,7 +30,7 @@ def test_every_message_is_short_and_names_an_action_that_can_be_taken(seen: View
         if said is None:
             continue
         assert said.rule == rule.name
-        assert 0 < len(said.text) <= steering.MOST_CHARACTERS
+        assert 0 < len(said.text) <= MOST_CHARACTERS
         assert said.text == escape_line(said.text), "no control or invisible characters"
         assert "Next: " in said.text
         assert said.next_action.tool in seen.actions

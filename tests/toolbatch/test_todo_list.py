@@ -1,9 +1,7 @@
-"""The todo list: what items ask for, what calls complete, and what a list cannot talk away."""
+"""The todo list: what entries ask for, what ticks and drops do, what a list cannot talk away."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,60 +9,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.domain.definition import (
-    MOST_ITEMS,
-    Artifact,
-    Definition,
-    DefinitionStatus,
-    Item,
-)
-from signoff.gate.definition import ArtifactsSeen, Fact, Stated, Touched, apply, apply_all
-from signoff.toolbatch.artifacts import stated_in
-from signoff.toolbatch.calls import Outcome, OutcomeKind
-from signoff.toolbatch.todo import (
-    MOST_LISTED,
-    dropped,
-    facts_of,
-    items_of,
-    listed,
-    next_item,
-    show,
-)
-from tests.gate.facts_of_definitions import A, fold
-from tests.toolbatch.definition_kit import call, executed
+from signoff.domain.task import MOST_PARTS
+from signoff.gate.task import Task
+from signoff.toolbatch.artifacts import missing
+from signoff.toolbatch.calls import STANDARD_SHAPES, Call, Outcome, OutcomeKind, Result
+from signoff.toolbatch.taskplan import MemoryBooks, TaskPlan
+from signoff.toolbatch.todo import MOST_LISTED, Taken, complete, entries_of, show, take_list
 
 NOWHERE = Path("/nowhere")
-THERE = (Artifact("src/parser.py"), Artifact("docs/a.md"))
 
 
-def stated(*texts: str) -> Definition:
-    """Items; what lies in `src/` and `docs/` was there before."""
-    items = (
-        replace(i, artifacts=tuple(a for a in i.artifacts if a not in THERE)) for i in _of(texts)
-    )
-    return fold(Stated("t", items=tuple(items)))
+def plan_of(task: str = "", root: Path = NOWHERE) -> TaskPlan:
+    plan = TaskPlan(MemoryBooks(), root)
+    plan.begin(task)
+    return plan
 
 
-def _of(texts: Sequence[str]) -> tuple[Item, ...]:
-    return items_of(texts, NOWHERE)
+def shown(plan: TaskPlan, taken: Taken) -> str:
+    return show(plan.task(), missing(plan.task().planned, plan.root), taken)
 
 
-def facts(
-    definition: Definition, outcome: Outcome, *existing: str, repairing: bool = False
-) -> tuple[Fact, ...]:
-    return facts_of(definition, outcome, NOWHERE, lambda: existing, repairing=repairing)
+def open_texts(task: Task) -> list[str]:
+    return [item.text for item in task.pending]
 
 
-def after(definition: Definition, outcome: Outcome, *existing: str) -> Definition:
-    return apply_all(definition, facts(definition, outcome, *existing))
-
-
-def wrote(path: str) -> Outcome:
-    return executed(call("write", path, content="x"), changed=(path,))
-
-
-def done(definition: Definition) -> list[str]:
-    return [item.text for item in definition.completed]
+def wrote(path: str, *, ok: bool = True) -> Outcome:
+    call = Call("c1", "write", {"path": path}, STANDARD_SHAPES["write"], (path,))
+    result = Result("", ok, writes={path: "0"})
+    return Outcome(call, OutcomeKind.EXECUTED, "", ok, result=result)
 
 
 @pytest.mark.parametrize(
@@ -75,26 +47,25 @@ def done(definition: Definition) -> list[str]:
         ("Test a.txt and `pkg/b.py`", "a.txt pkg/b.py"),
         ("Update src/app.py", ""),
         ("Fix the login bug and run the tests", ""),
-        ("", ""),
         ("日本語", ""),
     ],
 )
-def test_an_item_plans_the_paths_it_names_that_are_not_there(
+def test_an_entry_plans_the_paths_it_names_that_are_not_there(
     text: str, paths: str, tmp_path: Path
 ) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/app.py").touch()
-    (item,) = items_of([text], tmp_path)
-    assert [str(a) for a in item.artifacts] == paths.split()
+    plan = plan_of(root=tmp_path)
+    take_list(plan, [text])
+    assert [str(a) for a in plan.task().planned] == paths.split()
+    assert open_texts(plan.task()) == ([] if paths else [text])
 
 
 def test_a_list_beside_planned_files_of_the_same_names_plans_nothing_new() -> None:
-    task = stated_in("Write guide/index.html and guide/a.html", NOWHERE)
-    sent = ["write index.html", "write a.html", "check everything"]
-    definition = fold(task, listed(sent, NOWHERE, task.artifacts))
-    assert [a.path for a in definition.artifacts] == ["guide/index.html", "guide/a.html"]
-    seen = ArtifactsSeen(("guide/index.html", "guide/a.html"))
-    assert done(apply(definition, seen)) == sent[:2]
+    plan = plan_of("Write guide/index.html and guide/a.html")
+    take_list(plan, ["write index.html", "write a.html", "check everything"])
+    assert [a.path for a in plan.task().planned] == ["guide/index.html", "guide/a.html"]
+    assert open_texts(plan.task()) == ["check everything"]
 
 
 @pytest.mark.parametrize(
@@ -108,165 +79,161 @@ def test_a_list_beside_planned_files_of_the_same_names_plans_nothing_new() -> No
     ],
 )
 def test_a_list_is_understood_in_the_shapes_that_models_send(items: Any) -> None:
-    assert [(i.text, i.done) for i in listed(items, NOWHERE).items] == [
-        ("Fix it", True),
-        ("Read b", False),
-    ]
+    plan = plan_of()
+    take_list(plan, items)
+    assert [(i.text, i.done) for i in plan.task().items] == [("Fix it", True), ("Read b", False)]
 
 
 @pytest.mark.parametrize("items", [None, 3, {}, {"items": []}, [[]], b"x", [{"text": None}]])
 def test_what_is_no_list_lists_nothing(items: Any) -> None:
-    assert listed(items, NOWHERE).items == ()
+    assert entries_of(items) == ()
 
 
-def test_a_change_completes_the_item_that_names_the_file_and_no_other() -> None:
-    opened = stated("Fix the parser", "Update docs/a.md", "Tidy src/parser.py", "Run the tests")
-    assert done(after(opened, wrote("notes.txt"))) == []
-    definition = after(opened, wrote("docs/a.md"))
-    assert done(definition) == ["Update docs/a.md"]
-    tidied = after(definition, wrote("src/parser.py"))
-    assert done(tidied) == ["Update docs/a.md", "Tidy src/parser.py"]
-    ticked = listed(["[x] Fix the parser", "[x] Run the tests"], NOWHERE)
-    assert apply(tidied, ticked).pending == ()
+def test_a_change_ticks_the_item_that_names_the_file_and_no_other(tmp_path: Path) -> None:
+    (tmp_path / "calc.py").write_text("x")
+    plan = plan_of(root=tmp_path)
+    take_list(plan, ["Fix the parser", "Update calc.py", "Run the tests"])
+    assert complete(plan, wrote("notes.txt")) is None
+    assert complete(plan, wrote("calc.py", ok=False)) is None
+    done = complete(plan, wrote("calc.py"))
+    assert done is not None and done.text == "Update calc.py"
+    take_list(plan, ["[x] Fix the parser", "[x] Run the tests"])
+    assert plan.task().pending == ()
 
 
 @pytest.mark.parametrize(
     "entry",
     [
-        {"text": "Create a.txt", "dropped": "not needed"},
-        {"text": "a.txt", "done": False, "dropped": " not needed "},
-        {"content": "Create a.txt", "status": "cancelled", "reason": "not needed"},
+        {"text": "Think again", "dropped": "not needed"},
+        {"text": "think again.", "done": False, "dropped": " not needed "},
+        {"content": "Think again", "status": "cancelled", "reason": "not needed"},
     ],
 )
 def test_an_entry_with_a_reason_gives_an_item_up(entry: dict[str, Any]) -> None:
-    definition = apply_all(
-        stated("Create a.txt", "Fix it"), (listed([entry], NOWHERE), *dropped([entry]))
-    )
-    assert [i.text for i in definition.items] == ["Fix it"] and definition.artifacts == ()
-    assert "(dropped: not needed)" in show(definition)
-    assert "left out `Create a.txt`" not in show(definition)
+    plan = plan_of()
+    take_list(plan, ["Think again", "Fix it"])
+    taken = take_list(plan, [entry])
+    assert open_texts(plan.task()) == ["Fix it"]
+    assert "(dropped: not needed)" in shown(plan, taken)
+    assert take_list(plan, ["Think again"]).omitted == ("Fix it",)
+    assert open_texts(plan.task()) == ["Fix it"], "given up is given up"
+
+
+def test_a_planned_file_is_given_up_by_its_path_and_comes_back_when_it_is_asked_for() -> None:
+    plan = plan_of("Create a.txt and b.txt.")
+    take_list(plan, [{"text": "./a.txt", "dropped": "it is the name of a host"}])
+    assert [a.path for a in plan.task().planned] == ["b.txt"]
+    assert [(d.what, d.asked) for d in plan.task().dropped] == [("a.txt", True)]
+    plan.say("I want a.txt all the same.")
+    assert [a.path for a in plan.task().planned] == ["a.txt", "b.txt"]
 
 
 @pytest.mark.parametrize("why", [True, 1, ["x"], " "])
-def test_an_entry_is_not_given_up_without_a_reason(why: Any) -> None:
-    entry = {"text": "Create a.txt", "dropped": why}
-    definition = apply_all(stated("Create a.txt"), (listed([entry], NOWHERE), *dropped([entry])))
-    assert definition.artifacts and definition.dropped == ()
-    assert "not dropped: Create a.txt: say why in `dropped`" in show(definition)
+def test_nothing_is_given_up_without_a_reason(why: Any) -> None:
+    plan = plan_of("Create a.txt.")
+    taken = take_list(plan, [{"text": "a.txt", "dropped": why}])
+    assert plan.task().planned and "not dropped: a.txt: say why" in shown(plan, taken)
 
 
-@pytest.mark.parametrize("entry", [{"text": "Fix it", "dropped": ""}, {"text": "Fix it"}, "Fix it"])
-def test_an_entry_that_gives_up_nothing_is_an_item(entry: Any) -> None:
-    assert dropped([entry]) == () and [i.text for i in listed([entry], NOWHERE).items] == ["Fix it"]
+def test_what_a_persons_plan_declares_cannot_be_given_up() -> None:
+    from signoff.domain.task import Artifact
+
+    plan = TaskPlan(MemoryBooks(), NOWHERE, None, (Artifact("a.txt"),))
+    taken = take_list(plan, [{"text": "a.txt", "dropped": "tedious"}])
+    assert "only a person changes that" in taken.undropped[0]
 
 
 def test_a_list_sent_during_a_repair_is_left_aside_and_says_so() -> None:
-    definition = apply(stated("Fix it"), Touched(("a.txt",)))
-    made = call("todo", items=[{"text": "Fix it", "done": True}, {"text": "More"}])
-    definition = apply_all(definition, facts(definition, executed(made), repairing=True))
-    assert [(i.text, i.done) for i in definition.items] == [("Fix it", False)]
-    assert "a repair is open: your list (2 items) is left aside" in show(definition)
+    plan = plan_of()
+    take_list(plan, ["Fix it"])
+    taken = take_list(plan, [{"text": "Fix it", "done": True}, {"text": "More"}], repairing=True)
+    assert [(i.text, i.done) for i in plan.task().items] == [("Fix it", False)]
+    assert "a repair is open: your list (2 items) is left aside" in shown(plan, taken)
 
 
-def test_what_stands_in_the_way_of_a_repair_may_be_dropped_during_it() -> None:
-    definition = fold(Stated("t", (A,)), Touched(("b",)))
-    made = call("todo", items=[{"text": "a.txt", "dropped": "it is the name of a host"}])
-    dropped_it = facts(definition, executed(made), repairing=True)
-    assert apply_all(definition, dropped_it).missing == ()
-
-
-def test_what_is_planned_without_an_item_is_shown_and_how_to_give_it_up() -> None:
-    shown = show(fold(Stated("t", (A,))))
-    assert "planned, not built: `a.txt`" in shown
-    assert '{"text": "a.txt", "dropped": "why"}' in shown
-
-
-def test_an_item_with_a_file_is_done_by_that_file_alone() -> None:
-    definition = stated("Create a.txt", "Create b.txt")
-    definition = after(definition, wrote("a.txt"), "a.txt")
-    assert done(definition) == ["Create a.txt"]
-    assert done(after(definition, wrote("c.txt"), "a.txt")) == ["Create a.txt"]
-
-
-def test_an_item_is_done_when_all_of_its_artifacts_exist() -> None:
-    definition = stated("Create all of a.txt and b.txt")
-    definition = after(definition, wrote("a.txt"), "a.txt")
-    assert done(definition) == []
-    definition = apply(definition, listed(["[x] Create all of a.txt and b.txt"], NOWHERE))
-    assert done(definition) == []
-    built = after(definition, wrote("b.txt"), "a.txt", "b.txt")
-    assert done(built) == ["Create all of a.txt and b.txt"]
-
-
-@pytest.mark.parametrize("kind", [k for k in OutcomeKind if k is not OutcomeKind.EXECUTED])
-def test_a_call_that_was_not_made_completes_nothing(kind: OutcomeKind) -> None:
-    made = replace(wrote("src/parser.py"), kind=kind)
-    assert facts(stated("Fix src/parser.py"), made) == ()
-
-
-def test_a_call_that_failed_completes_nothing() -> None:
-    opened = stated("Fix src/parser.py")
-    assert done(apply_all(opened, facts(opened, replace(wrote("src/parser.py"), ok=False)))) == []
+def test_a_tick_makes_no_file(tmp_path: Path) -> None:
+    plan = plan_of("Create a.txt.", tmp_path)
+    taken = take_list(plan, [{"text": "create a.txt", "done": True}])
+    assert "[ ] a.txt" in shown(plan, taken)
+    (tmp_path / "a.txt").write_text("x")
+    assert "[x] a.txt" in shown(plan, Taken())
 
 
 def test_the_shown_list_is_what_is_true_and_not_what_was_sent() -> None:
-    definition = stated("Create a.txt", "Fix it", "Run the tests")
-    sent = ["[x] Create a.txt", "[x] Run the tests", "Read b"]
-    definition = apply(definition, listed(sent, NOWHERE))
-    assert show(definition).split("\n") == [
+    plan = plan_of("Create a.txt.")
+    take_list(plan, ["Fix it", "Run the tests"])
+    taken = take_list(plan, ["[x] Create a.txt", "[x] Run the tests", "Read b"])
+    assert shown(plan, taken).split("\n") == [
         "todo: 1 done, 3 open",
         "[x] Run the tests",
-        "[ ] Create a.txt (missing: `a.txt`)",
+        "[ ] a.txt",
         "[ ] Fix it",
         "[ ] Read b",
         "your list left out `Fix it`: open as before; list it as done when it is done",
         'not needed after all? list it as {"text": "Fix it", "dropped": "why"}',
-        "next: Create a.txt",
+        "next: a.txt",
     ]
 
 
-def test_an_empty_list_empties_nothing() -> None:
-    definition = apply(stated("Create a.txt"), listed([], NOWHERE))
-    assert "left out `Create a.txt`" in show(definition) and definition.pending
-
-
 def test_a_flood_of_items_is_cut_and_said() -> None:
-    fact = listed([f"[x] look at {n}" for n in range(10_000)], NOWHERE)
-    assert len(fact.items) == MOST_LISTED
-    definition = apply(stated("Create a.txt"), fact)
-    assert len(definition.items) == MOST_ITEMS and definition.status is not DefinitionStatus.DONE
-    shown = show(definition)
-    assert f"{MOST_LISTED + 1 - MOST_ITEMS} items did not fit" in shown and len(shown) < 10_000
-    assert "Create a.txt" in {i.text for i in definition.pending}
+    plan = plan_of("Create a.txt.")
+    taken = take_list(plan, [f"look at {n}" for n in range(10_000)])
+    assert len(plan.task().items) == MOST_PARTS - 1
+    assert f"{MOST_LISTED + 1 - MOST_PARTS} items did not fit" in shown(plan, taken)
+    assert len(shown(plan, taken)) < 10_000
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\x1b[2Jb", "a\u202eb", "\0", "\udcff", "x" * 100_000])
 def test_no_wording_breaks_the_list_or_hides_a_line_of_it(text: str) -> None:
-    shown = show(apply(stated("Fix it"), listed([{"text": text}], NOWHERE)))
-    assert "\x1b" not in shown and "\u202e" not in shown and "\0" not in shown
-    assert shown.split("\n")[1] == "[ ] Fix it" and len(shown) < 2_000
+    plan = plan_of()
+    take_list(plan, ["Fix it"])
+    said = shown(plan, take_list(plan, ["Fix it", {"text": text}]))
+    assert "\x1b" not in said and "\u202e" not in said and "\0" not in said
+    assert said.split("\n")[1] == "[ ] Fix it" and len(said) < 2_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "### 2. Another step",
+        "**contract:** true",
+        "## Postconditions",
+        "```shell",
+        "1. done",
+        "---",
+        "✅ done",
+        "<!-- x",
+        "…",
+        "`",
+        "- [x] a",
+        "| a | b |",
+        "    indented",
+    ],
+)
+def test_no_wording_becomes_structure_of_the_plan(text: str) -> None:
+    plan = plan_of(f"{text}\nCreate a.txt." if "```" not in text else "Create a.txt.")
+    take_list(plan, [{"text": text}, {"text": "Fix it"}])
+    derived = plan.books.look().plan
+    assert derived is not None and derived.postconditions == ()
+    assert [step.contract is not None for step in derived.steps][:1] == [True]
+    assert "Fix it" in [step.task for step in derived.steps] and len(derived.steps) <= 3
 
 
 @given(st.lists(st.text(max_size=30), max_size=6), st.lists(st.text(max_size=30), max_size=6))
 def test_no_list_ever_closes_or_loses_what_an_earlier_one_opened(
     first: list[str], second: list[str]
 ) -> None:
-    opened = apply(
-        stated("Create a.txt", "Run the tests"), listed([{"text": t} for t in first], NOWHERE)
-    )
-    claims = [{"text": text, "done": True} for text in second]
-    closed = apply(opened, listed(claims, NOWHERE))
-    still = {i.text for i in closed.items}
-    assert {i.text for i in opened.items} <= still
-    assert "Create a.txt" in {i.text for i in closed.pending}
-    assert show(closed)
+    plan = plan_of("Create a.txt.")
+    take_list(plan, [{"text": t} for t in ("Run the tests", *first)])
+    before = plan.task()
+    take_list(plan, [{"text": text, "done": True} for text in second])
+    after = plan.task()
+    assert {i.text for i in before.items} <= {i.text for i in after.items}
+    assert set(before.planned) <= set(after.planned)
 
 
-def test_next_is_who_makes_the_missing_file_then_what_is_open() -> None:
-    definition = stated("Run the tests", "Create a.txt")
-    first = next_item(definition, definition.missing)
-    assert first is not None and first.text == "Create a.txt"
-    built = after(definition, wrote("a.txt"), "a.txt")
-    last = next_item(built, built.missing)
-    assert last is not None and last.text == "Run the tests"
-    assert next_item(fold(), ()) is None
+def test_no_list_crowds_out_what_a_person_asks_for_later() -> None:
+    plan = plan_of("Create a.txt.")
+    take_list(plan, [f"look at {n}" for n in range(10_000)])
+    plan.say("Create c.txt and d.txt as well.")
+    assert {"a.txt", "c.txt", "d.txt"} <= {a.path for a in plan.task().planned}

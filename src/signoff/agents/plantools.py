@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from signoff.agents.session import PlanSession
 from signoff.agents.sessions.checks import CHECKS
 from signoff.agents.tools.definition import Effect, Tool, as_object
 from signoff.agents.tools.files import ToolError
+from signoff.gate.subjects import Standing
 
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "integer", "minimum": 1}
@@ -155,13 +156,53 @@ def call_plan_tool(session: PlanSession, name: str, arguments: Any) -> str:
     return found[0].call(session, arguments)
 
 
-def plan_tools(session: PlanSession) -> list[Tool]:
+@dataclass(frozen=True)
+class PlanView:
+    """A session's plan as a program reads it: every answer is the gate's, as of now."""
+
+    session: PlanSession
+
+    @property
+    def objective(self) -> str:
+        """What the plan is for."""
+        return self.session.report().objective
+
+    @property
+    def steps(self) -> tuple[Standing, ...]:
+        """Where each step stands."""
+        return self.session.gate().steps
+
+    @property
+    def postconditions(self) -> tuple[Standing, ...]:
+        """Where each postcondition stands."""
+        return self.session.gate().postconditions
+
+    def to_render(self) -> str:
+        """The plan as the model reads it, with evidence, notes and what is missing."""
+        return self.session.plan_show()
+
+    def is_ready_to_finalize(self) -> bool:
+        """Whether a final answer would be accepted now; checks without a verdict are run first."""
+        self.session.judge_pending()
+        return self.session.gate().open
+
+
+class HasSession(Protocol):
+    """Holds a session, or begins it when it is first asked for."""
+
+    @property
+    def session(self) -> PlanSession:
+        """The session."""
+
+
+def plan_tools(holder: PlanSession | HasSession) -> list[Tool]:
     """plan_create, plan_show, step_update, step_check and postcondition_verify of a session."""
-    return [_bound(spec, session) for spec in PLAN_TOOLS]
+    return [_bound(spec, holder) for spec in PLAN_TOOLS]
 
 
-def _bound(spec: PlanTool, session: PlanSession) -> Tool:
+def _bound(spec: PlanTool, holder: PlanSession | HasSession) -> Tool:
     def call(**arguments: Any) -> str:
+        session = holder if isinstance(holder, PlanSession) else holder.session
         said = spec.call(session, arguments)
         if said.startswith(("error: ", "refused: ")):
             raise ToolError(said)

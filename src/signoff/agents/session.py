@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from signoff.agents.sessions.adjudicating import Adjudicator
-from signoff.agents.sessions.checking import SessionChecks
 from signoff.agents.sessions.claiming import (
     NO_PLAN,
     check_step,
@@ -17,10 +16,10 @@ from signoff.agents.sessions.claiming import (
 )
 from signoff.agents.sessions.desk import Desk, SessionJudge
 from signoff.agents.sessions.family import Asked, Delegation, Family
-from signoff.agents.sessions.finishing import Finalization, finish, sign
+from signoff.agents.sessions.finishing import Finalization, finish, sign, why_broken
 from signoff.agents.sessions.mutating import note_strays
 from signoff.agents.sessions.opening import first_facts, open_desk, refuse_other_plan
-from signoff.agents.sessions.planning import create_plan, derive_plan
+from signoff.agents.sessions.planning import create_plan
 from signoff.agents.sessions.recording import record_call, record_note, record_usage
 from signoff.agents.sessions.reporting import SessionReport, make_report
 from signoff.agents.sessions.showing import show_plan
@@ -32,9 +31,9 @@ from signoff.domain.session import (
     ToolCall,
     session_id_of,
 )
+from signoff.domain.verdict import Verdict
 from signoff.errors import UsageError
 from signoff.gate.gate import GateReport, session_standing
-from signoff.gate.missing import Missing
 from signoff.settings.agent import SessionPolicy
 from signoff.storage.ledger import Ledger
 
@@ -121,7 +120,7 @@ class PlanSession:
     @property
     def has_plan(self) -> bool:
         """Whether there is a plan to prove."""
-        return self._desk.look().plan is not None
+        return self._desk.look().provable
 
     @property
     def has_own_plan(self) -> bool:
@@ -151,12 +150,6 @@ class PlanSession:
     ) -> str:
         """Write the plan, or write it anew; a rewrite is recorded with what it drops."""
         return create_plan(self._desk, objective, steps, postconditions, reason)
-
-    def derive_plan(
-        self, objective: str, steps: Sequence[Any], postconditions: Sequence[Any]
-    ) -> None:
-        """Have the harness write a plan where neither the agent nor a person wrote one."""
-        derive_plan(self._desk, objective, steps, postconditions)
 
     def plan_show(self) -> str:
         """The plan with every status, proof and note, and what is missing."""
@@ -239,15 +232,21 @@ class PlanSession:
         return bool(session.accepted or session.ended or state.aborted or session.signed)
 
     @property
-    def checks(self) -> SessionChecks:
-        """Judges what is no contract of the plan as if it were one."""
-        return SessionChecks(self._desk)
+    def books(self) -> Desk:
+        """The chain itself, for whoever derives a plan from the task."""
+        return self._desk
 
     # The gate.
 
     def judge_pending(self, limit_s: float | None = None) -> None:
         """Judge, provisionally, every contract without an answer for the content as it is now."""
         self._desk.judge_pending(limit_s)
+
+    def judge_again(self, subject: str) -> Verdict:
+        """Judge the contract of a step or postcondition and record nothing: for an audit."""
+        contract = self._desk.look().contract(subject)
+        assert contract is not None
+        return self._desk.judged(subject, contract, provisional=False)
 
     def content(self) -> str:
         """The digest of the workspace as it is now."""
@@ -262,11 +261,13 @@ class PlanSession:
         answer: str,
         *,
         limit_s: float | None = None,
-        unmet: Sequence[Missing] = (),
-        dropped: Sequence[str] = (),
     ) -> Finalization:
         """A final answer: accepted, refused with what is missing, or handed to a person."""
-        return finish(self._desk, answer, limit_s, unmet, dropped)
+        return finish(self._desk, answer, limit_s)
+
+    def why_broken(self) -> str:
+        """What the first check that does not hold printed."""
+        return why_broken(self._desk, self._desk.gate())
 
     @property
     def standing(self) -> SessionStanding:
@@ -282,7 +283,7 @@ class PlanSession:
     def _sign(self, by: str) -> None:
         for child in self.children():
             child._sign(by)
-        if self._desk.look().plan is not None and not self._desk.state.aborted:
+        if self._desk.look().provable and not self._desk.state.aborted:
             sign(self._desk, by)
 
 

@@ -16,7 +16,7 @@ import click
 
 from signoff.cli.options import json_option
 from signoff.cli.progress import entry_line
-from signoff.cli.sessions import SELF_SET, show_left_out
+from signoff.cli.sessions import SELF_SET, session_json, show_left_out
 from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
 from signoff.cli.status import status_json
 from signoff.cli.streams import leave_at_once
@@ -90,6 +90,11 @@ def _address(_ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option(
     "--restore", is_flag=True, help="When it gives up, put back what its unfinished step changed."
 )
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1),
+    help="How sure the model must say it is of a change, or it is not made.",
+)
 @click.option("--role-prompt", is_flag=True, help="Be a role: the prompt comes on stdin.")
 @json_option
 @click.pass_context
@@ -144,6 +149,7 @@ def agent_command(
         ask=_ask if sys.stdin.isatty() else None,
         confirm=_confirm if confirm else None,
         restore=restore,
+        confidence=limits["confidence"],
     )
     if machine:
         say_json(versioned(**report_json(report)))
@@ -370,7 +376,7 @@ def report_json(report: AgentReport) -> dict[str, Any]:
         "standing": report.standing,
         "done": report.done,
         "loop": asdict(report.loop),
-        "plan": None if plan is None else asdict(plan),
+        "plan": None if plan is None else session_json(plan),
         "restored": None if report.restored is None else undo_json(report.restored),
         "run": None if report.run is None else status_json(report.run.status),
     }

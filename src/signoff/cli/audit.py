@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_plan, plan_argument
+from signoff.cli.options import json_option, open_signed, plan_argument
 from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
+from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Result
 from signoff.errors import Exit, UsageError
@@ -44,9 +45,9 @@ def audit_command(
     """Prove a sign-off again, trusting no agent.
 
     Checks the ledger, the receipts, the pins, and every contract on the workspace as it is now.
-    What was waived is named, with who said so and why. With --bundle: checks a sign-off from
-    elsewhere by its ledger, receipts and the signer's key.
-    Exit code 0: kept, 1: not (any more), 3: could not judge."""
+    What was waived is named, with who said so and why. PLAN may be the id of an agent's session.
+    With --bundle: checks a sign-off from elsewhere by its ledger, receipts and the signer's key.
+    Exit code 0: kept, 1: not (any more), 3: could not judge, 6: kept by the agent's own checks."""
     machine = wants_json(ctx, as_json)
     if bundle is not None:
         if plan is not None or workspace is not None:
@@ -54,13 +55,19 @@ def audit_command(
         return _audit_bundle(bundle, keys, anchor, strict, machine)
     if keys:
         raise UsageError("--key is for a bundle", "signoff audit --bundle FILE --key PUBLIC_KEY")
-    site, place = open_plan(plan, workspace)
-    report = audit_plan(site, place, tell=lambda subject: note(f"judging {subject}"), anchor=anchor)
+    site, place = open_signed(plan, workspace)
+    audit = audit_plan
+    if place.record.id.startswith(SESSION_PREFIX):
+        from signoff.usecases.audit_session import audit_session  # noqa: PLC0415 - loads slowly
+
+        audit = audit_session
+    report = audit(site, place, tell=lambda subject: note(f"judging {subject}"), anchor=anchor)
     if machine:
         say_json(audit_json(report))
     else:
         _show(report, strict)
-    return audit_code(report.result, strict and bool(report.waivers))
+    kept = audit_code(report.result, strict and bool(report.waived))
+    return Exit.WAITING if kept == Exit.YES and not report.self_set_counts else kept
 
 
 def audit_code(result: Result, refused: bool) -> int:
@@ -94,7 +101,8 @@ def _last_line(report: AuditReport, strict: bool) -> str:
     """Without a sign-off there is nothing to be broken, unless something is."""
     if report.only_unsigned:
         return "audit: not signed off"
-    return answer_line(report.result, [waiver.subject for waiver in report.waivers], strict)
+    said = answer_line(report.result, report.waived, strict)
+    return f"{said} (self-set)" if report.self_set else said
 
 
 def _show(report: AuditReport, strict: bool) -> None:
@@ -135,6 +143,7 @@ def audit_json(report: AuditReport) -> dict[str, Any]:
         notes=list(report.notes),
         waivers=[asdict(waiver) for waiver in report.waivers],
         isolation=report.isolation,
+        self_set=report.self_set,
         lines=[
             {
                 "subject": line.subject,

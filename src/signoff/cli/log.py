@@ -13,7 +13,7 @@ from signoff.cli.progress import entry_line
 from signoff.cli.show import say, say_json, wants_json
 from signoff.domain.ledger import Entry
 from signoff.domain.session import SESSION_PREFIX
-from signoff.usecases.log import Line, read_log, read_session_log
+from signoff.usecases.log import read_log, read_session_log
 
 
 @click.command("log")
@@ -32,26 +32,25 @@ def log_command(
 ) -> int:
     """Print what happened, entry by entry.
 
-    PLAN may also be the id of a session: then the timeline of its definition of done is told, with
-    every round that was planned, judged or became stale."""
+    PLAN may also be the id of a session: its claims with evidence, rewrites of its plan with reason
+    and dropped steps, and every round that was judged."""
     machine = wants_json(ctx, as_json)
-    for line in _lines(plan, workspace, after, run_id):
-        entry = line.entry
+    for entry in _entries(plan, workspace, after, run_id):
         if machine:
-            say_json(entry_json(entry) | ({"timeline": line.timeline} if line.timeline else {}))
+            say_json(entry_json(entry))
         else:
-            say(f"{entry.seq:>5}  {entry.at[:19]}  {entry_line(entry, line.timeline)}")
+            say(f"{entry.seq:>5}  {entry.at[:19]}  {entry_line(entry)}")
     return 0
 
 
-def _lines(
+def _entries(
     plan: str | None, workspace: Path | None, after: int, run_id: str | None
-) -> Iterator[Line]:
+) -> Iterator[Entry]:
     if plan is not None and plan.startswith(SESSION_PREFIX):
         yield from read_session_log(open_here(), plan, after=after)
         return
     site, place = open_plan(plan, workspace)
-    yield from (Line(entry) for entry in read_log(site, place, after=after, run=run_id))
+    yield from read_log(site, place, after=after, run=run_id)
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

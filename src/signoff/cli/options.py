@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from signoff.domain.session import SESSION_ID
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.wiring import open_site
 
@@ -66,6 +67,24 @@ def open_plan(
     cwd = Path.cwd()
     place = find_plan(cwd, plan, workspace, even_gone=True)
     return Opened(open_site(dict(os.environ), cwd, place.workspace, roles), place)
+
+
+def open_signed(plan: str | None, workspace: Path | None = None) -> Opened:
+    """The same for verbs about a sign-off: PLAN may also be the id of an agent's session."""
+    if plan is None or not SESSION_ID.fullmatch(plan):
+        return open_plan(plan, workspace)
+    from signoff.usecases.sessions.sittings import signed_place  # noqa: PLC0415 - seldom needed
+
+    site = open_session_site(plan)
+    return Opened(site, signed_place(site, plan))
+
+
+def open_session_site(session: str) -> Site:
+    """With the configuration of the session's own workspace."""
+    from signoff.usecases.sessions.sittings import find_sitting  # noqa: PLC0415 - seldom needed
+
+    folder = find_sitting(open_here(), session).workspace
+    return open_site(dict(os.environ), Path.cwd(), folder)
 
 
 def open_here() -> Site:

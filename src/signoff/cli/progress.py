@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +11,7 @@ from signoff.cli.show import dollars, duration, say_json, short
 from signoff.domain.facts import AttemptFinished, read_fact
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import POSTCONDITION_PREFIX
+from signoff.domain.session import shown_list
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result
 from signoff.gate.record import Worked
@@ -19,10 +20,10 @@ from signoff.orchestrator.events import Appended, Event
 LONGEST_QUOTE = 120
 
 
-def entry_line(entry: Entry, timeline: Sequence[str] = ()) -> str:
-    """One entry in a sentence; of a definition of done also what it changed there."""
+def entry_line(entry: Entry) -> str:
+    """One entry in a sentence."""
     words = _WORDS.get(entry.kind)
-    detail = "; ".join(timeline) or (words(entry) if words else "")
+    detail = words(entry) if words else ""
     return escape_line(f"{_subject(entry.step)}{entry.kind} {detail}".rstrip())
 
 
@@ -120,6 +121,39 @@ def _run_finished(entry: Entry) -> str:
     return f"{entry.data['outcome']} on content {short(entry.data['snapshot'])}{why}"
 
 
+def _plan_written(entry: Entry) -> str:
+    """Of a rewrite also why, and what the agent dropped or weakened by it."""
+    data = entry.data
+    parts = ["written anew" if data.get("difference") is not None else ""]
+    parts += [f"reason: {data['reason']}" if data.get("reason") else ""]
+    parts += [f"{w}: {', '.join(data[w])}" for w in ("dropped", "weakened") if data.get(w)]
+    parts += [f"waits for a person ({data['question']})" if data.get("question") else ""]
+    return "; ".join(filter(None, parts))
+
+
+def _claimed(entry: Entry) -> str:
+    data = entry.data
+    said = [f"{word}: {data[word]}" for word in ("evidence", "notes") if data.get(word)]
+    if ruling := data.get("ruling"):
+        said.append(f"{ruling['model']} said: {ruling['reason']}")
+    return "; ".join([str(data["status"]), *said])
+
+
+def _tool_called(entry: Entry) -> str:
+    data = entry.data
+    files = [f"{w} {shown_list(data[w])}" for w in ("reads", "writes") if data.get(w)]
+    failed = [] if data.get("ok", True) else ["failed"]
+    return "; ".join([f"{data['name']} ({data['id']})", *failed, *files])
+
+
+def _session_signed(entry: Entry) -> str:
+    data = entry.data
+    if not data["open"]:
+        return f"not signed: {'; '.join(data.get('missing', ()))}"
+    label = ", checks self-set" if data["self_set"] else ""
+    return f"by {data.get('by', '?')} on content {short(data['snapshot'])}{label}"
+
+
 _WORDS: dict[Kind, Callable[[Entry], str]] = {
     Kind.PLAN_VERIFIED: lambda e: short(e.data["plan_digest"]),
     Kind.PLAN_APPROVED: lambda e: (
@@ -144,5 +178,16 @@ _WORDS: dict[Kind, Callable[[Entry], str]] = {
         f"{e.data['id']}: {e.data['choice']} by {e.data['by']} {e.data['note']}"
     ),
     Kind.AUDITED: lambda e: e.data["result"],
+    Kind.SESSION_STARTED: lambda e: (
+        f"{'taken up again ' if e.data.get('resumed') else ''}by {e.data.get('author') or '?'}"
+    ),
+    Kind.PLAN_WRITTEN: _plan_written,
+    Kind.STEP_CLAIMED: _claimed,
+    Kind.TOOL_CALLED: _tool_called,
+    Kind.STEP_STRAYED: lambda e: f"changed what it does not declare: {', '.join(e.data['paths'])}",
+    Kind.SESSION_DELEGATED: lambda e: f"handed to {e.data['child']}",
+    Kind.ANSWER_REFUSED: lambda e: f"missing: {'; '.join(e.data.get('missing', ()))}",
+    Kind.SESSION_ENDED: lambda e: e.data["how"],
+    Kind.SESSION_SIGNED: _session_signed,
     Kind.DEFINITION_CHANGED: lambda e: str(e.data.get("fact", "")).replace("_", " "),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.options import json_option, open_here, open_signed, plan_argument
 from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
 from signoff.domain.receipt import Summary
 from signoff.domain.verdict import Result
@@ -47,10 +47,11 @@ def export_command(
     output: Path | None,
     as_json: bool,
 ) -> int:
-    """Print or write the receipt of a sign-off.
+    """Print or write the receipt of a sign-off, of a plan or an agent's session.
 
-    One that was lost is made again, byte for byte."""
-    site, place = open_plan(plan, workspace)
+    One that was lost is made again, byte for byte. A session's receipt says that the agent chose
+    its checks itself."""
+    site, place = open_signed(plan, workspace)
     made = export_receipt(site, place, run_id, output)
     if wants_json(ctx, as_json):
         say_json(
@@ -130,7 +131,7 @@ def bundle_command(
     """Write everything that somebody else needs to check a sign-off.
 
     They run: signoff audit --bundle FILE --key PUBLIC_KEY"""
-    site, place = open_plan(plan, workspace)
+    site, place = open_signed(plan, workspace)
     report = write_bundle(site, place, output, run_id, with_content)
     if wants_json(ctx, as_json):
         say_json(
@@ -168,7 +169,7 @@ def anchor_command(
     """Say the head of the ledger where nobody can take it back.
 
     `signoff audit --anchor FILE` later tells whether the ledger still contains it."""
-    site, place = open_plan(plan, workspace)
+    site, place = open_signed(plan, workspace)
     report = anchor_head(site, place, file, git_note)
     anchor = report.anchor
     if wants_json(ctx, as_json):
@@ -187,6 +188,8 @@ def show_summary(summary: Summary, vouched: bool) -> None:
     say_line(f"{summary.title}  [plan {summary.plan}, run {summary.run}]")
     for result, subject, title in summary.lines:
         say_line(f"  {result:<10} {subject}  {title}")
+    if summary.self_set:
+        say("self-set: the agent chose these steps and checks itself")
     say_line(f"signed off at {summary.finished_at} on content {short(summary.snapshot)}")
     say_line(f"isolation: {', '.join(summary.isolation) or 'none'}")
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
 from signoff.agents.session import SessionReport
-from signoff.cli.options import json_option, open_here
-from signoff.cli.show import duration, say, say_json, say_line, versioned, wants_json
+from signoff.cli.options import json_option, open_here, open_session_site
+from signoff.cli.show import count, duration, say, say_json, say_line, versioned, wants_json
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
-from signoff.usecases.ground.site import Site
 from signoff.usecases.list_sessions import (
     SessionLine,
     SessionStatus,
@@ -23,8 +20,6 @@ from signoff.usecases.list_sessions import (
     session_status,
     show_session,
 )
-from signoff.usecases.sessions.sittings import find_sitting
-from signoff.wiring import open_site
 
 SELF_SET = 'the agent chose these checks itself; self_set = "accept" in your own [agent] takes them'
 _LEFT_OUT = (
@@ -68,7 +63,7 @@ def sessions_command(ctx: click.Context, everywhere: bool, as_json: bool) -> int
 
 def tell_session(session: str, machine: bool) -> int:
     """`status` of a session."""
-    status = session_status(_site_of(session), session)
+    status = session_status(open_session_site(session), session)
     if machine:
         say_json(_status_json(status))
     else:
@@ -78,7 +73,7 @@ def tell_session(session: str, machine: bool) -> int:
 
 def print_plan(session: str, machine: bool) -> int:
     """`show` of a session: its plan as the agent sees it."""
-    text = show_session(_site_of(session), session)
+    text = show_session(open_session_site(session), session)
     if machine:
         say_json(versioned(session=session, text=text))
     else:
@@ -87,17 +82,14 @@ def print_plan(session: str, machine: bool) -> int:
 
 
 def show_left_out(report: SessionReport) -> None:
-    """What was waived, dropped or weakened: always shown, whatever else is."""
+    """Rewrites, and what was waived, dropped or weakened: always shown, whatever else is."""
+    if report.rewrites:
+        why = "; ".join(rewrite.reason or "no reason given" for rewrite in report.rewrites)
+        say_line(f"  plan rewritten {count(len(report.rewrites), 'time')}: {why}")
     for what, name in _LEFT_OUT:
         subjects = getattr(report, name)
         if subjects:
             say_line(f"  {what}: {', '.join(subjects)}")
-
-
-def _site_of(session: str) -> Site:
-    """With the configuration of the session's own workspace."""
-    found = find_sitting(open_here(), session)
-    return open_site(dict(os.environ), Path.cwd(), found.workspace)
 
 
 def _show_status(status: SessionStatus) -> None:
@@ -116,8 +108,13 @@ def _show_status(status: SessionStatus) -> None:
         say_line(f"next: signoff sign {report.id}")
 
 
+def session_json(report: SessionReport) -> dict[str, Any]:
+    """The stable shape of a session's report."""
+    return {**asdict(report), "rewrite_count": len(report.rewrites)}
+
+
 def _status_json(status: SessionStatus) -> dict[str, Any]:
-    body = asdict(status.report)
+    body = session_json(status.report)
     body |= {"session": body.pop("id"), "standing": status.standing, "plan": status.plan}
     return versioned(**body, done=status.standing is SessionStanding.DONE)
 

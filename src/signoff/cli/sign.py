@@ -127,6 +127,7 @@ def _body(report: SignReport) -> dict[str, Any]:
         "waived": list(session.waived),
         "dropped": list(session.dropped),
         "weakened": list(session.weakened),
+        "rewrite_count": len(session.rewrites),
         "missing": [{"subject": m.subject, "what": m.what} for m in session.gate.missing],
         "plan": status_json(run.status) if run is not None else None,
         "inbox": [item_json(item) for item in run.inbox] if run is not None else [],

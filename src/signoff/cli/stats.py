@@ -11,10 +11,12 @@ import click
 
 from signoff.cli.options import json_option, open_here
 from signoff.cli.show import count, say, say_json, say_line, styles, versioned, wants_json
+from signoff.domain.session import SESSION_ID
 from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError, how_to_install
 from signoff.storage.files import durable_replace
-from signoff.usecases.ground.site import find_plan
+from signoff.usecases.ground.site import Site, find_plan
+from signoff.usecases.sessions.sittings import signed_place
 from signoff.usecases.stats import StatsReport, Tally, read_stats
 
 FORMATS = (".svg", ".png")
@@ -36,12 +38,13 @@ def stats_command(
 ) -> int:
     """Show what agents claimed, what was kept, and what a kept step cost.
 
-    Over the named plans, or over every plan in your home folder. Costs include the refused
-    attempts; tokens and dollars are what agents reported."""
+    Over the named plans and agents' sessions, or over every plan in your home folder. Of a session
+    what its agent called done is a claim, and its role is self-set: it chose its checks.
+    Costs include the refused attempts; tokens and dollars are what agents reported."""
     if picture is not None and picture.suffix not in FORMATS:
         raise UsageError(f"`{picture}` ends in neither .svg nor .png", "signoff stats --help")
     site = open_here()
-    report = read_stats(site, [find_plan(site.cwd, plan).record.id for plan in plans])
+    report = read_stats(site, [_named(site, plan) for plan in plans])
     if picture is not None:
         durable_replace(site.cwd / picture, _draw(report, picture.suffix))
     if wants_json(ctx, as_json):
@@ -53,6 +56,12 @@ def stats_command(
     return 0
 
 
+def _named(site: Site, plan: str) -> str:
+    if not SESSION_ID.fullmatch(plan):
+        return find_plan(site.cwd, plan).record.id
+    return signed_place(site, plan).record.id
+
+
 def stats_json(report: StatsReport) -> dict[str, Any]:
     """The stable shape of `stats --json`."""
     return versioned(
@@ -60,6 +69,7 @@ def stats_json(report: StatsReport) -> dict[str, Any]:
         runs=report.runs,
         signed_off=report.signed_off,
         receipts=report.receipts,
+        sessions=report.sessions,
         agents=[_tally_json(tally) for tally in report.agents],
         total=_tally_json(report.total),
     )
@@ -77,6 +87,7 @@ def _tally_json(tally: Tally) -> dict[str, Any]:
 
 def _show(report: StatsReport) -> None:
     runs = f"{count(report.runs, 'run')} of {count(report.plans, 'plan')}"
+    runs += f", {count(report.sessions, 'session')}" if report.sessions else ""
     say(f"{runs}, {report.signed_off} signed off, {count(report.receipts, 'receipt')}")
     if report.agents:
         _show_table((*report.agents, report.total) if len(report.agents) > 1 else report.agents)

@@ -133,11 +133,6 @@ class ProjectRecipes:
     def _text(self, path: str) -> str:
         return (self._content(path) or b"").decode("utf-8", "replace")
 
-    @property
-    def rests_on(self) -> tuple[str, ...]:
-        """What decides about the recipes that were asked for."""
-        return tuple(self._read)
-
     def proof(self, kind: str, name: str) -> Proof:
         """What a script, a target or a file proves; one that runs itself is not understood."""
         if (kind, name) in self._under_way or len(self._under_way) >= DEEPEST:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.session import Basis, ClaimStatus, Declared
 from signoff.domain.sessionwork import SessionWork
+from signoff.domain.task import TaskBasis
 
 T = TypeVar("T")
 
@@ -194,6 +195,7 @@ class PlanWritten:
     loosened: tuple[str, ...] = ()
     question: str | None = None  # it waits for this question to be answered
     derived: bool = False  # the harness derived it from the task
+    task: TaskBasis | None = None  # of a derived plan: it stays due beside one of the agent's own
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,13 @@ class AnswerAccepted:
     """A final answer came while the gate was open."""
 
     dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """A person undid changes; `replaced` tells by path where what was there until then is kept."""
+
+    replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ KIND_MEANING: dict[Kind, str] = {
     Kind.ANSWER_ACCEPTED: "a final answer came while the gate was open: awaiting sign-off",
     Kind.SESSION_ENDED: "the session ended without an accepted answer",
     Kind.SESSION_SIGNED: "everything was judged once more with the agent gone",
-    Kind.DEFINITION_CHANGED: "a fact about a task's definition of done and its rounds",
+    Kind.DEFINITION_CHANGED: "written by earlier versions: a fact about what a task asks for",
     Kind.ROLLBACK_BEGUN: "a call that may change files is about to be made; with what is there",
     Kind.ROLLBACK_KEPT: "what was there before a call changed it; names what cannot be had back",
     Kind.ROLLBACK_RESTORED: "changes of calls were undone",

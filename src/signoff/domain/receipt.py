@@ -20,7 +20,7 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://signoff.dev/receipt/v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 SNAPSHOT_ALGORITHM = "signoffSnapshot1"
-_WITHOUT_VERDICT = ("waived", "accepted")  # by a person
+_WITHOUT_VERDICT = ("waived", "accepted", "let go")  # by a person, or by their policy
 _NONCE_HEADER = b"signoff receipt nonce 1\n"
 
 
@@ -102,6 +102,7 @@ class SubjectProof:
     attempts: int
     held_before: bool | None
     carried: bool
+    evidence: str | None = None  # in a session: what the agent cited, where nothing was judged
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class Receipt:
     snapshot: str
     plan: PlanName
     run: RunSpan
-    approval: ApprovalProof
+    approval: ApprovalProof | None  # None of a plan that an agent wrote
     pins: str
     ledger: LedgerSlice
     runner: tuple[str, ...]
@@ -175,6 +176,7 @@ class Receipt:
     attempts: tuple[AttemptProof, ...]
     previous: str | None
     acceptances: tuple[AcceptanceProof, ...] = ()
+    self_set: bool = False  # the agent chose steps and checks itself
 
     def statement(self) -> dict[str, Any]:
         """The in-toto statement: the subject is the content, the predicate all the rest."""
@@ -183,6 +185,11 @@ class Receipt:
         predicate["nonce"] = nonce_of(self.ledger.head)
         if not self.acceptances:
             del predicate["acceptances"]  # as in receipts of before there were any
+        if not self.self_set:
+            del predicate["self_set"]
+        for subject in (*predicate["steps"], *predicate["postconditions"]):
+            if subject["evidence"] is None:
+                del subject["evidence"]
         # Receipts of before sessions were named stay as they were signed.
         predicate["agents"] = [_without_nothing(agent) for agent in predicate["agents"]]
         statement = {
@@ -206,11 +213,13 @@ class Summary:
     snapshot: str
     lines: tuple[tuple[str, str, str], ...]
     isolation: tuple[str, ...]
+    self_set: bool = False
 
     @property
     def waived(self) -> tuple[str, ...]:
-        """The subjects that a person went on without."""
-        return tuple(subject for result, subject, _ in self.lines if result == "waived")
+        """The subjects that a person, or their policy, went on without."""
+        gone = ("waived", "let go")
+        return tuple(subject for result, subject, _ in self.lines if result in gone)
 
 
 @dataclass(frozen=True)
@@ -256,22 +265,30 @@ def summary_of(statement: Mapping[str, Any]) -> Summary:
     try:
         predicate = statement["predicate"]
         subjects = [*predicate["steps"], *predicate["postconditions"]]
-        verdicts = [s["verdict"] for s in subjects if s["state"] not in _WITHOUT_VERDICT]
+        self_set = predicate.get("self_set") is True
+        judged = [s for s in subjects if s["state"] not in _WITHOUT_VERDICT]
+        # Only an agent's own plan may have steps that nothing but evidence stands behind.
+        verdicts = [s["verdict"] for s in judged if s["verdict"] is not None or not self_set]
         return Summary(
             title=_text(predicate["plan"]["title"]),
             plan=_text(predicate["plan"]["name"]),
             run=_text(predicate["run"]["id"]),
             finished_at=_text(predicate["run"]["finished_at"]),
             snapshot=_text(statement["subject"][0]["digest"][SNAPSHOT_ALGORITHM]),
-            lines=tuple((_result(s), _text(s["id"]), _text(s["title"])) for s in subjects),
+            lines=tuple(
+                (_result(s, self_set), _text(s["id"]), _text(s["title"])) for s in subjects
+            ),
             isolation=tuple(sorted({_text(verdict["isolation"]) for verdict in verdicts})),
+            self_set=self_set,
         )
     except (LookupError, TypeError) as error:
         raise ValueError(f"a receipt says more than this: {error!r}") from error
 
 
-def _result(subject: Mapping[str, Any]) -> str:
+def _result(subject: Mapping[str, Any], self_set: bool) -> str:
     state = subject["state"]
+    if self_set and subject["verdict"] is None and state == "done":
+        return "cited"
     return _text(state if state in _WITHOUT_VERDICT else subject["verdict"]["result"])
 
 

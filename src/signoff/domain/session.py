@@ -35,6 +35,7 @@ class ClaimStatus(StrEnum):
     DONE = "done"
     BLOCKED = "blocked"
     UNATTAINABLE = "unattainable"  # of a postcondition, with a reason
+    DROPPED = "dropped"  # of a derived plan, with a reason that stays in sight
 
 
 class ReferenceKind(StrEnum):
@@ -116,6 +117,7 @@ class ToolCall:
     touched: tuple[str, ...] = ()
     content: str = ""
     called_at: str = ""
+    says_no: bool = False  # its answer was no: `false`, nothing found
 
     def basis(self) -> dict[str, str]:
         """Every file it rests on, with its content."""
@@ -140,6 +142,7 @@ class ToolCall:
             "touched": list(self.touched),
             "content": self.content,
             "called_at": self.called_at,
+            "says_no": self.says_no,
         }
 
 

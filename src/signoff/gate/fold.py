@@ -56,6 +56,7 @@ _HANDLERS: dict[Kind, tuple[type, Callable[[State, Entry, Any], None]]] = {
     Kind.SESSION_USAGE: (facts.Used, fold_session.used),
     Kind.ANSWER_REFUSED: (facts.AnswerRefused, fold_session.answer_refused),
     Kind.ANSWER_ACCEPTED: (facts.AnswerAccepted, fold_session.answer_accepted),
+    Kind.ROLLBACK_RESTORED: (facts.RolledBack, fold_session.rolled_back),
     Kind.SESSION_ENDED: (facts.SessionEnded, fold_session.ended),
     Kind.SESSION_SIGNED: (facts.SessionSigned, fold_session.signed),
 }

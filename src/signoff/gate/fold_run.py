@@ -176,6 +176,8 @@ def _judged_work(state: State, record: Record, judged: Judged, step_id: str | No
     if not judged.kept:
         record.count_failure(judged)
         _step_back(state, step_id)
+        if step_id in state.task_checks and judged.provisional:
+            state.session.failed_on.add(judged.snapshot)
     record.latest = judged
     record.looking_again = record.repinned = False
 

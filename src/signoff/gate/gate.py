@@ -13,7 +13,14 @@ from signoff.domain.digests import digest_of
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Author
 from signoff.domain.session import SessionStanding
-from signoff.gate.missing import ENDED_BY_PERSON, Missing, missing_of_plan, missing_of_subjects
+from signoff.gate.missing import (
+    ENDED_BY_PERSON,
+    VERIFICATION,
+    Missing,
+    given_up,
+    missing_of_plan,
+    missing_of_subjects,
+)
 from signoff.gate.state import State
 from signoff.gate.subjects import Content, Standing, StepState, ended_unproved, standing_of
 
@@ -80,18 +87,13 @@ class GateReport:
     @property
     def waits_for_people(self) -> bool:
         """Whether nothing that the agent could do would open it."""
-        return not self.open and all(m.waiting for m in self.missing)
+        over = any(m.waiting and m.subject == VERIFICATION for m in self.missing)
+        return over or (not self.open and all(m.waiting for m in self.missing))
 
     @property
     def missing_digest(self) -> str:
         """The same for the same things missing, however the agent words or toggles its claims."""
         return digest_of(sorted(m.subject for m in self.missing))
-
-    def also_missing(self, unmet: tuple[Missing, ...]) -> GateReport:
-        """The same answer with what else somebody found to be missing."""
-        if not unmet:
-            return self
-        return replace(self, gate=Gate.SHUT, missing=(*self.missing, *unmet))
 
 
 def evaluate(
@@ -101,17 +103,20 @@ def evaluate(
     if not isinstance(content, Content):
         content = Content(content or "")
     steps = tuple(standing_of(state, step, content) for step in state.schedule.steps)
-    posts = tuple(standing_of(state, post, content) for post in state.schedule.plan.postconditions)
+    conditions = (*state.schedule.plan.postconditions, *state.beside)
+    posts = tuple(standing_of(state, post, content) for post in conditions)
     missing = [
         *missing_of_subjects(state, state.schedule.steps, steps),
-        *missing_of_subjects(state, state.schedule.plan.postconditions, posts),
-        *missing_of_plan(state, steps, require_plan=require_plan),
+        *missing_of_subjects(state, conditions, posts),
+        *missing_of_plan(state, steps, posts, require_plan=require_plan),
     ]
+    if missing and not state.driven:
+        missing += given_up(state)
     if state.aborted and not state.driven:
         steps, posts, missing = (), (), [ENDED_BY_PERSON]
     if ended_unproved(state):
         missing = [replace(m, next=_next_run(state)) for m in missing]
-    planned = state.plan is not None and bool(state.schedule.steps)
+    planned = state.provable and bool(state.schedule.steps)
     report = GateReport(Gate.SHUT, steps, posts, tuple(missing), state.author, planned)
     if missing:
         return report

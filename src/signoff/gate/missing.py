@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from signoff.domain.escalation import Outcome
-from signoff.domain.plan import Postcondition, RedFirst, Step
+from signoff.domain.plan import Author, Postcondition, RedFirst, Step
+from signoff.domain.task import ROUND_BUDGET
+from signoff.domain.text import escape_line
 from signoff.gate.record import Record
 from signoff.gate.state import State
-from signoff.gate.subjects import NOT_PROVED, Standing, StepState, ended_unproved
+from signoff.gate.subjects import NOT_PROVED, Standing, StepState, ended_unproved, is_derived
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Missing:
     waiting: bool = False  # only a person can settle it
 
 
+VERIFICATION = "verification"  # the subject when the rounds of a task failed too often
 ENDED_BY_PERSON = Missing("plan", "a person ended this session", "stop", waiting=True)
 
 
@@ -94,12 +97,30 @@ def _missing_in_session(
     if standing.proved:
         return []
     what, waits = standing.why, standing.state is StepState.BLOCKED
+    if is_derived(state, subject):
+        what = f"{escape_line(standing.title)}: {what}"
+        return [Missing(subject.id, what, _next_derived(subject, state), waits)]
     if waits and record.question is not None:
         what = f"it waits for a person (`{record.question}`)"
     elif waits and state.session.pending is not None:
         asked = state.session.pending.question
         what = f"{what}; a person is asked whether it may go (`{asked}`)"
     return [Missing(subject.id, what, _next(subject, standing, record, number), waits)]
+
+
+def _next_derived(subject: Step | Postcondition, state: State) -> str:
+    if subject.id in state.task_files:
+        return f"make {state.task_files[subject.id]}; {how_to_drop(state.task_files[subject.id])}"
+    if subject.contract is not None:
+        return "repair what it names; it is judged again with your answer"
+    if isinstance(subject, Step):
+        return f"do it, and list it as done; {how_to_drop(subject.task)}"
+    return "put back what was there when the work began"
+
+
+def how_to_drop(what: str) -> str:
+    """How the model gives up something planned: an item by its text, a file by its path."""
+    return f'not needed after all? list it as {{"text": "{escape_line(what)}", "dropped": "why"}}'
 
 
 def _next(subject: Step | Postcondition, standing: Standing, record: Record, number: int) -> str:
@@ -116,12 +137,27 @@ def _next(subject: Step | Postcondition, standing: Standing, record: Record, num
     return f'postcondition_verify({number}, {cited}), or unattainable_because="…"'
 
 
+def given_up(state: State) -> list[Missing]:
+    """Once the checks of a task failed on too many contents, only a person can go on."""
+    if len(state.session.failed_on) < ROUND_BUDGET:
+        return []
+    what = f"judging failed {ROUND_BUDGET} times, so a person has to look"
+    return [Missing(VERIFICATION, what, "stop, and say what you know", waiting=True)]
+
+
 def missing_of_plan(
-    state: State, steps: tuple[Standing, ...], *, require_plan: bool
+    state: State,
+    steps: tuple[Standing, ...],
+    posts: tuple[Standing, ...],
+    *,
+    require_plan: bool,
 ) -> list[Missing]:
     """What belongs to no single step."""
     if not state.driven:
-        return _missing_of_session(state, steps, require_plan=require_plan)
+        derived = state.author is Author.DERIVED
+        return _missing_of_session(
+            state, (*steps, *posts) if derived else steps, require_plan=require_plan
+        )
     if state.outcome is Outcome.CANCELLED:
         return [Missing("plan", "this run was cancelled", "signoff run")]
     if state.revised:
@@ -141,11 +177,12 @@ def missing_of_plan(
 def _missing_of_session(
     state: State, steps: tuple[Standing, ...], *, require_plan: bool
 ) -> list[Missing]:
-    if steps:
-        nothing = all(s.state in NOT_PROVED for s in steps)
+    session, what, derived = state.session, "", state.author is Author.DERIVED
+    if steps and state.provable and not (derived and require_plan):
+        gave_up = any(s.state is StepState.DROPPED for s in steps) and not session.mutated
+        nothing = gave_up or all(s.state in NOT_PROVED for s in steps)
         what = "no step was done, so nothing was proved"
         return [Missing("plan", what, "work on a step, or stop", waiting=True)] if nothing else []
-    session, what = state.session, ""
     if session.started is not None and session.started.parent:
         what = "a sub-agent without a plan proves nothing to whoever delegated to it"
     elif require_plan and session.mutated:

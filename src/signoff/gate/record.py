@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from signoff.domain.counts import TestCounts
 from signoff.domain.facts import AttemptFinished, PlanWritten, SessionStarted
 from signoff.domain.observation import Ending
-from signoff.domain.plan import Budget
+from signoff.domain.plan import Budget, Plan
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
 from signoff.domain.verdict import Failure, Isolation, Phase, Reason, Result, failure_of
 
@@ -194,6 +194,11 @@ class Record:
         return held and self.held_before is not False
 
     @property
+    def given_up(self) -> bool:
+        """Whether the work goes on without it, proved or not."""
+        return self.waived or self.let_go or self.claim.status is ClaimStatus.DROPPED
+
+    @property
     def settled(self) -> bool:
         """Nothing more to do for it unless a later change breaks it."""
         return self.done or self.waived
@@ -262,6 +267,14 @@ class Signed:
     accepted: bool  # whether the user's policy lets self-set checks count
 
 
+@dataclass(frozen=True)
+class DerivedPlan:
+    """The plan that the harness derived from a task, and the fact that says so."""
+
+    plan: Plan
+    fact: PlanWritten
+
+
 @dataclass
 class SessionFacts:
     """Empty for a run that a driver dispatches."""
@@ -275,6 +288,9 @@ class SessionFacts:
     strayed: dict[str, None] = field(default_factory=dict)
     shares: dict[str, Share] = field(default_factory=dict)
     mutated: bool = False
+    touched: dict[str, None] = field(default_factory=dict)  # what calls changed, newest last
+    changed_at: int = 0  # the last entry that says so
+    failed_on: set[str] = field(default_factory=set)  # contents on which the task's checks failed
     refusals: int = 0
     refused_lately: int = 0  # since the session was taken up, or a person answered
     refusal: str = ""
@@ -288,3 +304,4 @@ class SessionFacts:
     def forget_refusals(self) -> None:
         """The count begins anew: the session was taken up, accepted, or a person answered."""
         self.repeated, self.refused_lately, self.refusal = 0, 0, ""
+        self.failed_on.clear()

@@ -10,11 +10,12 @@ from signoff.domain import facts
 from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry
-from signoff.domain.plan import Author, Contract, Cost, Plan
+from signoff.domain.plan import Author, Contract, Cost, Plan, Postcondition, Step
 from signoff.domain.product import Product
 from signoff.domain.sessionwork import SessionWork
+from signoff.domain.task import AskedCondition
 from signoff.domain.verdict import Isolation
-from signoff.gate.record import Record, SessionFacts
+from signoff.gate.record import DerivedPlan, Record, SessionFacts
 from signoff.gate.schedule import Schedule
 
 
@@ -57,6 +58,10 @@ class State:
         self.earlier_work: SessionWork | None = None  # of a session, before this run began
         self.usage_told: set[str] = set()  # sessions whose usage is counted already
         self.session = SessionFacts()
+        self.task: DerivedPlan | None = None  # what the harness derived from a person's words
+        self.beside: tuple[AskedCondition, ...] = ()  # of it, what is due beside an agent's plan
+        self.task_files: dict[str, str] = {}  # subjects of it → the file or folder to be made
+        self.task_checks: frozenset[str] = frozenset()  # its other subjects that something decides
         self.seq = 0
         self.cursor = 0
 
@@ -69,8 +74,18 @@ class State:
 
     def contract(self, subject: str) -> Contract | None:
         """What decides this subject, if a contract does."""
-        subjects = self.plan.subjects if self.plan is not None else ()
-        return next((s.contract for s in subjects if s.id == subject), None)
+        return next((s.contract for s in self.subjects if s.id == subject), None)
+
+    @property
+    def subjects(self) -> tuple[Step | Postcondition, ...]:
+        """Everything that is due: the plan's, and what the task asks for beside it."""
+        return (*(self.plan.subjects if self.plan is not None else ()), *self.beside)
+
+    @property
+    def provable(self) -> bool:
+        """Whether something decides: a list that the harness took for a plan proves nothing."""
+        decided = self.author is not Author.DERIVED or any(s.contract for s in self.subjects)
+        return self.plan is not None and decided
 
     def find_verdict(self, key: str) -> Entry | None:
         """The newest verdict of this run with this evidence key."""

@@ -10,6 +10,7 @@ from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Author, Contract, Postcondition, Step
 from signoff.domain.session import ClaimStatus, shown_list
+from signoff.domain.task import AskedCondition
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result
 from signoff.gate.record import Record
@@ -30,9 +31,19 @@ class StepState(StrEnum):
     ACCEPTED = "accepted"  # a person says that it holds; nothing was judged
     LET_GO = "let go"  # an agent calls it blocked, and the user's policy takes that for an answer
     FOR_PERSON = "for a person"  # whoever wrote the plan is asked at sign-off, not the agent
+    TICKED = "ticked"  # an item of a derived plan that the model calls done; nothing decides it
+    DROPPED = "dropped"  # a part of a derived plan that the model gave up, with a reason
 
 
-NOT_PROVED = frozenset({StepState.WAIVED, StepState.LET_GO, StepState.FOR_PERSON})
+NOT_PROVED = frozenset(
+    {
+        StepState.WAIVED,
+        StepState.LET_GO,
+        StepState.FOR_PERSON,
+        StepState.TICKED,
+        StepState.DROPPED,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -133,6 +144,9 @@ def _session_proof(
         proof = _by_contract(subject.contract, record, content)
     elif state.author is Author.PERSON:
         return _Proof(False)
+    elif is_derived(state, subject):
+        open_ = isinstance(subject, Step)
+        return _Proof(False, why="it is not ticked yet" if open_ else "nobody can tell any more")
     else:
         proof = _by_evidence(state, record, content)
     shut = sorted(set(record.claim.children) & content.shut_children)
@@ -188,6 +202,12 @@ def _state_of(
     """In a run a question outranks the proof; in a session a proof outranks giving up."""
     if not state.driven and proof.holds and not proof.stale:
         return StepState.DONE
+    if is_derived(state, subject):
+        if record.claim.status is ClaimStatus.DROPPED:
+            return StepState.DROPPED
+        ticked = subject.contract is None and isinstance(subject, Step)
+        if ticked and record.claim.status is ClaimStatus.DONE:
+            return StepState.TICKED
     if record.waived:
         return StepState.WAIVED
     if record.failed:
@@ -207,6 +227,13 @@ def _state_of(
         person = subject.contract is None and state.driven
         return StepState.ACCEPTED if person else StepState.DONE
     return StepState.PENDING
+
+
+def is_derived(state: State, subject: Step | Postcondition) -> bool:
+    """Whether the harness derived it from the task."""
+    return not state.driven and (
+        state.author is Author.DERIVED or isinstance(subject, AskedCondition)
+    )
 
 
 def _would_be_dropped(state: State, subject: str) -> bool:

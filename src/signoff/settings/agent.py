@@ -79,6 +79,9 @@ _USER_ONLY = frozenset(
         "escalate_after",
         "steering",
         "limits",
+        "confidence",
+        "thin_words",
+        "thin_sections",
     }
 )
 _AGENT_RULES: dict[str, type[StrEnum]] = {

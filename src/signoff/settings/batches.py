@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from signoff.errors import ConfigInvalid
-from signoff.settings.reading import check_keys, read_boolean
+from signoff.settings.reading import check_keys, read_boolean, read_number
 
 # name → what it is when nobody says, the least and the most that it may be
 BATCH_LIMITS: dict[str, tuple[float, float, float]] = {
@@ -30,6 +30,9 @@ class BatchPolicy:
 
     steering: bool = True
     limits: tuple[tuple[str, float], ...] = ()  # those that differ from what is usual
+    confidence: float = 0.0  # how sure a model must say it is of a change; 0: it is not asked
+    thin_words: int = 0  # that every page must show
+    thin_sections: int = 0
 
 
 def read_batches(table: Mapping[str, Any], where: str) -> BatchPolicy:
@@ -46,5 +49,16 @@ def read_batches(table: Mapping[str, Any], where: str) -> BatchPolicy:
                 f"`{where}, agent.limits`: `{name}` must be {kind} from {least:g} to {most:g}"
             )
     return BatchPolicy(
-        read_boolean(table, "steering", f"{where}, agent", default=True), tuple(limits.items())
+        read_boolean(table, "steering", f"{where}, agent", default=True),
+        tuple(limits.items()),
+        _confidence(table, where),
+        read_number(table, "thin_words", where, default=0, most=100_000, least=0),
+        read_number(table, "thin_sections", where, default=0, most=1_000, least=0),
     )
+
+
+def _confidence(table: Mapping[str, Any], where: str) -> float:
+    value = table.get("confidence", 0.0)
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise ConfigInvalid(f"`{where}, agent`: `confidence` must be a number from 0 to 1")
+    return float(value)

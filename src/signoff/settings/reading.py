@@ -44,11 +44,13 @@ def read_texts(
     return tuple(value)
 
 
-def read_number(table: Mapping[str, Any], name: str, where: str, *, default: int, most: int) -> int:
-    """A whole number from 1 to the most there may be."""
+def read_number(
+    table: Mapping[str, Any], name: str, where: str, *, default: int, most: int, least: int = 1
+) -> int:
+    """A whole number from the least to the most there may be."""
     value = table.get(name, default)
-    if type(value) is not int or not 1 <= value <= most:
-        raise ConfigInvalid(f"`{where}`: `{name}` must be a number from 1 to {most}")
+    if type(value) is not int or not least <= value <= most:
+        raise ConfigInvalid(f"`{where}`: `{name}` must be a number from {least} to {most}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The tool-batch runtime: a definition of done, recovery, steering, rounds that go stale.
+"""The tool-batch runtime: a plan derived from the task, recovery, steering, undo.
 
 Usable by itself, around any model and any tools:
 

@@ -1,27 +1,28 @@
-"""Planned artifacts: which files and folders a task must leave behind, and which are missing.
+"""Planned files and folders: whether they are there, and which file is to be made next.
 
-Planned is what a plan declares, and what a task or an item names: each a path inside the workspace;
-a trailing `/` makes it a folder. A folder is there when there is a file in it, a file when it is
-not empty (some kinds of file always are).
+A folder is there when there is a file in it, a file when it is not empty (some kinds always are).
 """
 
 from __future__ import annotations
 
+import difflib
 import os
+import posixpath
 import shlex
 import stat
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from signoff.domain.definition import Artifact, Definition
+from signoff.domain.task import Artifact
 from signoff.domain.text import escape_line
-from signoff.gate.definition import ArtifactsSeen, Stated
-from signoff.toolbatch.paths import LONGEST_READ, planned_in
 from signoff.toolbatch.view import Target
 
-MOST_LOOKED_AT = 2_000  # entries of one folder tree, before it counts as empty
+MOST_LOOKED_AT = 2_000  # entries of a tree: before a folder counts as empty, or in search of a name
 # Made to be empty.
 EMPTY_NAMES = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojekyll"})
+_LIKENESS = 0.5
+_NOT_ENTERED = frozenset({".git", "node_modules", "__pycache__", "venv", ".venv"})
 
 
 def is_there(artifact: Artifact, root: Path) -> bool:
@@ -35,51 +36,57 @@ def is_there(artifact: Artifact, root: Path) -> bool:
     except (OSError, ValueError):
         return False
     if stat.S_ISDIR(status.st_mode):
-        return artifact.directory and _has_file(real)
+        return artifact.directory and next(_files_below(real), "") != ""
     if artifact.directory or not stat.S_ISREG(status.st_mode):
         return False
     return status.st_size > 0 or path.name in EMPTY_NAMES
 
 
-def existing(definition: Definition, root: Path) -> tuple[str, ...]:
-    """Paths of the planned artifacts that are there now."""
-    return tuple(a.path for a in definition.artifacts if is_there(a, root))
+def missing(planned: Sequence[Artifact], root: Path) -> tuple[Artifact, ...]:
+    """Those that are not there now, in the order they were planned."""
+    return tuple(artifact for artifact in planned if not is_there(artifact, root))
 
 
-def missing(definition: Definition, root: Path) -> tuple[Artifact, ...]:
-    """Planned artifacts that are not there now, in the order they were planned."""
-    return tuple(a for a in definition.artifacts if not is_there(a, root))
-
-
-def seen_now(definition: Definition, root: Path) -> ArtifactsSeen:
-    """What a look at the workspace shows; to be recorded when a task begins and when it is judged.
-
-    A keeper that was given this as its `look` does so by itself whenever something is planned.
-    """
-    return ArtifactsSeen(existing(definition, root))
-
-
-def stated_in(
-    text: str, root: Path, planned: Sequence[Artifact] = (), touched: Sequence[str] = ()
-) -> Stated:
-    """A person's task as a fact: what it says, what it plans, how much of it was not read."""
-    unread = max(0, len(text) - LONGEST_READ)
-    return Stated(text, planned_in(text, root, planned, touched), unread=unread)
-
-
-def existence_command(artifacts: Iterable[Artifact]) -> str:
-    """A command that holds only while all of them are there."""
-    return " && ".join(_existence(artifact) for artifact in artifacts)
+def existence_command(artifact: Artifact) -> str:
+    """A command that holds only while it is there."""
+    name = quoted(artifact.path)
+    if artifact.directory:
+        return f'test -n "$(find -L {name} -type f -print -quit)"'
+    empty = Path(artifact.path).name in EMPTY_NAMES
+    return f"test -f {name}" if empty else f"test -f {name} && test -s {name}"
 
 
 def next_target(unmet: Sequence[Artifact], root: Path) -> Target | None:
-    """The first thing that is missing; of a folder, the first planned file in it."""
+    """The first file that is missing; of a folder, a file inside it: folders are not written."""
     if not unmet:
         return None
     first = unmet[0]
-    inside = (a for a in unmet if not a.directory and a.path.startswith(f"{first.path}/"))
-    found = next(inside, first) if first.directory else first
-    return Target(found.path, found.directory, (root / found.path).parent.is_dir())
+    inside = (a.path for a in unmet if not a.directory and a.path.startswith(f"{first.path}/"))
+    path = first.path
+    if first.directory:
+        path = next(inside, "") or f"{first.path}/{_likely_name(first.path, root)}"
+    return Target(path, str(first) if first.directory else "", (root / path).parent.is_dir())
+
+
+def _likely_name(folder: str, root: Path) -> str:
+    """The first name in a folder that is called the same elsewhere; else one of a usual kind."""
+    wanted, suffixes = posixpath.basename(folder), Counter[str]()
+    for path in _files_below(root):
+        above, name = posixpath.split(path)
+        if posixpath.basename(above) == wanted and above != folder:
+            return name
+        suffixes[posixpath.splitext(name)[1]] += 1
+    usual = next((suffix for suffix, _ in suffixes.most_common() if suffix), ".md")
+    return f"first{usual}"
+
+
+def nearest_file(root: Path, wanted: str) -> str:
+    """The file of the same kind whose name is most like it; empty: there is none like it."""
+    suffix = posixpath.splitext(wanted)[1].lower()
+    alike = {p: posixpath.basename(p) for p in _files_below(root) if p.lower().endswith(suffix)}
+    names = sorted(set(alike.values()))
+    close = difflib.get_close_matches(posixpath.basename(wanted), names, n=1, cutoff=_LIKENESS)
+    return next((path for path, name in alike.items() if close and name == close[0]), "")
 
 
 def quoted(path: str) -> str:
@@ -97,22 +104,17 @@ def _octet(byte: int) -> str:
     return chr(byte) if plain else f"\\x{byte:02x}"
 
 
-def _existence(artifact: Artifact) -> str:
-    name = quoted(artifact.path)
-    if artifact.directory:
-        return f'test -n "$(find -L {name} -type f -print -quit)"'
-    empty = Path(artifact.path).name in EMPTY_NAMES
-    return f"test -f {name}" if empty else f"test -f {name} && test -s {name}"
-
-
-def _has_file(folder: Path) -> bool:
-    """Whether a file lies anywhere below it; one with too much in it that is none has none."""
+def _files_below(folder: Path) -> Iterator[str]:
+    """Paths of the files in a tree, sorted within each folder; with an end to the search."""
     looked = 0
     for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != ".git"]
+        folders[:] = sorted(name for name in folders if name not in _NOT_ENTERED)
         looked += len(folders) + len(files)
-        if any(Path(place, name).is_file() for name in files[:MOST_LOOKED_AT]):
-            return True
+        inside = Path(place).relative_to(folder)
+        yield from (
+            (inside / name).as_posix()
+            for name in sorted(files)[:MOST_LOOKED_AT]
+            if Path(place, name).is_file()
+        )
         if looked > MOST_LOOKED_AT:
-            return False
-    return False
+            return

@@ -101,6 +101,7 @@ class Result:
     declined: bool = False  # the person said no
     touched: tuple[str, ...] = ()  # what it changed beside whole files: links, permissions, folders
     exit_code: int | None = None  # of a command that was started and came to its end
+    says_no: bool = False  # it answered, and the answer is no: it proves nothing
 
 
 class OutcomeKind(StrEnum):

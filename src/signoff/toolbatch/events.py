@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signoff.domain.definition import Item, Round
+from signoff.gate.task import Item, Round
 from signoff.toolbatch.calls import Call, NextAction, Outcome
 
 
@@ -64,7 +64,7 @@ class Steered:
 
 @dataclass(frozen=True)
 class RoundChanged:
-    """A verification round was planned, begun, decided or became stale."""
+    """A round was judged."""
 
     round: Round
 

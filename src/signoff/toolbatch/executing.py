@@ -7,7 +7,9 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Protocol
 
-from signoff.domain.definition import Definition
+from signoff.domain.session import shown_list
+from signoff.domain.task import Artifact
+from signoff.gate.task import Task
 from signoff.toolbatch.calls import Call, Nature, Outcome, OutcomeKind, Result
 from signoff.toolbatch.duplicates import key_of
 from signoff.toolbatch.recovery.categories import Category, Episode, Failure, failure_of
@@ -118,7 +120,10 @@ def hopeless(episode: Episode) -> str:
     return f"{failure.category} for `{failure.subject}` failed {episode.attempts} times"
 
 
-def honest(why: str, definition: Definition) -> str:
+def honest(why: str, task: Task, missing: Sequence[Artifact]) -> str:
     """What a person is told: why it ended, and that it is not done."""
-    undone = "; ".join(definition.undone[:3])
+    parts = [f"missing: {shown_list(map(str, missing), 5)}"] if missing else []
+    parts += [f"open: {shown_list((i.text for i in task.pending), 5)}"] if task.pending else []
+    parts += [] if task.round is None else [f"{task.round} is {task.round.status}"]
+    undone = "; ".join(parts)
     return f"I stopped: {why}. The work is not done" + (f": {undone}." if undone else ".")

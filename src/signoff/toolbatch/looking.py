@@ -10,10 +10,10 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from signoff.domain.definition import Artifact, Definition, Item, RoundStatus
+from signoff.domain.task import Artifact
 from signoff.domain.text import escape_line
-from signoff.gate.rounds import is_over
-from signoff.toolbatch import artifacts, repair, todo
+from signoff.gate.task import Item, Task
+from signoff.toolbatch import artifacts, repair
 from signoff.toolbatch.calls import (
     BOOKKEEPING,
     STANDARD_SHAPES,
@@ -27,14 +27,14 @@ from signoff.toolbatch.calls import (
 from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.duplicates import WHOLE, Duplicates, key_of
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.judging import Books
 from signoff.toolbatch.preflight import refers
+from signoff.toolbatch.sets import declared, is_summary, looks
 from signoff.toolbatch.shellwork import command_of, rewritten
-from signoff.toolbatch.steering.drifting import declared, is_summary, looks
-from signoff.toolbatch.view import BatchLimits, Counts, RepairFocus, Target, View
+from signoff.toolbatch.taskplan import TaskPlan
+from signoff.toolbatch.view import BatchLimits, Counts, Fault, RepairFocus, Target, View
 
 MOST_COUNTED = 256  # calls or files that a count is kept for
-CheckWrite = Callable[[Call], Sequence[str]]
+CheckWrite = Callable[[Call], Sequence[Fault]]
 QUIET = 5  # turns before the same is said again to a model that does not react; then twice as many
 STANDING = "standing"
 # They tell of progress: that is news once.
@@ -73,16 +73,13 @@ class Spoken:
         return frozenset(lately | {STANDING}) if just_now else frozenset(lately)
 
 
-def state_of(
-    definition: Definition, missing: Sequence[Artifact], repair: RepairFocus | None
-) -> Hashable:
+def state_of(task: Task, missing: Sequence[Artifact], repair: RepairFocus | None) -> Hashable:
     """What messages are about: what is open, what was judged, what is repaired."""
-    last = definition.round
-    judged = (last.number, last.status) if last is not None else None
+    judged = (task.round.number, task.round.status) if task.round is not None else None
     repaired = None
     if repair is not None:
         repaired = (repair.round, repair.changed, tuple(t.visited for t in repair.targets))
-    return definition.items, tuple(missing), judged, repaired
+    return task.items, tuple(missing), judged, repaired
 
 
 @dataclass(frozen=True)
@@ -90,10 +87,8 @@ class _OnDisk:
     """What a look at the disk gave."""
 
     planned: tuple[Artifact, ...]
-    items: tuple[Item, ...]
     missing: tuple[Artifact, ...]
     substantive: int
-    item: Item | None
     target: Target | None
 
 
@@ -114,6 +109,10 @@ class _Tally:
     def drop(self, name: str) -> None:
         self._counts.pop(name, None)
 
+    def drop_all(self, start: str) -> None:
+        for name in [name for name in self._counts if name.startswith(start)]:
+            del self._counts[name]
+
     def clear(self) -> None:
         self._counts.clear()
 
@@ -122,7 +121,7 @@ class _Tally:
 class Looker:
     """Sees every call before it and after it; `check_write` finds what a write would break."""
 
-    keeper: Books
+    plan: TaskPlan
     disk: Disk
     tools: frozenset[str]
     limits: BatchLimits = field(default_factory=BatchLimits)
@@ -137,14 +136,15 @@ class Looker:
     def __post_init__(self) -> None:
         self.duplicates = Duplicates(self.disk)
         self._blocked, self._failed_edits, self._said_no = _Tally(), _Tally(), _Tally()
-        self._shown = _Tally()
+        self._shown, self._faults = _Tally(), _Tally()
+        self._failed_edit = ""
         self._spoken = Spoken()
-        self._wrote_whole = self._changed_by = ""
+        self._wrote_whole = ""
         self._widened: tuple[str, ...] = ()
         self._facts: deque[str] = deque(maxlen=max(1, self.limits.facts))
         self._disk_now: _OnDisk | None = None
         self._fresh = False
-        self._focused = 0
+        self._focused: Hashable = None
         self.completed: dict[str, Item] = {}  # by the calls of this batch
 
     def begin(self, calls: Sequence[Call]) -> None:
@@ -159,14 +159,17 @@ class Looker:
 
     def before(self, call: Call) -> View:
         """The view that pre-flight rules read."""
-        view = self.around(call)
+        view, breaks = self.around(call), self._breaks(call)
         named = rewritten(command_of(call)) or (call.target,)
+        keys = [*(_fault_key(call, fault) for fault in breaks), f"shell\n{named[0]}"]
+        again = max(map(self._faults.of, keys))
         exists = any(self.disk.exists(path) for path in named if path)
         return replace(
             view,
             repeated=self.duplicates.repeated(call),
             exists=exists,
-            breaks=self._breaks(call),
+            breaks=breaks,
+            counts=replace(view.counts, broken_alike=again),
             named_first=not exists and self._named_first(view),
         )
 
@@ -177,9 +180,13 @@ class Looker:
         counts = self._with_error(outcome)
         if outcome.kind is OutcomeKind.BLOCKED:
             self._blocked.add(key_of(call))
+            for fault in view.breaks if outcome.rule == "broken_link" else ():
+                self._faults.add(_fault_key(call, fault))
+            for path in rewritten(command_of(call))[:1] if outcome.rule == "shell_rewrite" else ():
+                self._faults.add(f"shell\n{path}")
         elif looks(view):
             repaired = self.repair is not None and self.repair.changed
-            seen_all = repaired or (view.built and bool(view.definition.touched))
+            seen_all = repaired or (view.built and bool(view.task.touched))
             counts = replace(
                 counts,
                 looks=counts.looks + 1,
@@ -228,35 +235,39 @@ class Looker:
         alike, edits = self._blocked.of(key_of(call)), self._failed_edits.of(call.target)
         if outcome is not None and outcome.kind is OutcomeKind.BLOCKED:
             alike = max(0, alike - 1)  # this block is counted by now, and is not one before it
-        definition = self.keeper.definition
+        faults = (self._faults.of(_fault_key(call, f)) for f in self._breaks_of(outcome))
+        task = self.plan.task()
         return View(
-            definition=definition,
+            task=task,
             call=call,
             outcome=outcome,
             missing=now.missing,
             substantive=now.substantive,
-            next_item=now.item,
             open_steps=self.open_steps(),
             completed_now=self.completed.get(call.id),
             next_target=now.target,
             repair=self.repair,
             facts=tuple(self._facts)[-self.limits.facts :] if self.limits.facts else (),
-            counts=replace(self.counts, blocked_alike=alike, failed_edits=edits),
+            counts=replace(
+                self.counts,
+                blocked_alike=alike,
+                failed_edits=edits,
+                broken_alike=max(faults, default=0),
+            ),
             limits=self.limits,
             last_written=self.last_written,
-            changed_by=self._changed_by,
+            failed_edit=self._failed_edit,
             wrote_whole=self._wrote_whole,
-            heard=self._spoken.heard(state_of(definition, now.missing, self.repair)),
+            heard=self._spoken.heard(state_of(task, now.missing, self.repair)),
             lasting=self.lasting,
             tools=self.tools,
             shapes=self.shapes,
         )
 
-    def existing(self) -> tuple[str, ...]:
-        """Paths of the planned artifacts that are there, looked at again."""
+    def missing(self) -> tuple[Artifact, ...]:
+        """What is planned and not there, looked at again."""
         self._fresh = False
-        now = self._look()
-        return tuple(a.path for a in now.planned if a not in now.missing)
+        return self._look().missing
 
     def ease(self) -> None:
         """It was judged and is not done: looking around is work again, for twice as long."""
@@ -268,39 +279,35 @@ class Looker:
         self.duplicates.forget()
 
     def _look(self) -> _OnDisk:
-        definition, known = self.keeper.definition, self._disk_now
-        planned, items = definition.artifacts, definition.items
-        same = known is not None and (known.planned, known.items) == (planned, items)
-        if self._fresh and known is not None and same:
+        planned, known = self.plan.task().planned, self._disk_now
+        if self._fresh and known is not None and known.planned == planned:
             return known
-        missing = artifacts.missing(definition, self.disk.root)
+        missing = artifacts.missing(planned, self.disk.root)
         self._fresh = True
         self._disk_now = _OnDisk(
             planned,
-            items,
             missing,
             sum(not (a.directory or is_summary(a.path)) for a in planned if a not in missing),
-            todo.next_item(definition, missing),
             artifacts.next_target(missing, self.disk.root),
         )
         return self._disk_now
 
     def _focus(self) -> None:
         """A broken round opens a repair, any other that was decided ends it."""
-        definition = self.keeper.definition
-        last = definition.round
-        if is_over(definition):
+        task = self.plan.task()
+        last = task.round
+        if task.is_over:
             self.repair = None  # a person has to look: nothing is to be repaired for a next round
             return
-        if last is None or last.number == self._focused:
+        decided = None if last is None else (last.status, last.number, last.against)
+        if last is None or last.changed or decided == self._focused:
             return
-        if last.status is RoundStatus.BROKEN:
-            focus = repair.focus_of(last, definition)
-            if focus is not None:
-                focus = repair.widen(focus, (*self._widened, *repair.referred(focus, self.disk)))
-            self.repair, self._focused = focus, last.number
-        elif last.status in (RoundStatus.KEPT, RoundStatus.SKIPPED, RoundStatus.UNKNOWN):
-            self.repair, self._focused = None, last.number
+        self._focused = decided
+        before = self.repair.findings if self.repair is not None else ()
+        focus = repair.focus_of(last, task, before)
+        if focus is not None:
+            focus = repair.widen(focus, (*self._widened, *repair.referred(focus, self.disk)))
+        self.repair = focus
 
     def _changed(self, outcome: Outcome) -> None:
         assert outcome.result is not None
@@ -311,7 +318,8 @@ class Looker:
         call = outcome.call
         by_its_words = WHOLE in call.shape.payload and outcome.changed == (call.target,)
         self._wrote_whole = call.target if by_its_words else ""
-        self._changed_by = call.tool
+        if call.target in outcome.changed:
+            self._faults.drop_all(f"{call.target}\n")
         for path, digest in outcome.result.writes.items():
             shown = f"`{escape_line(path)[:100]}`"
             self._note(f"{shown} was written" if digest else f"{shown} was removed")
@@ -334,7 +342,7 @@ class Looker:
         if outcome.kind is OutcomeKind.DUPLICATE:
             return True
         read = outcome.result.reads if outcome.result is not None else {}
-        touched = frozenset(view.definition.touched)
+        touched = frozenset(view.task.touched)
         return bool(read) and all(self._shown.of(p) > 0 or p in touched for p in read)
 
     def _note(self, fact: str) -> None:
@@ -348,10 +356,19 @@ class Looker:
             return
         if outcome.ok and outcome.changed:
             self._failed_edits.drop(call.target)
+            self._failed_edit = ""
+        elif outcome.kind is OutcomeKind.DUPLICATE:
+            self._failed_edit = ""  # the file holds what was wanted
         elif outcome.kind is OutcomeKind.EXECUTED and not outcome.ok:
             self._failed_edits.add(call.target)
+            self._failed_edit = call.target
 
-    def _breaks(self, call: Call) -> tuple[str, ...]:
+    def _breaks_of(self, outcome: Outcome | None) -> tuple[Fault, ...]:
+        """What a write that was refused for it would have brought in."""
+        refused = outcome is not None and outcome.rule == "broken_link"
+        return self._breaks(outcome.call) if refused and outcome is not None else ()
+
+    def _breaks(self, call: Call) -> tuple[Fault, ...]:
         if self.check_write is None or call.shape.nature is not Nature.MUTATE:
             return ()
         return tuple(self.check_write(call))
@@ -361,6 +378,11 @@ class Looker:
         target = view.call.target
         if view.call.shape.nature is not Nature.MUTATE or not target or declared(view, target):
             return False
-        roots = [a.path for a in view.definition.artifacts if is_summary(a.path)]
+        roots = [a.path for a in view.task.planned if is_summary(a.path)]
         name = target.rsplit("/", 1)[-1].encode("utf-8", "replace")
         return any(name in (self.disk.read(root) or b"") for root in roots[:3])
+
+
+def _fault_key(call: Call, fault: Fault) -> str:
+    """The same fault of the same file, however the rest of the write differs."""
+    return f"{call.target}\n{fault.target or fault.text}"

@@ -13,14 +13,13 @@ import re
 import stat
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from signoff.commands.programs import idle_word
 from signoff.commands.proofs import ProjectRecipes, Proof
-from signoff.toolbatch.offers import Offered
 
 LARGEST_MANIFEST = 1_000_000
 MOST_LOOKED_AT = 20_000  # entries of a project, in search of its tests
@@ -37,14 +36,6 @@ _GO = frozenset({".go"})
 _NODE_SCRIPTS = ("test", "check", "lint")
 _MAKE_TARGETS = ("test", "check")
 _NO_TEST = "no test specified"  # what npm writes where nobody wrote a test
-_PYTEST_FILES = (
-    "pytest.ini",
-    ".pytest.ini",
-    "pyproject.toml",
-    "tox.ini",
-    "setup.cfg",
-    "conftest.py",
-)
 _PYTEST_NAME = re.compile(r"test_.*\.py|.*_test\.py")
 # Where pytest would load something else under its own name.
 _SHADOWS = ("pytest.py", "pytest", "_pytest.py", "_pytest", "pluggy.py", "pluggy")
@@ -53,6 +44,24 @@ _FORCED_END = re.compile(
     r"|^collect_ignore(?:_glob)?\b",
     re.MULTILINE,
 )
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What a manifest offers to be judged by; or what it pretends to, and why that is nothing.
+
+    `additional` are commands of which nobody can tell what they prove: they have to hold, but
+    prove nothing by themselves.
+    """
+
+    commands: tuple[str, ...] = ()
+    additional: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    kinds: frozenset[str] = frozenset()  # suffixes it is about; none: whatever nobody else is
+
+    def is_about(self, kinds: Collection[str]) -> bool:
+        """Whether it speaks about one of these kinds of file."""
+        return not self.kinds.isdisjoint(kinds)
 
 
 def offers(root: Path) -> tuple[Offered, ...]:
@@ -95,46 +104,42 @@ def _first(
     for name in names:
         proof, what = project.proof(kind, name), called.format(name)
         if proof is Proof.PROVES:
-            proving = (command.format(name),)
-            return Offered(proving, tuple(additional), tuple(refused), project.rests_on)
+            return Offered((command.format(name),), tuple(additional), tuple(refused))
         if proof is Proof.CANNOT_FAIL:
             refused.append(f"{what} cannot fail")
         elif not additional:
             additional.append(command.format(name))
             refused.append(f"nobody can tell what {what} proves; a contract could say that it does")
-    return Offered((), tuple(additional), tuple(refused), project.rests_on if refused else ())
+    return Offered((), tuple(additional), tuple(refused))
 
 
 def _cargo(root: Path) -> Offered:
     manifest = toml_of(root / "Cargo.toml")
     if not {"package", "workspace"} & set(manifest):
         return Offered()
-    rests_on: tuple[str, ...] = ("Cargo.toml", ".cargo/config.toml", "build.rs")
-    tests = tuple(
-        files_named(root, re.compile(r".*\.rs"), saying=re.compile(r"#\[(?:\w+::)?test\b"))
-    )
+    tests = any(files_named(root, re.compile(r".*\.rs"), saying=re.compile(r"#\[(?:\w+::)?test\b")))
     # Once there were tests, there must be some: cargo is content with none.
     some = (
         "grep -rqsE --exclude-dir=target --include='*.rs' '#\\[(\\w+::)?test\\b' . && "
         if tests
         else ""
     )
-    run, rests_on = f"{some}cargo test --quiet", (*rests_on, *tests)
+    run, settings = f"{some}cargo test --quiet", ".cargo/config.toml"
     library = manifest.get("lib")
     if isinstance(library, dict) and library.get("test") is False:
-        return Offered((), (run,), ("`Cargo.toml` turns its tests off",), rests_on)
-    if re.search(r"\b(?:runner|alias|rustc|rustc-wrapper)\b", text_of(root / rests_on[1])):
-        return Offered((), (run,), (f"`{rests_on[1]}` runs something else",), rests_on)
-    return Offered((run,), rests_on=rests_on)
+        return Offered((), (run,), ("`Cargo.toml` turns its tests off",))
+    if re.search(r"\b(?:runner|alias|rustc|rustc-wrapper)\b", text_of(root / settings)):
+        return Offered((), (run,), (f"`{settings}` runs something else",))
+    return Offered((run,))
 
 
 def _go(root: Path) -> Offered:
     if re.search(r"^module\s+\S", text_of(root / "go.mod"), re.MULTILINE) is None:
         return Offered()
-    tests = tuple(files_named(root, re.compile(r".*_test\.go")))
+    tests = any(files_named(root, re.compile(r".*_test\.go")))
     some = "test -n \"$(find . -name '*_test.go' -print -quit)\" && " if tests else ""
     # Vet compiles packages that have no test, which a test run alone would not.
-    return Offered((f"{some}go vet ./... && go test ./...",), rests_on=("go.mod", *tests))
+    return Offered((f"{some}go vet ./... && go test ./...",))
 
 
 def _pytest(root: Path) -> Offered:
@@ -143,14 +148,13 @@ def _pytest(root: Path) -> Offered:
     if not (_pytest_is_configured(root) or tests):
         return Offered()
     conftests = tuple(files_named(root, re.compile(r"conftest\.py"), within=("tests", "test")))
-    rests_on = tuple(dict.fromkeys((*_PYTEST_FILES, *_SHADOWS, *conftests, *tests)))
     why = _pytest_is_idle(root, conftests, tests)
     # Without pytest nothing was tested: that is unknown (127), not broken. Without tests it fails.
     run = "python3 -m pytest -q -p no:cacheprovider"
     run = f"python3 -c 'import pytest' || exit 127; {run}"
     if why:
-        return Offered((), (run,), (f"pytest is kept from judging: {why}",), rests_on)
-    return Offered((run,), rests_on=rests_on)
+        return Offered((), (run,), (f"pytest is kept from judging: {why}",))
+    return Offered((run,))
 
 
 def _pytest_is_configured(root: Path) -> bool:

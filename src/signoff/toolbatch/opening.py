@@ -7,33 +7,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from signoff.domain.definition import Artifact, Definition
-from signoff.gate.definition import ProjectSeen, TakenUp, Touched
-from signoff.gate.rounds import is_over
-from signoff.toolbatch.artifacts import seen_now, stated_in
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.session import ToolCall
+from signoff.domain.task import Artifact
+from signoff.gate.task import SOMETHING, Task
+from signoff.toolbatch.artifacts import nearest_file
 from signoff.toolbatch.calls import STANDARD_SHAPES, Call, ToolShape
-from signoff.toolbatch.checkers import Finding, Severity, check_write
+from signoff.toolbatch.checkers import Finding, Severity, Thresholds, check_write
 from signoff.toolbatch.checkers.links import HTML_SUFFIXES, MARKDOWN_SUFFIXES, resolve
 from signoff.toolbatch.checkers.registry import Registry, load_checkers
-from signoff.toolbatch.deriving import project_checks
+from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import Disk, Folder
 from signoff.toolbatch.duplicates import NEW, OLD, WHOLE
-from signoff.toolbatch.events import Stream, TimelineNoted
+from signoff.toolbatch.events import Stream
 from signoff.toolbatch.executing import Execute
-from signoff.toolbatch.judging import Books, Court
-from signoff.toolbatch.keeping import Book, Keeper, MemoryBook
 from signoff.toolbatch.kept import MemoryShelf, Shelf, Snapshots
 from signoff.toolbatch.looking import CheckWrite, Looker
 from signoff.toolbatch.paths import paths_in
 from signoff.toolbatch.pipeline import BatchRunner, Confidence, Record
 from signoff.toolbatch.rollback import Keep
-from signoff.toolbatch.steering.drifting import is_summary, of_a_set
-from signoff.toolbatch.view import BatchLimits
+from signoff.toolbatch.sets import is_summary, of_a_set, promised
+from signoff.toolbatch.taskplan import Books, MemoryBooks, TaskPlan
+from signoff.toolbatch.view import BatchLimits, Fault
 
 MOST_NAMED = 5  # broken links of one write
 _PAGES = HTML_SUFFIXES | MARKDOWN_SUFFIXES
-_BREAKS = frozenset({"broken-link", "broken-asset"})
-INTERRUPTED = "a call that was cut off"
+_LINKS = frozenset({"broken-link", "broken-asset"})
+_BREAKS = _LINKS | {"thin-page"}
+_ANY = Thresholds()
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,11 @@ class Parts:
 
     tools: Iterable[str] | None = None  # names that can be called; None: all that have a shape
     shapes: Mapping[str, ToolShape] = field(default_factory=lambda: STANDARD_SHAPES)
-    planned: Sequence[Artifact] = ()  # beside those that the task names
+    planned: Sequence[Artifact] = ()  # what a person's plan declares
     limits: BatchLimits = field(default_factory=BatchLimits)
-    book: Book | None = None  # where the definition of done is kept; None: in memory
-    court: Court | None = None  # who judges; None: the caller does
+    books: Books | None = None  # the chain that the task's plan is kept on; None: in memory
+    sources: CheckSources | None = None  # what checks are derived from; None: nothing is checked
+    derives: bool = True  # False: a person's plan, whose contracts alone decide
     disk: Disk | None = None
     shelf: Shelf | None = None  # where contents are kept for undoing; None: in memory
     snapshots: Snapshots | None = None  # for commands; None: what they change cannot be undone
@@ -53,6 +55,7 @@ class Parts:
     confidence: Confidence | None = None
     record: Record | None = None
     steering: bool = True
+    thresholds: Thresholds = field(default_factory=Thresholds)  # how little a page may say
 
 
 def open_runner(
@@ -67,35 +70,24 @@ def open_runner(
     parts = parts if parts is not None else Parts()
     heard = stream if stream is not None else Stream()
     disk = parts.disk if parts.disk is not None else Folder(root)
-    asked = stated_in(task, root, parts.planned)
-    keeper = Keeper(
-        parts.book if parts.book is not None else MemoryBook(),
-        task,
-        artifacts=asked.artifacts,
-        declared=parts.planned,
-        unread=asked.unread,
-        look=lambda definition: seen_now(definition, root),
-        planner=parts.court.checks if parts.court is not None else None,
-        told=lambda note: heard.emit(TimelineNoted(note.reason, note.text)),
-    )
-    if parts.court is not None and keeper.definition.began_with is None:
-        keeper.record(ProjectSeen(project_checks(root)))
+    books = parts.books if parts.books is not None else MemoryBooks()
+    plan = TaskPlan(books, root, parts.sources, tuple(parts.planned), parts.derives)
+    plan.begin(task)
     names = parts.tools if parts.tools is not None else parts.shapes
     looker = Looker(
-        keeper,
+        plan,
         disk,
         frozenset(names),
         limits=parts.limits,
         shapes=parts.shapes,
-        check_write=parts.check_write or LinkCheck(disk, keeper),
+        check_write=parts.check_write or LinkCheck(disk, plan, parts.thresholds),
     )
     return BatchRunner(
         execute,
         looker,
-        keeper,
+        plan,
         heard,
         Keep(disk, parts.shelf if parts.shelf is not None else MemoryShelf(), parts.snapshots),
-        parts.court,
         parts.confidence,
         parts.record,
         parts.steering,
@@ -110,24 +102,31 @@ class LinkCheck:
     A planned folder stands for whatever may come only while none of its files is planned.
     """
 
-    def __init__(self, disk: Disk, keeper: Books):
-        self._disk, self._keeper = disk, keeper
+    def __init__(self, disk: Disk, plan: TaskPlan, thresholds: Thresholds = _ANY):
+        self._disk, self._plan, self._thresholds = disk, plan, thresholds
         self._registry: Registry | None = None
 
-    def __call__(self, call: Call) -> tuple[str, ...]:
-        """What the call would bring in, each as one line; nothing for what is no page."""
-        definition = self._keeper.definition
+    def __call__(self, call: Call) -> tuple[Fault, ...]:
+        """What the call would bring in; nothing for what is no page."""
+        task = self._plan.task()
         suffix = posixpath.splitext(call.target)[1].lower()
-        if suffix not in _PAGES or not definition.artifacts:
+        if suffix not in _PAGES or not task.planned:
             return ()
         written = self._written(call)
         if written is None:
             return ()
         if self._registry is None:
             self._registry = load_checkers(self._disk.root)
-        found = check_write(call.target, written, self._disk.root, registry=self._registry)
-        broken = [one for one in found if _is_broken(one) and not _is_to_come(one, definition)]
-        return tuple(f"{one.path}:{one.line}: {one.message}" for one in broken[:MOST_NAMED])
+        found = check_write(call.target, written, self._disk.root, self._thresholds, self._registry)
+        broken = [one for one in found if _is_broken(one) and not _is_to_come(one, task)]
+        return tuple(self._fault(one) for one in broken[:MOST_NAMED])
+
+    def _fault(self, found: Finding) -> Fault:
+        text = f"{found.path}:{found.line}: {found.message}"
+        if found.code not in _LINKS:
+            return Fault(text)
+        target = resolve(found.path, found.about).path or found.about
+        return Fault(text, target, nearest_file(self._disk.root, target))
 
     def _written(self, call: Call) -> bytes | None:
         """The file as it would be; None where that cannot be told before it is done."""
@@ -147,32 +146,21 @@ def _is_broken(finding: Finding) -> bool:
     return finding.code in _BREAKS and finding.severity is Severity.ERROR
 
 
-def _is_to_come(finding: Finding, definition: Definition) -> bool:
+def _is_to_come(finding: Finding, task: Task) -> bool:
     target = resolve(finding.path, finding.about).path
     named = {target, finding.about}
-    if target and is_summary(finding.path) and of_a_set(definition, target):
+    if target and is_summary(finding.path) and of_a_set(task, target):
         return True
-    planned = [*definition.artifacts, *(a for item in definition.items for a in item.artifacts)]
-    files = {artifact.path for artifact in planned if not artifact.directory}
-    folders = [f"{artifact.path}/" for artifact in planned if artifact.directory]
-    open_folders = [f for f in folders if not any(file.startswith(f) for file in files)]
-    return any(
-        name and (name in files or f"{name}/" in folders or name.startswith(tuple(open_folders)))
-        for name in named
-    )
+    return any(name and promised(task, name) for name in named)
 
 
 def take_up(runner: BatchRunner, words: str, *, interrupted: bool) -> None:
-    """Go on: a person's words ask for more, widen an open repair, and give a new budget of rounds.
+    """Go on: a person's words ask for more, and widen an open repair.
 
     `interrupted`: calls were under way when it stopped, and nobody saw what they changed.
     """
-    keeper, root = runner.keeper, runner.looker.disk.root
     if interrupted:
-        keeper.record(Touched((), "", INTERRUPTED))
-    if words.strip():
-        now = keeper.definition
-        keeper.record(stated_in(words, root, now.artifacts, now.touched))
-    if is_over(keeper.definition):
-        keeper.record(TakenUp())
+        cut_off = ToolCall("cut-off", "a call that was cut off", ok=False, touched=(SOMETHING,))
+        runner.plan.books.append(Draft(Kind.TOOL_CALLED, cut_off.to_data()))
+    runner.plan.say(words)
     runner.looker.widen(paths_in(words))

@@ -19,8 +19,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from signoff.domain.definition import Artifact
 from signoff.domain.globs import has_wildcard
+from signoff.domain.task import Artifact
 from signoff.domain.text import escape
 
 LONGEST_READ = 200_000  # characters of a text that are looked at

@@ -5,7 +5,7 @@ BatchRunner.run
   each group             neighbouring looks beside each other, everything else by itself
     settle early         malformed, not confident, or a pre-flight rule: skipped, blocked, rewritten
     execute              with what is about to change kept for undoing
-    settle               the books of the definition, recovery, counts; every call has an outcome
+    settle               the derived plan, recovery, counts; every call has an outcome
     stop                 too many errors in a row, a call blocked again and again
   end                    the one most specific steering message; go on, be judged, or halt
 """
@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from signoff.domain.definition import DefinitionStatus, Round, RoundStatus
-from signoff.gate.definition import Touched
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.session import ToolCall
+from signoff.gate.task import SOMETHING, Round, RoundStatus
 from signoff.toolbatch import todo
 from signoff.toolbatch.calls import (
     ANSWER,
@@ -52,18 +53,18 @@ from signoff.toolbatch.executing import (
     outcome_of,
     with_unnamed,
 )
-from signoff.toolbatch.judging import Books, Court
 from signoff.toolbatch.looking import Looker
-from signoff.toolbatch.preflight import decide, only_judging_left
+from signoff.toolbatch.preflight import decide, must_stop, only_judging_left, worded
 from signoff.toolbatch.recovery.advice import Failed, advise
 from signoff.toolbatch.recovery.categories import Category, Episodes, Failure
 from signoff.toolbatch.rollback import Held, Keep
-from signoff.toolbatch.steering import most_specific, must_stop
-from signoff.toolbatch.steering.drifting import idles, looks
+from signoff.toolbatch.sets import looks
+from signoff.toolbatch.shellwork import command_of, only_looks
+from signoff.toolbatch.steering import idles, most_specific
+from signoff.toolbatch.taskplan import TaskPlan
 from signoff.toolbatch.view import Block, Skip, View
 
 _ENDLESS = 3  # times the looks that are usual before something is made
-_SETTLED = frozenset({DefinitionStatus.DONE, DefinitionStatus.FAILED})
 Confidence = Callable[[Call], str | None]
 Record = Callable[[Call, Result], Result]
 
@@ -92,12 +93,11 @@ class BatchRunner:
 
     execute: Execute
     looker: Looker
-    keeper: Books
+    plan: TaskPlan
     stream: Stream = field(default_factory=Stream)
     keep: Keep | None = None
-    court: Court | None = None
     confidence: Confidence | None = None
-    record: Record | None = None  # hears of each result in order, and may add to its text
+    record: Record | None = None  # records each result in order, and may add to its text
     steering: bool = True  # off: calls are made, recorded and kept; nothing is said or stopped
     announced: set[str] = field(default_factory=set)
 
@@ -145,12 +145,12 @@ class BatchRunner:
         self._stopped = self._stopped or _first(map(self._stop, views))
         return self._end([outcome], views)
 
-    def judge(self, because: str) -> Round | None:
-        """Hold a round now; None without a court, or when only a person can go on."""
-        if self.court is None:
-            return None
-        held = self.court.hold(self.keeper, because)
+    def judge(self) -> Round | None:
+        """Have everything judged that is due now; None where nothing can be."""
+        known, held = self.plan.refused, self.plan.judge().round
         self.looker.begin(())
+        for why in (said for said in self.plan.refused if said not in known):
+            self.stream.emit(TimelineNoted("no_check", why))
         if held is not None:
             self.stream.emit(RoundChanged(held))
         return held
@@ -159,7 +159,7 @@ class BatchRunner:
         self.looker.begin(calls)
         self._episodes.answered()
         labels = tuple(call.label for call in calls)
-        self.stream.emit(TodoUpdated(self.keeper.definition.items, labels))
+        self.stream.emit(TodoUpdated(self.plan.task().items, labels))
 
     def _through(self, group: Sequence[Call]) -> list[Outcome]:
         """One group: settled early or executed, and the outcomes in the order of the calls."""
@@ -196,11 +196,11 @@ class BatchRunner:
             return None
         rule, decision = found
         if isinstance(decision, Skip):
-            text, action = f"duplicate: {decision.text}", decision.next_action
+            text, action = f"duplicate: {worded(view, decision)}", decision.next_action
             return Outcome(call, OutcomeKind.DUPLICATE, text, True, rule, next_action=action)
         if isinstance(decision, Block):
             said, action = "blocked" if decision.guidance else "error", decision.next_action
-            text = f"{said}: {decision.text}"
+            text = f"{said}: {worded(view, decision)}"
             return Outcome(call, OutcomeKind.BLOCKED, text, False, rule, decision.guidance, action)
         rewritten = replace(call, arguments=dict(decision.arguments))
         outcome = outcome_of(rewritten, next(self._executed([rewritten])))
@@ -219,7 +219,18 @@ class BatchRunner:
         return (self._recorded(call, results[place]) for place, call in enumerate(calls))
 
     def _recorded(self, call: Call, result: Result) -> Result:
-        return result if self.record is None else self.record(call, result)
+        if _may_have_changed(call, result):
+            result = replace(result, touched=(*result.touched, SOMETHING))
+        if self.record is not None:
+            return self.record(call, result)
+        if result.writes or result.touched:
+            self._append(call, result)
+        return result
+
+    def _append(self, call: Call, result: Result) -> None:
+        touched = tuple(dict.fromkeys((*result.writes, *result.touched)))
+        seen = ToolCall(call.id, call.tool, result.ok, touched=touched)
+        self.plan.books.append(Draft(Kind.TOOL_CALLED, seen.to_data()), durable=False)
 
     def _keep_before(self, call: Call, held: Held, result: Result | None) -> tuple[str, ...]:
         """What was there before it, kept for undoing; the paths at which something changed."""
@@ -229,7 +240,7 @@ class BatchRunner:
             self.stream.emit(RollbackKept(kept.number, paths, call.id))
         if result is None and not call.shape.reads_only:
             # Interrupted: it may have changed anything, so nothing is proved any more.
-            self.keeper.record(Touched((), call.id, call.tool))
+            self._append(call, Result("", ok=False, touched=(SOMETHING,)))
         return paths
 
     def _settle(self, view: View, outcome: Outcome) -> Outcome:
@@ -241,23 +252,32 @@ class BatchRunner:
         return outcome
 
     def _booked(self, outcome: Outcome) -> Outcome:
-        """The definition of done knows what the call did; the list shows what it knows."""
-        before, repairing = self.keeper.definition, self.looker.repair is not None
-        root, existing = self.looker.disk.root, self.looker.existing
-        facts = todo.facts_of(before, outcome, root, existing, repairing=repairing)
-        if facts:
-            self.keeper.record(*facts)
-        after = self.keeper.definition
-        if after.round is not None and after.round != before.round:
-            self.stream.emit(RoundChanged(after.round))
-        if after.items != before.items:
+        """The plan knows what the call did; the list shows what it knows."""
+        if outcome.kind is not OutcomeKind.EXECUTED:
+            return outcome
+        call, result, before = outcome.call, outcome.result, self.plan.task()
+        if result is not None and (result.writes or result.touched):
+            self.plan.work_began()
+            done = todo.complete(self.plan, outcome)
+            self.looker.completed |= {} if done is None else {call.id: done}
+        if call.shape.nature is Nature.LIST and outcome.ok:
+            outcome = self._listed(outcome)
+        after = self.plan.task()
+        if after.items != before.items or after.planned != before.planned:
             self.stream.emit(TodoUpdated(after.items))
-            open_before = {item.text for item in before.pending}
-            done = next((i for i in after.completed if i.text in open_before), None)
-            self.looker.completed |= {} if done is None else {outcome.call.id: done}
-        if self.steering and outcome.call.shape.nature is Nature.LIST and outcome.ok:
-            return replace(outcome, text=todo.show(after))
         return outcome
+
+    def _listed(self, outcome: Outcome) -> Outcome:
+        """The list as it is true; where the model has a plan of its own, the list is a note."""
+        call, open_before = outcome.call, self.plan.task().pending
+        sent = next((call.arguments.get(name) for name in call.shape.payload), None)
+        taken = todo.take_list(self.plan, sent, repairing=self.looker.repair is not None)
+        task = self.plan.task()
+        ticked = [i for i in task.items if i.done and any(i.id == old.id for old in open_before)]
+        self.looker.completed |= {call.id: ticked[0]} if ticked else {}
+        if not self.steering or self.plan.is_own or not self.plan.derives:
+            return outcome
+        return replace(outcome, text=todo.show(task, self.looker.missing(), taken))
 
     def _recovered(self, view: View, outcome: Outcome, failure: Failure | None) -> Outcome:
         """A failure with a name gets a follow-up, and counts in its episode."""
@@ -295,7 +315,7 @@ class BatchRunner:
         """One message at most, and what comes next."""
         made = tuple(outcomes)
         if self._stopped:
-            text = honest(self._stopped, self.keeper.definition)
+            text = honest(self._stopped, self.plan.task(), self.looker.missing())
             self.stream.emit(TimelineNoted("halted", self._stopped))
             self.stream.emit(Responded(text, failed=True))
             return BatchResult(made, Ending.HALT, None, text)
@@ -312,6 +332,12 @@ class BatchRunner:
         return BatchResult(made, Ending.CONTINUE, said)
 
 
+def _may_have_changed(call: Call, result: Result) -> bool:
+    """Whether a command may have changed files that nobody saw: then nothing is proved any more."""
+    unseen = call.shape.nature is Nature.SHELL and not (result.content or result.writes)
+    return unseen and not result.touched and not only_looks(command_of(call))
+
+
 def _first(texts: Iterable[str]) -> str:
     return next(filter(None, texts), "")
 
@@ -319,14 +345,14 @@ def _first(texts: Iterable[str]) -> str:
 def handed_over(view: View) -> str:
     """Why it is judged now, in words; empty: the model goes on."""
     outcome = view.outcome
-    if outcome is None or outcome.is_error or view.definition.status in _SETTLED:
+    if outcome is None or outcome.is_error or view.settled:
         return ""
     if view.call.tool == ANSWER:
         return "the model says that it is finished" if _may_be_judged(view) else ""
     if outcome.changed:
         return ""
     due = view.repair.worked_on if view.repair is not None else only_judging_left(view)
-    last = view.definition.round
+    last = view.task.round
     judged = last is not None and last.status is RoundStatus.KEPT
     if not due or judged or view.open_steps:
         return ""

@@ -1,23 +1,35 @@
 """Pre-flight: what speaks against a call before it is made; the first rule that speaks decides.
 
-To add a rule: write a function `View -> Skip | Block | Rewrite | None` with one line about it as
-its docstring, and put it at its place in `PREFLIGHT`.
+What a rule says is the result of the call, with the next step behind it: nobody says it again. To
+add a rule: write a function `View -> Skip | Block | Rewrite | None` with one line about it as its
+docstring, and put it at its place in `PREFLIGHT`.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from signoff.domain.definition import DefinitionStatus
-from signoff.toolbatch.calls import Nature, NextAction
+from signoff.gate.task import RoundStatus
+from signoff.toolbatch.calls import ANSWER, Call, Nature, NextAction, OutcomeKind
 from signoff.toolbatch.duplicates import WHOLE
+from signoff.toolbatch.sets import beyond_the_set, declared, nearest, root_page
 from signoff.toolbatch.shellwork import command_of, rewritten
-from signoff.toolbatch.steering.drifting import beyond_the_set, declared, is_summary, nearest
-from signoff.toolbatch.steering.failing import lacking
-from signoff.toolbatch.steering.step import editor, next_action, open_work, writer
-from signoff.toolbatch.steering.wording import listed, quoted
+from signoff.toolbatch.steps import (
+    Step,
+    answer,
+    editor,
+    listed,
+    next_action,
+    next_step,
+    open_work,
+    openly,
+    quoted,
+    step_text,
+    writer,
+)
 from signoff.toolbatch.view import (
     Block,
     Decision,
@@ -31,7 +43,19 @@ from signoff.toolbatch.view import (
 _CHANGES = frozenset({Nature.MUTATE, Nature.SHELL})
 _FENCED = re.compile(r"```[\w+.#-]*\n((?:(?!```).)*?)\n?```", re.DOTALL)
 _MAY_BE_FENCED = frozenset({"", ".adoc", ".markdown", ".md", ".mdx", ".rst", ".txt"})
-_OPEN_AGAIN = frozenset({DefinitionStatus.FIXING, DefinitionStatus.FAILED})
+# An empty text replaces a passage by nothing, or makes an empty file; nobody else can say it.
+_MAY_BE_EMPTY = frozenset({"new", WHOLE})
+_LIKENESS = 0.4
+
+
+def lacking(call: Call) -> tuple[str, ...]:
+    """The arguments that a change or a command cannot do without, and that did not come."""
+    wanted = [call.shape.path] if call.shape.path and not call.target else []
+    for name in call.shape.payload:
+        value = call.arguments.get(name)
+        if value is None or (value == "" and name not in _MAY_BE_EMPTY):
+            wanted.append(name)
+    return tuple(wanted)
 
 
 def missing_payload(view: View) -> Block | None:
@@ -44,18 +68,27 @@ def missing_payload(view: View) -> Block | None:
         return _emptied(view)
     what = ", ".join(quoted(name) for name in without)
     verb = "is" if len(without) == 1 else "are"
-    text = f"{what} {verb} missing; send the call whole: {call.shape.usage}"
-    return Block(text, NextAction(call.tool, call.target))
+    text = f"{what} {verb} missing{_misnamed(call, without)}; send the call whole"
+    return Block(f"{text}: {call.shape.usage}", NextAction(call.tool, call.target))
+
+
+def _misnamed(call: Call, without: tuple[str, ...]) -> str:
+    """Which argument came under another name."""
+    known = {call.shape.path, *call.shape.payload}
+    for name in (name for name in call.arguments if name not in known):
+        close = difflib.get_close_matches(name, without, n=1, cutoff=_LIKENESS)
+        if close:
+            return f" ({quoted(name)} is no argument: it is called {quoted(close[0])})"
+    return ""
 
 
 def _emptied(view: View) -> Block | None:
     """An empty text is a text, but not for a planned file that this task has made already."""
     call = view.call
-    planned = {artifact.path for artifact in view.definition.artifacts}
-    made = planned - {artifact.path for artifact in view.missing}
+    made = {a.path for a in view.task.planned} - {a.path for a in view.missing}
     if call.arguments.get(WHOLE) != "" or WHOLE not in call.shape.payload:
         return None
-    if call.target not in made or call.target not in view.definition.touched or view.repeated:
+    if call.target not in made or call.target not in view.task.touched or view.repeated:
         return None
     text = f"this would empty {quoted(call.target)}, which is planned and made: send its text"
     return Block(text, next_action(view), guidance=True)
@@ -78,7 +111,10 @@ def shell_rewrite(view: View) -> Block | None:
         f"{quoted(paths[0])} is a text file that is there already: change it with "
         f"{shape.usage or quoted(tool)} instead of rewriting it through the shell"
     )
-    return Block(text, NextAction(tool, paths[0]), guidance=True)
+    action = NextAction(tool, paths[0])
+    if view.counts.broken_alike >= view.limits.repeats and view.repair is None:
+        action = next_action(view) or action  # one file over and over: the others wait
+    return Block(text, action, guidance=True)
 
 
 def fenced_text(view: View) -> Rewrite | None:
@@ -98,7 +134,11 @@ def duplicate_mutation(view: View) -> Skip | None:
     """A write or edit that would not change the file, or was made already."""
     if not view.repeated or view.call.shape.nature is not Nature.MUTATE:
         return None
-    return Skip(f"nothing to change: {view.repeated}", next_action(view))
+    step = next_step(view)
+    same = step is not None and step.action == NextAction(view.call.tool, view.call.target)
+    if same and not open_work(view) and view.repair is None:
+        step = answer(view)
+    return Skip(f"nothing to change: {view.repeated}", _action(step))
 
 
 def duplicate_observation(view: View) -> Skip | None:
@@ -129,34 +169,25 @@ def expanding(view: View) -> Block | None:
     call, target = view.call, view.call.target
     if call.shape.nature is not Nature.MUTATE or not target or view.repair is not None:
         return None
-    if view.exists or view.named_first or _is_next(view, target):
+    is_next = view.next_target is not None and view.next_target.path == target
+    if view.exists or view.named_first or is_next or not beyond_the_set(view, target):
         return None
-    if not beyond_the_set(view, target):
-        return None
-    near = nearest(view, target)
+    near, root = nearest(view, target), root_page(view)
     action = NextAction(writer(view), near) if near else next_action(view)
-    root = next((path for path in _files(view) if is_summary(path)), "")
     first = f"name it in {quoted(root)}" if root else "name it in the todo list"
     instead = f", or write the nearest declared one, {quoted(near)}" if near else ""
     text = f"{quoted(target)} is not in the declared set: {first} first{instead}"
     return Block(text, action, guidance=True)
 
 
-def _files(view: View) -> list[str]:
-    return [a.path for a in view.definition.artifacts if not a.directory]
-
-
-def _is_next(view: View, path: str) -> bool:
-    items = {artifact.path for item in view.definition.items for artifact in item.artifacts}
-    return path in items or (view.next_target is not None and view.next_target.path == path)
-
-
 def only_judging_left(view: View) -> bool:
     """Whether everything planned was built in this task, and no finding is open."""
-    if not view.built or open_work(view) or view.repair is not None:
+    if not view.built or open_work(view) or view.repair is not None or view.task.is_over:
         return False
+    last = view.task.round
+    failed = last is not None and last.status in (RoundStatus.BROKEN, RoundStatus.UNKNOWN)
     # Files that were there before anything was done are not a thing that was built.
-    return bool(view.definition.touched) and view.definition.status not in _OPEN_AGAIN
+    return bool(view.task.touched) and not failed
 
 
 def late_question(view: View) -> Block | None:
@@ -174,22 +205,64 @@ def refers(view: View) -> bool:
 
 
 def broken_link(view: View) -> Block | None:
-    """A write that brings in a broken local link, or what a checker finds."""
+    """A write that brings in a link to nowhere: said, then with every way out, then an error."""
     if not view.breaks:
         return None
-    text = f"this would bring in what does not hold: {listed(view.breaks)}; mend it and send again"
-    return Block(text, NextAction(view.call.tool, view.call.target), guidance=True)
+    action, times = NextAction(view.call.tool, view.call.target), view.counts.broken_alike
+    if not times:
+        found = listed(tuple(fault.text for fault in view.breaks))
+        text = f"this would bring in what does not hold: {found}; mend it and send again"
+        return Block(text, action, guidance=True)
+    fault = view.breaks[0]
+    near = f" 2. link to {quoted(fault.near)}, which is there." if fault.near else ""
+    text = (
+        f"for the {times + 1}. time {quoted(view.call.target)} refers to {quoted(fault.target)},"
+        f" which is not there. Ways out: 1. write {quoted(fault.target)} first.{near}"
+        f" {3 if near else 2}. leave the link out"
+    )
+    return Block(text, action, guidance=times <= view.limits.repeats)
 
 
 def blocked_again(view: View) -> Decision | None:
-    """The same call was blocked before and would be again: plainer words, then an error."""
+    """The same call was blocked before and would be again: another way, then an error."""
     times = view.counts.blocked_alike
     found = _first(_OTHERS, view) if times else None
     if found is None or not isinstance(found[1], Block):
         return None
-    block = found[1]
+    block, limit = found[1], view.limits.repeats
     text = f"blocked for the {times + 1}. time, and sending it again will not help: {block.text}"
-    return replace(block, text=text, guidance=block.guidance and times <= view.limits.repeats)
+    if times >= limit:
+        text += "; leave it and go another way"
+        block = replace(block, next_action=_action(_another_way(view)))
+    return replace(block, text=text, guidance=block.guidance and times <= limit)
+
+
+def must_stop(view: View) -> bool:
+    """Whether the same was blocked so often that no further advice will help."""
+    outcome = view.outcome
+    if outcome is None or outcome.kind is not OutcomeKind.BLOCKED:
+        return False
+    repeats = view.limits.repeats
+    links = outcome.rule == "broken_link" and view.counts.broken_alike > repeats + 1
+    return links or view.counts.blocked_alike > repeats
+
+
+def _another_way(view: View) -> Step | None:
+    """The next step by other means: the whole file, another missing file, or an honest end."""
+    step = next_step(view)
+    blocked = NextAction(view.call.tool, view.call.target)
+    if step is None or step.answers or step.action != blocked:
+        return step
+    if step.action.tool != writer(view):
+        return replace(step, action=NextAction(writer(view), step.action.target))
+    others = [a.path for a in view.missing if a.path != blocked.target and not a.directory]
+    if others and view.repair is None:
+        return replace(step, action=NextAction(step.action.tool, others[0]), item=None)
+    return openly()
+
+
+def _action(step: Step | None) -> NextAction | None:
+    return step.action if step is not None and step.possible else None
 
 
 PREFLIGHT = preflight_rules(
@@ -210,6 +283,17 @@ _OTHERS = PREFLIGHT[1:]
 def decide(view: View) -> tuple[str, Decision] | None:
     """The rule that speaks about a call, and what it says; None: nothing is against it."""
     return _first(PREFLIGHT, view)
+
+
+def worded(view: View, decision: Skip | Block) -> str:
+    """What the model reads: why it was not made, and the one thing to do now."""
+    action = decision.next_action
+    if action is None:
+        return decision.text
+    step = next_step(view)
+    if step is None or step.action != action:
+        step = openly() if action.tool == ANSWER else Step(action)
+    return f"{decision.text}. {step_text(view, step)}"
 
 
 def _first(rules: tuple[PreflightRule, ...], view: View) -> tuple[str, Decision] | None:

@@ -14,15 +14,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from signoff.domain.definition import (
-    CheckSource,
-    Definition,
-    Round,
-    RoundStatus,
-    Seen,
-    Support,
-)
+from signoff.gate.task import Against, Round, RoundStatus, Task
 from signoff.toolbatch.calls import Nature, Outcome, OutcomeKind
+from signoff.toolbatch.deriving import CHECKER
 from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.recovery.categories import RUNS_TESTS
 from signoff.toolbatch.view import RepairFocus, RepairTarget
@@ -33,46 +27,49 @@ MOST_NAMED = 100  # files in scope beside the targets
 _FINDING_CHARACTERS = 300
 _SUBJECT_CHARACTERS = 80
 _MOST_LINES = 3  # of one observation, about one file
-_WORDS = {Support.CONTRADICTS: "does not hold", Support.MISSING: "is missing"}
-_AGAINST = frozenset(_WORDS)
-# Checkers name the file that they found fault with; tests and builds name what they came across.
-_SURE = frozenset({CheckSource.ARTIFACT, CheckSource.EXISTENCE})
+# A warning holds nothing up, so it is no reason to change a file; nor is the hint below it.
+_WARNING = re.compile(
+    r"^\S+:\d+:(?:\d+:)? (?:warning|note): .*\n?(?:    hint: .*\n?)?", re.MULTILINE
+)
 _LONGEST_TEXT = 20_000
 _LONGEST_SOURCE = 200_000
 _PATH = re.compile(r"(?<![\w./-])(?:\./)?[\w-][\w./-]{0,200}\.\w{1,8}(?![\w/])")
 _WORD = re.compile(r"[\w-]{3,100}")
+_MARKED = re.compile(r"(?:new|still|gone): ")
 _TEST_NAME = re.compile(r"(?:test_.*|.*_test\.\w+|.*\.(?:test|spec)\.\w+|conftest\.py)$")
 
 
-def focus_of(round: Round, definition: Definition) -> RepairFocus | None:
-    """What a broken round asks for; nothing for a round that is not broken."""
+def focus_of(round: Round, task: Task, before: tuple[str, ...] = ()) -> RepairFocus | None:
+    """What a broken round asks for; `before` are the findings of the round before it."""
     if round.status is not RoundStatus.BROKEN:
         return None
-    against = [seen for seen in round.seen if seen.status in _AGAINST]
-    known = _known(definition)
+    known = _known(task)
     # A command names every file that it looks at; what it says names those that it found.
-    named = [(seen, _found_in(seen, known)) for seen in against]
+    named = [(found, _mentioned(_faults(found), known)) for found in round.against]
     if not any(paths for _, paths in named):
-        named = [(seen, _mentioned(seen.subject, known)) for seen in against]
+        named = [(found, _mentioned(found.command, known)) for found in round.against]
     targets: dict[str, RepairTarget] = {}
-    for seen, paths in named:
+    for found, paths in named:
         for path in paths:
             old = targets.get(path) or RepairTarget(path, ())
-            sure = seen.source in _SURE or _is(seen.subject, path) or _accused(seen, path)
+            sure = CHECKER in found.command or _accused(found, path)
+            findings = dict.fromkeys((*old.findings, *_about(found, path)))
             targets[path] = replace(
-                old,
-                sure=sure or (old.sure and path in targets),
-                findings=tuple(dict.fromkeys((*old.findings, *_about(seen, path)))),
-                absent=old.absent or (seen.status is Support.MISSING and _is(seen.subject, path)),
+                old, sure=sure or (old.sure and path in targets), findings=tuple(findings)
             )
     # Where a test fails, the fault is in what it tests more often than in the test.
     ordered = sorted(targets.values(), key=lambda t: (not t.sure, not t.sure and _tests(t.path)))
     listed = tuple(ordered[:MOST_TARGETS])
     # A finding that names no file of the task leaves all of them open.
-    allowed = (*(tuple(t.path for t in listed) or known), *_named_by(against))
-    return RepairFocus(
-        round.number, listed, tuple(dict.fromkeys(allowed)), _deltas(round, against, definition)
-    )
+    allowed = (*(tuple(t.path for t in listed) or known), *_named_by(round.against))
+    deltas = _deltas([_finding(found) for found in round.against], before)
+    return RepairFocus(round.number, listed, tuple(dict.fromkeys(allowed)), deltas)
+
+
+def _faults(found: Against) -> str:
+    """What a check said, without its warnings; all of it where that is all there is."""
+    said = _WARNING.sub("", found.detail)
+    return said if _PATH.search(said) else found.detail
 
 
 def referred(focus: RepairFocus, disk: Disk) -> tuple[str, ...]:
@@ -117,38 +114,32 @@ def is_inside(path: str) -> bool:
     return bool(path.strip()) and not path.startswith("/") and not climbs
 
 
-def _known(definition: Definition) -> tuple[str, ...]:
+def _known(task: Task) -> tuple[str, ...]:
     """The files of the task: planned first, then touched. Output of commands adds no target."""
-    planned = (str(artifact) for artifact in definition.artifacts)
-    return tuple(dict.fromkeys((*planned, *definition.touched)))
+    return tuple(dict.fromkeys((*map(str, task.planned), *task.touched)))
 
 
-def _found_in(seen: Seen, known: tuple[str, ...]) -> list[str]:
-    """The task's files that an observation is about: its subject, else those its detail names."""
-    exact = [path for path in known if _is(seen.subject, path)]
-    return exact or _mentioned(seen.detail, known)
-
-
-def _named_by(against: Iterable[Seen]) -> tuple[str, ...]:
+def _named_by(against: Iterable[Against]) -> tuple[str, ...]:
     """Files that a finding or its command names: whoever repairs it may have to change them."""
     named = (
         path.removeprefix("./").rstrip("/")
-        for seen in against
-        for text in (seen.command or seen.subject, seen.detail)
+        for found in against
+        # A checker is given all files, those that are right too.
+        for text in ("" if CHECKER in found.command else found.command, _faults(found))
         for path in _PATH.findall(text[:_LONGEST_TEXT])
     )
     return tuple(dict.fromkeys(filter(is_inside, named)))[:MOST_NAMED]
 
 
-def _accused(seen: Seen, path: str) -> bool:
+def _accused(found: Against, path: str) -> bool:
     """Whether a line of the output is about a place in the file, as compilers and linters say it.
 
     Tests say it too, of every place that they came across.
     """
-    if RUNS_TESTS.search(seen.command or seen.subject):
+    if RUNS_TESTS.search(found.command):
         return False
     place = re.compile(rf"^(?:\./)?{re.escape(path)}:\d+:", re.MULTILINE)
-    return place.search(seen.detail) is not None
+    return place.search(_faults(found)) is not None
 
 
 def _tests(path: str) -> bool:
@@ -160,48 +151,41 @@ def _mentioned(text: str, known: tuple[str, ...]) -> list[str]:
     return [path for path in known if _mentions(text, path)]
 
 
-def _is(subject: str, path: str) -> bool:
-    return subject.removeprefix("./").rstrip("/") == path.rstrip("/")
-
-
 def _mentions(text: str, path: str) -> bool:
     """The path as a whole word: `a.md` is not named by `data.md` or `a.md.bak`."""
     name = re.escape(path.rstrip("/"))
     return re.search(rf"(?<![\w./-])(?:\./)?{name}(?![\w-]|\.\w|/\w)", text) is not None
 
 
-def _about(seen: Seen, path: str) -> list[str]:
-    """What an observation says about one file."""
-    lines = [line.strip() for line in seen.detail.split("\n")]
+def _about(found: Against, path: str) -> list[str]:
+    """What a check says about one file."""
+    lines = [line.strip() for line in _faults(found).split("\n")]
     said = [line[:_FINDING_CHARACTERS] for line in lines if _mentions(line, path)]
-    return said[:_MOST_LINES] or [_finding(seen)]
+    return said[:_MOST_LINES] or [_finding(found)]
 
 
-def _finding(seen: Seen) -> str:
-    lines = [line.strip() for line in seen.detail.split("\n") if line.strip()]
-    said = lines[-1] if lines else _WORDS[seen.status]
-    return f"{seen.subject[:_SUBJECT_CHARACTERS]}: {said}"[:_FINDING_CHARACTERS]
+def _finding(found: Against) -> str:
+    lines = [line.strip() for line in _faults(found).split("\n") if line.strip()]
+    said = lines[-1] if lines else "does not hold"
+    return f"{found.command[:_SUBJECT_CHARACTERS]}: {said}"[:_FINDING_CHARACTERS]
 
 
-def _deltas(round: Round, against: Iterable[Seen], definition: Definition) -> tuple[str, ...]:
+def _deltas(now: list[str], before: tuple[str, ...]) -> tuple[str, ...]:
     """New findings first, then those that stayed, then those that are gone since the last round."""
-    now = list(dict.fromkeys(_finding(seen) for seen in against))
-    earlier = [
-        r for r in definition.rounds if r.status is RoundStatus.BROKEN and r.number < round.number
-    ]
+    stood = [said for said in before if not said.startswith("gone: ")]
+    earlier = [said.partition(": ")[2] if _MARKED.match(said) else said for said in stood]
     if not earlier:
         return tuple(now[:MOST_FINDINGS])
-    before = [_finding(seen) for seen in earlier[-1].seen if seen.status in _AGAINST]
-    marked = [f"new: {finding}" for finding in now if finding not in before]
-    marked += [f"still: {finding}" for finding in now if finding in before]
-    marked += [f"gone: {finding}" for finding in dict.fromkeys(before) if finding not in now]
+    marked = [f"new: {finding}" for finding in now if finding not in earlier]
+    marked += [f"still: {finding}" for finding in now if finding in earlier]
+    marked += [f"gone: {finding}" for finding in dict.fromkeys(earlier) if finding not in now]
     return tuple(marked[:MOST_FINDINGS])
 
 
 def _visited(target: RepairTarget, changed: tuple[str, ...]) -> RepairTarget:
     folder = target.path.endswith("/")
     hit = any(path == target.path or (folder and path.startswith(target.path)) for path in changed)
-    return replace(target, visited=True, failed_edits=0, absent=False) if hit else target
+    return replace(target, visited=True, failed_edits=0) if hit else target
 
 
 def _missed(target: RepairTarget, path: str) -> RepairTarget:

@@ -1,232 +1,216 @@
-"""The list of things to do, kept in step with the definition of done: claims in, the truth out.
+"""The list of things to do, kept in step with the derived plan: claims in, the truth out.
 
-An item that names files to make is done while they are there; the fold sees to that. Any other is
-done when the model says so, or when a call changes a file that it names. An entry with a reason in
-`dropped` gives an item, or a planned file by its path, up.
+An entry that names files to make is about the steps that make them. Any other is an item: done when
+the model says so, or when a call changes a file that it names. An entry with a reason in `dropped`
+gives an item, or a planned file by its path, up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from signoff.domain.definition import MOST_ITEMS, Artifact, Definition, Item
-from signoff.domain.session import shown_list
+from signoff.domain.session import ClaimStatus, normal, shown_list
+from signoff.domain.task import MOST_PARTS, Artifact
 from signoff.domain.text import escape_line
-from signoff.gate.definition import (
-    LONGEST_ITEM,
-    ArtifactsSeen,
-    Dropped,
-    Fact,
-    ItemCompleted,
-    ItemsListed,
-    Touched,
-    apply_all,
-)
-from signoff.gate.rounds import shown
-from signoff.toolbatch.calls import Nature, Outcome, OutcomeKind
+from signoff.gate.missing import how_to_drop
+from signoff.gate.task import Item, Task
+from signoff.toolbatch.calls import Outcome
 from signoff.toolbatch.paths import paths_in, planned_by
-from signoff.toolbatch.shellwork import command_of, only_looks
+from signoff.toolbatch.taskplan import LONGEST_ITEM, Part, TaskPlan, plain
 
-MOST_LISTED = 2 * MOST_ITEMS  # of one list that are looked at
+MOST_LISTED = 2 * MOST_PARTS  # of one list that are looked at
 MOST_SHOWN = 40
+LONGEST_REASON = 500
 
 _TEXT_KEYS = ("text", "content", "title", "task", "description", "item", "name")
 _DONE_WORDS = frozenset({"done", "completed", "complete", "finished", "closed"})
 _DROPPED_WORDS = frozenset({"dropped", "cancelled", "canceled", "removed", "skipped"})
 _TICKED = re.compile(r"\s*(?:[-*+]\s+)?\[(?P<mark>[ xX])\]\s*")
+_MARKER = re.compile(r"(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s*)+")
 
 
-def facts_of(
-    definition: Definition,
-    outcome: Outcome,
-    root: Path,
-    existing: Callable[[], tuple[str, ...]],
-    *,
-    repairing: bool,
-) -> tuple[Fact, ...]:
-    """What a call means for the definition: files touched or seen, the list as sent, an item."""
-    if outcome.kind is not OutcomeKind.EXECUTED:
+@dataclass(frozen=True)
+class Listed:
+    """One entry of a list as the model sent it; `dropped` is why it is given up, if it is."""
+
+    text: str
+    done: bool = False
+    dropped: str | None = None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a list: what it left out, gave up in vain, or was too long for."""
+
+    omitted: tuple[str, ...] = ()
+    undropped: tuple[str, ...] = ()
+    unlisted: int = 0
+    aside: int = 0
+
+
+def item_key(text: str) -> str:
+    """By which two wordings are the same item: not by case, spacing, list marks or a full stop."""
+    words = normal(_MARKER.sub("", plain(text), count=1)).rstrip(".!;: ")
+    return " ".join(word for word in words.split() if word != "the")
+
+
+def entries_of(sent: Any) -> tuple[Listed, ...]:
+    """The entries of a list, however the model shaped it; what is none is left out."""
+    if isinstance(sent, str):
+        sent = sent.split("\n")
+    if not isinstance(sent, Sequence):
         return ()
-    call, facts = outcome.call, list[Fact]()
-    changed = bool(outcome.changed) or _may_have_changed(outcome)
-    if changed:
-        others = outcome.result.touched if outcome.result is not None else ()
-        facts.append(Touched((*outcome.changed, *others), call.id, call.tool))
-    if changed or (definition.missing and _may_have_made(outcome)):
-        there = existing()
-        if there != definition.existing:
-            facts.append(ArtifactsSeen(there))
-    if call.shape.nature is Nature.LIST and outcome.ok:
-        sent = next((call.arguments.get(name) for name in call.shape.payload), None)
-        # A list that is sent during a repair would tidy away what the repair is about.
-        known = definition.artifacts, definition.touched
-        facts.append(listed(sent, root, *known, aside=repairing))
-        facts += dropped(sent, call.id)
-    return (*facts, *_completed(apply_all(definition, facts), outcome))
+    found = (_entry(entry) for entry in sent[:MOST_LISTED])
+    return tuple(entry for entry in found if entry.text)
 
 
-def _may_have_made(outcome: Outcome) -> bool:
-    """Whether a command may have made files that nobody watches, as ignored ones are."""
-    return outcome.call.shape.nature is Nature.SHELL and not only_looks(command_of(outcome.call))
+def take_list(plan: TaskPlan, sent: Any, *, repairing: bool = False) -> Taken:
+    """Record what a list asks for, ticks and gives up.
+
+    One that is sent during a repair would tidy away what the repair is about: it is left aside.
+    """
+    entries = entries_of(sent)
+    if not plan.derives:
+        return Taken()
+    undropped = tuple(
+        f"{entry.text}: {why}"
+        for entry in entries
+        if entry.dropped is not None and (why := _drop(plan, entry.text, entry.dropped))
+    )
+    wanted = [entry for entry in entries if entry.dropped is None]
+    if repairing:
+        return Taken((), undropped, aside=len(wanted))
+    if plan.is_own:
+        return Taken((), undropped)  # steps of a plan are ticked with the plan's own tools
+    unlisted = _plan_more(plan, wanted)
+    listed = {item_key(entry.text): entry for entry in wanted}
+    for item in plan.task().pending:
+        entry = listed.get(item_key(item.text))
+        if entry is not None and entry.done:
+            plan.claim(item.id, ClaimStatus.DONE)
+    gone = {item_key(entry.text) for entry in entries}
+    omitted = [i.text for i in plan.task().pending if item_key(i.text) not in gone]
+    return Taken(tuple(omitted), undropped, unlisted)
 
 
-def _may_have_changed(outcome: Outcome) -> bool:
-    """Whether a command may have changed files that nobody saw: then nothing is proved any more."""
-    call, result = outcome.call, outcome.result
-    if result is None or result.touched:
-        return result is not None
-    unseen = call.shape.nature is Nature.SHELL and not result.content
-    return unseen and not only_looks(command_of(call))
+def _plan_more(plan: TaskPlan, wanted: Sequence[Listed]) -> int:
+    """New files and items behind the known ones; how many did not fit."""
+    task = plan.task()
+    known = (*task.planned, *(Artifact.of(d.what) for d in task.dropped if "/" in d.what))
+    texts = [entry.text[:LONGEST_ITEM] for entry in wanted]
+    about = planned_by(texts, plan.root, known, task.touched)
+    items = {item_key(item.text) for item in task.items}
+    given_up = {item_key(drop.what) for drop in task.dropped}
+    new: dict[str, Part] = {}
+    for text, files in zip(texts, about, strict=True):
+        key = item_key(text)
+        for file in files:
+            part = Part.making(file, text if len(files) == 1 else "")
+            new.setdefault(str(file), part)
+        if not files and key and key not in items | given_up:
+            new.setdefault(key, Part(plain(text)))
+    planned = {str(artifact) for artifact in task.planned}
+    more = [part for part in new.values() if part.path not in planned]
+    return plan.add(more) if more else 0
 
 
-def _completed(definition: Definition, outcome: Outcome) -> tuple[Fact, ...]:
-    """The first open item without files to make that names a file which the call changed."""
-    for item in definition.pending if outcome.ok else ():
+def _drop(plan: TaskPlan, what: str, reason: str) -> str:
+    """Give up an open item or a planned file; why not, where it cannot be."""
+    task, reason = plan.task(), reason.strip()[:LONGEST_REASON]
+    named = what.strip("`'\" ").removeprefix("./").rstrip("/")
+    state = plan.books.look()
+    found = [i.id for i in task.pending if item_key(i.text) == item_key(what)]
+    found += [
+        subject
+        for subject, path in state.task_files.items()
+        if path.rstrip("/") == named or item_key(_description(plan, subject)) == item_key(what)
+    ]
+    if named in {artifact.path for artifact in plan.declared}:
+        return "the plan declares it, and only a person changes that"
+    if not found:
+        return "nothing that is planned and open is called that"
+    if not reason:
+        return "say why in `dropped`"
+    for subject in found:
+        plan.claim(subject, ClaimStatus.DROPPED, reason)
+    return ""
+
+
+def _description(plan: TaskPlan, subject: str) -> str:
+    subjects = plan.books.look().subjects
+    return next((getattr(s, "task", "") for s in subjects if s.id == subject), "")
+
+
+def complete(plan: TaskPlan, outcome: Outcome) -> Item | None:
+    """The first open item that names a file which the call changed, ticked; None: there is none."""
+    for item in plan.task().pending if outcome.ok and not plan.is_own else ():
         named = [path.removeprefix("./").rstrip("/") for path in paths_in(item.text)]
         whole = [(f"/{path}/", f"/{name}/") for path in outcome.changed for name in named]
-        if not item.artifacts and any(name in path for path, name in whole):
-            return (ItemCompleted(item.text, outcome.call.id),)
-    return ()
+        if any(name in path for path, name in whole):
+            plan.claim(item.id, ClaimStatus.DONE, f"{outcome.call.tool} changed what it names")
+            return item
+    return None
 
 
-def items_of(
-    texts: Sequence[str],
-    root: Path,
-    planned: Sequence[Artifact] = (),
-    touched: Sequence[str] = (),
-) -> tuple[Item, ...]:
-    """Items from their wording, each with the files that it is to make."""
-    texts = [text.strip()[:LONGEST_ITEM] for text in texts]
-    return tuple(map(Item, texts, planned_by(texts, root, planned, touched)))
-
-
-def listed(
-    items: Any,
-    root: Path,
-    planned: Sequence[Artifact] = (),
-    touched: Sequence[str] = (),
-    *,
-    aside: bool = False,
-) -> ItemsListed:
-    """The list of a todo call, however the model shaped it; what is no item is left out.
-
-    `aside`: it was sent during a repair and is not taken up.
-    """
-    entries = [_entry(entry) for entry in _entries(items) if _reason(entry) is None]
-    entries = [(text, done) for text, done in entries if text]
-    found = items_of([text for text, _ in entries], root, planned, touched)
-    claimed = zip(found, entries, strict=True)
-    return ItemsListed(tuple(replace(item, done=done) for item, (_, done) in claimed), aside)
-
-
-def dropped(items: Any, call: str = "") -> tuple[Fact, ...]:
-    """What a list gives up, each with its reason; one without a reason will be refused."""
-    found = list[Fact]()
-    for entry in _entries(items):
-        text, reason = _entry(entry)[0], _reason(entry)
-        if text and reason is not None:
-            found.append(Dropped(text, reason, call))
-    return tuple(found)
-
-
-def _entries(items: Any) -> Sequence[Any]:
-    if isinstance(items, str):
-        items = items.split("\n")
-    return items[:MOST_LISTED] if isinstance(items, Sequence) else ()
-
-
-def _reason(entry: Any) -> str | None:
-    """Why an entry is given up; None: it is not."""
-    if not isinstance(entry, Mapping):
-        return None
-    why, status = entry.get("dropped"), entry.get("status")
-    says = isinstance(status, str) and status.casefold() in _DROPPED_WORDS
-    if not why and not says:
-        return None
-    given = why if isinstance(why, str) else entry.get("reason")
-    return given.strip() if isinstance(given, str) else ""
-
-
-def next_item(definition: Definition, missing: Sequence[Artifact]) -> Item | None:
-    """What to go on with: the item that makes the first missing file, else the first open one."""
-    owners = (i for i in definition.pending if missing and missing[0] in i.artifacts)
-    return next(owners, next(iter(definition.pending), None))
-
-
-def how_to_drop(what: str) -> str:
-    """How the model gives up something planned: an item by its text, a file by its path."""
-    shown = escape_line(what)
-    return f'not needed after all? list it as {{"text": "{shown}", "dropped": "why"}}'
-
-
-def show(definition: Definition) -> str:
+def show(task: Task, missing: Sequence[Artifact], taken: Taken) -> str:
     """The reconciled list, as the result of the todo tool."""
-    pending, done = definition.pending, definition.completed
-    lines = [f"todo: {len(done)} done, {len(pending)} open"]
-    lines += [f"[x] {escape_line(i.text)}" for i in done[-MOST_SHOWN:]]
-    lines += [f"[ ] {escape_line(i.text)}{_why_open(definition, i)}" for i in pending[:MOST_SHOWN]]
-    if len(pending) > MOST_SHOWN:
-        lines.append(f"… and {len(pending) - MOST_SHOWN} more open ones")
-    lines += _unlisted(definition)
-    lines += _given_up(definition)
-    if definition.omitted:
-        kept = shown_list((escape_line(text) for text in definition.omitted), MOST_SHOWN)
-        lines.append(f"your list left out {kept}: open as before; list it as done when it is done")
-        lines.append(how_to_drop(definition.omitted[0]))
-    if definition.unlisted:
-        lines.append(
-            f"{definition.unlisted} items did not fit, {MOST_ITEMS} is the most; list fewer"
-        )
-    last = definition.round
-    if last is not None:
-        lines.append(f"verification: {shown(last)} is {last.status}")
-    follows = next_item(definition, definition.missing)
-    lines.append(f"next: {escape_line(follows.text)}" if follows else "next: nothing is open")
+    pending, done = task.pending, [item for item in task.items if item.done]
+    there = [artifact for artifact in task.planned if artifact not in missing]
+    lines = [f"todo: {len(done) + len(there)} done, {len(pending) + len(missing)} open"]
+    lines += [f"[x] {escape_line(text)}" for text in _texts(there, done)[-MOST_SHOWN:]]
+    still = _texts(missing, pending)
+    lines += [f"[ ] {escape_line(text)}" for text in still[:MOST_SHOWN]]
+    if len(still) > MOST_SHOWN:
+        lines.append(f"… and {len(still) - MOST_SHOWN} more open ones")
+    lines += [
+        f"[-] {escape_line(drop.what)} (dropped: {escape_line(drop.reason)})"
+        for drop in task.dropped[-MOST_SHOWN:]
+    ]
+    lines += _remarks(taken)
+    if task.round is not None:
+        lines.append(f"verification: {task.round} is {task.round.status}")
+    if still and not taken.omitted:
+        lines.append(how_to_drop(still[0]))
+    lines.append(f"next: {escape_line(still[0])}" if still else "next: nothing is open")
     return "\n".join(lines)
 
 
-def _unlisted(definition: Definition) -> list[str]:
-    """What is planned and missing without an item that says so."""
-    covered = {a.path for item in definition.items for a in item.artifacts}
-    alone = [a for a in definition.missing if a.path not in covered]
-    if not alone:
-        return []
-    return [f"planned, not built: {shown_list(map(str, alone), 5)}", how_to_drop(str(alone[0]))]
+def _texts(files: Sequence[Artifact], items: Sequence[Item]) -> list[str]:
+    return [*map(str, files), *(item.text for item in items)]
 
 
-def _given_up(definition: Definition) -> list[str]:
-    """What was dropped and what could not be, and a list that was not taken up."""
-    shown = definition.dropped[-MOST_SHOWN:]
-    lines = [f"[-] {escape_line(d.what)} (dropped: {escape_line(d.reason)})" for d in shown]
-    lines += [f"not dropped: {escape_line(text)}" for text in definition.undropped[:MOST_SHOWN]]
-    if definition.aside:
+def _remarks(taken: Taken) -> list[str]:
+    lines = [f"not dropped: {escape_line(text)}" for text in taken.undropped[:MOST_SHOWN]]
+    if taken.aside:
         lines.append(
-            f"a repair is open: your list ({definition.aside} items) is left aside, and nothing"
-            " above was changed by it; send it again once the repair holds"
+            f"a repair is open: your list ({taken.aside} items) is left aside, and nothing above"
+            " was changed by it; send it again once the repair holds"
         )
+    if taken.omitted:
+        kept = shown_list((escape_line(text) for text in taken.omitted), MOST_SHOWN)
+        lines.append(f"your list left out {kept}: open as before; list it as done when it is done")
+        lines.append(how_to_drop(taken.omitted[0]))
+    if taken.unlisted:
+        lines.append(f"{taken.unlisted} items did not fit, {MOST_PARTS} is the most; list fewer")
     return lines
 
 
-def _entry(entry: Any) -> tuple[str, bool]:
+def _entry(entry: Any) -> Listed:
     if isinstance(entry, str):
         ticked = _TICKED.match(entry)
         if ticked is None:
-            return entry.strip(), False
-        return entry[ticked.end() :].strip(), ticked["mark"] != " "
+            return Listed(entry.strip())
+        return Listed(entry[ticked.end() :].strip(), ticked["mark"] != " ")
     if not isinstance(entry, Mapping):
-        return "", False
-    text = next((entry[k] for k in _TEXT_KEYS if isinstance(entry.get(k), str)), "")
+        return Listed("")
+    text = next((entry[k] for k in _TEXT_KEYS if isinstance(entry.get(k), str)), "").strip()
     status = entry.get("status", entry.get("state", ""))
-    done = entry.get("done") is True or (
-        isinstance(status, str) and status.casefold() in _DONE_WORDS
-    )
-    return text.strip(), done
-
-
-def _why_open(definition: Definition, item: Item) -> str:
-    absent = [str(a) for a in item.artifacts if a.path not in definition.existing]
-    return f" (missing: {shown_list(absent, 5)})" if absent else ""
+    status = status.casefold() if isinstance(status, str) else ""
+    why = entry.get("dropped")
+    if why or status in _DROPPED_WORDS:
+        given = why if isinstance(why, str) else entry.get("reason")
+        return Listed(text, dropped=given.strip() if isinstance(given, str) else "")
+    return Listed(text, entry.get("done") is True or status in _DONE_WORDS)

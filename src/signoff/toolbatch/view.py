@@ -1,4 +1,4 @@
-"""What a rule looks at, the state of a task around one call, and the two kinds of rules."""
+"""What rules look at: the state of a task around one call; and what they may answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signoff.domain.definition import Artifact, Definition, Item
+from signoff.domain.task import Artifact
+from signoff.gate.task import Item, RoundStatus, Task
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, Call, NextAction, Outcome, ToolShape
 from signoff.toolbatch.events import Steered
 
@@ -36,7 +37,6 @@ class RepairTarget:
     findings: tuple[str, ...]
     visited: bool = False  # changed since the round
     failed_edits: int = 0
-    absent: bool = False  # it is not there at all: written, not edited
     sure: bool = True  # a finding is about this very file; else some output only names it
 
 
@@ -81,29 +81,38 @@ class Counts:
     looks: int = 0  # of any kind, and commands that changed nothing, since the last change
     bookkeeping_turns: int = 0  # in a row
     blocked_alike: int = 0  # times this very call was blocked before
+    broken_alike: int = 0  # times a change of this file was refused for the same fault
     questions: int = 0
     failed_edits: int = 0  # of the file this call is about, in a row
 
 
 @dataclass(frozen=True)
 class Target:
-    """The concrete next file or folder."""
+    """The concrete next file; `folder`: it is to lie in this planned one, under whatever name."""
 
     path: str
-    directory: bool = False
+    folder: str = ""
     parent_exists: bool = True
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that a write would bring in: a link whose target is not there."""
+
+    text: str
+    target: str = ""  # what is not there
+    near: str = ""  # what is there, and may have been meant
 
 
 @dataclass(frozen=True)
 class View:
     """The state around one call: before it (no outcome yet), or after it."""
 
-    definition: Definition
+    task: Task
     call: Call
     outcome: Outcome | None = None
     missing: tuple[Artifact, ...] = ()  # planned, and not there
     substantive: int = 0  # planned files that exist, index and readme not counted
-    next_item: Item | None = None
     completed_now: Item | None = None  # the item that this call completed
     next_target: Target | None = None
     open_steps: int = 0  # of the model's own plan, where somebody keeps one
@@ -112,14 +121,14 @@ class View:
     counts: Counts = Counts()
     limits: BatchLimits = BatchLimits()
     last_written: str = ""
-    changed_by: str = ""  # the tool of the last change
+    failed_edit: str = ""  # the file that the last change was meant for and did not fit
     wrote_whole: str = ""  # the file whose every word the model sent in the last change
     heard: frozenset[str] = frozenset()  # rules that spoke, with nothing changed since
     lasting: NextAction | None = None  # what the standing message asks for
     tools: frozenset[str] = field(default_factory=frozenset)  # names that can be called
     repeated: str = ""  # why nothing can come of this call, in words; empty: something can
     exists: bool = True  # whether what the call is about is there, before it
-    breaks: tuple[str, ...] = ()  # findings that this write would bring in
+    breaks: tuple[Fault, ...] = ()  # what this write would bring in
     named_first: bool = False  # whether the root file or an item names what the call would make
     shapes: Mapping[str, ToolShape] = field(default_factory=lambda: STANDARD_SHAPES)
 
@@ -129,14 +138,26 @@ class View:
         return self.tools | {ANSWER}
 
     @property
+    def next_item(self) -> Item | None:
+        """The first open one of the list."""
+        return next(iter(self.task.pending), None)
+
+    @property
     def built(self) -> bool:
         """Whether every planned artifact exists."""
-        return bool(self.definition.artifacts) and not self.missing
+        return bool(self.task.planned) and not self.missing
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is to be judged: it holds as it is, or only a person can go on."""
+        last = self.task.round
+        kept = last is not None and last.status is RoundStatus.KEPT
+        return self.task.is_over or (kept and not self.missing and not self.task.pending)
 
     @property
     def late(self) -> bool:
         """Whether most of the artifacts are done, and some are not."""
-        planned = len(self.definition.artifacts)
+        planned = len(self.task.planned)
         return (
             bool(self.missing) and planned - len(self.missing) >= planned * self.limits.late_share
         )

@@ -26,7 +26,12 @@ from signoff.agents.tools.files import Files
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Budget
-from signoff.domain.session import SESSION_PREFIX, SessionStanding, session_id_of
+from signoff.domain.session import (
+    PLAN_TOOL_NAMES,
+    SESSION_PREFIX,
+    SessionStanding,
+    session_id_of,
+)
 from signoff.domain.verdict import Isolation
 from signoff.errors import (
     ApprovalRefused,
@@ -40,13 +45,13 @@ from signoff.process.environment import safe_search_path
 from signoff.settings.loading import REPOSITORY_FILE, Role
 from signoff.storage.records import Holder
 from signoff.usecases.ground.person import require_person
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.site import PlanPlace, Site, session_place
 from signoff.usecases.ground.workbench import enclosure_of, taken, workspace_lock
 from signoff.usecases.inbox import LOOP
 from signoff.usecases.run import Engine, RunOptions, RunReport
 from signoff.usecases.sessions.batching import batching_of
 from signoff.usecases.sessions.opening import open_session, sign
-from signoff.usecases.sessions.watching import WorkspaceWatch, session_place, watch_of
+from signoff.usecases.sessions.watching import WorkspaceWatch, watch_of
 from signoff.usecases.sessions.workable import plan_of_past, require_workable
 from signoff.usecases.sign import sign_work
 from signoff.usecases.undo import UndoReport, restore_step
@@ -71,6 +76,7 @@ class AgentRequest:
     base_url: str | None = None
     tools: Sequence[Tool] | None = None  # None: the standard ones and those of the plan
     session: PlanSession | None = None  # opened by the caller, whose plan tools are in `tools`
+    delegates: bool = True  # whoever has plan tools may hand a step to a sub-agent
     planned: bool = True  # False: no plan, no gate, and nothing is proved
     bound: PlanPlace | None = None  # a person's plan to work on
     limits: LoopLimits = field(default_factory=LoopLimits)
@@ -80,6 +86,7 @@ class AgentRequest:
     ask: Callable[[str], str | None] | None = None
     confirm: Confirm | None = None  # asked before every call that may change something
     restore: bool = False  # when it gives up, put back what its unfinished step changed
+    confidence: float | None = None  # below which a change is not made; None: as the settings say
     engine: Callable[[], Engine] | None = None  # for the run that signs a person's plan
     run_reporter: Reporter = field(default_factory=Unheard)
 
@@ -241,7 +248,9 @@ class _Play:
     def _batching(self, session: PlanSession | None, context: ToolContext) -> Batching:
         watch = context.watch if isinstance(context.watch, WorkspaceWatch) else None
         bound = self._request.bound if session is self.session else None
-        return batching_of(self._site, session, watch, context.shell.search_path, bound)
+        found = batching_of(self._site, session, watch, context.shell.search_path, bound)
+        sure = self._request.confidence
+        return found if sure is None else replace(found, confidence=sure)
 
     def _followup(self) -> str:
         """What the person adds, and what became of sub-agents that were at work meanwhile."""
@@ -343,11 +352,12 @@ class _Play:
 
     def _tools(self) -> list[Tool]:
         request, session = self._request, self.session
-        if request.tools is not None:
-            return list(request.tools)
-        if session is None:
-            return list(STANDARD_TOOLS)
-        tools = [*STANDARD_TOOLS, *plan_tools(session)]
+        tools = list(STANDARD_TOOLS if request.tools is None else request.tools)
+        if request.tools is None and session is not None:
+            tools += plan_tools(session)
+        planning = not PLAN_TOOL_NAMES.isdisjoint(tool.name for tool in tools)
+        if session is None or not (planning and request.delegates):
+            return tools
         return [*tools, delegate_tool(session, tools, self._child)]
 
     def _transcript(self, name: str) -> Transcript:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change, Snapshot
 from signoff.domain.verdict import Isolation, Result
-from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
+from signoff.errors import NoSuchRun, SignoffError
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.settings.loading import settings_from_pin
@@ -22,6 +22,7 @@ from signoff.usecases.ground.history import (
     pinned_plan,
     read_history,
     read_pins,
+    trusted_chain,
 )
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.upgrading import lacked_by
@@ -61,6 +62,8 @@ class AuditReport:
     notes: tuple[str, ...] = ()  # what changed since approval and does not count
     waivers: tuple[WaiverProof, ...] = ()
     says_done: bool = False  # the ledger does, proved or not
+    self_set: bool = False  # an agent's session: it chose its checks itself
+    self_set_counts: bool = True  # the user's policy takes such checks for an answer
 
     @property
     def result(self) -> Result:
@@ -78,6 +81,11 @@ class AuditReport:
         return Result.KEPT if self.signed_off_at is not None and not bad else Result.BROKEN
 
     @property
+    def waived(self) -> tuple[str, ...]:
+        """What somebody went on without."""
+        return tuple(line.subject for line in self.lines if line.finding is Finding.WAIVED)
+
+    @property
     def only_unsigned(self) -> bool:
         """Whether nothing is broken, and the answer is no because nothing was signed off."""
         found = {line.finding for line in self.lines}
@@ -92,26 +100,21 @@ def audit_plan(
     anchor: Path | None = None,
 ) -> AuditReport:
     """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
-    chain = site.ledger.check_chain(place.record.id)
-    if not chain.holds:
-        raise LedgerBroken(
-            f"entry {chain.first_bad} of the ledger is not to be trusted: {chain.problem}",
-            facts={"first_bad": chain.first_bad},
-        )
+    chain = trusted_chain(site.ledger, place.record.id)
     history = read_history(site.ledger, place.record.id)
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
-    receipts, anchors = _outside(site, place, history, anchor)
+    receipts, anchors = outside_proofs(site, place, history.entries, anchor)
     pins = read_pins(site.ledger, history.run)
     with taken(site, place, Holder.current(str(place.path))):
         report = _audit(site, place, history, pins, chain, tell)
     report = replace(report, receipts=receipts, anchors=anchors)
-    _record(site, report)
+    record_audit(site, report)
     return report
 
 
-def _outside(
-    site: Site, place: PlanPlace, history: PlanHistory, anchor: Path | None
+def outside_proofs(
+    site: Site, place: PlanPlace, entries: Sequence[Entry], anchor: Path | None
 ) -> tuple[int, int | None]:
     """What was signed or said elsewhere must still be true of a chain that agrees with itself."""
     if anchor is None and not site.home.receipt_runs(place.record.id):
@@ -119,11 +122,11 @@ def _outside(
     # What checks signatures takes longer to load than a short audit.
     from signoff.usecases.receipt import check_anchors, check_receipts  # noqa: PLC0415
 
-    receipts = check_receipts(site, place, history.entries)
+    receipts = check_receipts(site, place, entries)
     if anchor is None:
         return len(receipts), None
     path = site.cwd / anchor
-    anchors = check_anchors(place.record.id, history.entries, receipts, path, whole=True)
+    anchors = check_anchors(place.record.id, entries, receipts, path, whole=True)
     return len(receipts), anchors
 
 
@@ -219,7 +222,7 @@ def _says_done(history: PlanHistory) -> bool:
     return history.finished is not None and history.finished.data["outcome"] == Outcome.DONE
 
 
-def _record(site: Site, report: AuditReport) -> None:
+def record_audit(site: Site, report: AuditReport) -> None:
     """An audit that cannot be written down is still an audit."""
     data = {
         "result": report.result,

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from signoff.domain.digests import canonical_json, digest_bytes
 from signoff.domain.ledger import Entry, Kind
+from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.snapshot import FileKind, FileState, Manifest
-from signoff.errors import NoSuchRun
+from signoff.errors import NoSuchRun, UsageError
 from signoff.storage.archive import pack
 from signoff.storage.chain import entry_line
 from signoff.storage.keys import signing_key
@@ -45,6 +46,9 @@ def write_bundle(
     site: Site, place: PlanPlace, output: Path, run: str | None = None, with_content: bool = False
 ) -> BundleReport:
     """Write the bundle of a sign-off (the newest unless a run is named); same input, same bytes."""
+    if place.record.id.startswith(SESSION_PREFIX):
+        hint = f"signoff receipt export {place.name}"
+        raise UsageError("a bundle is of a plan; a session's sign-off has a receipt", hint)
     entries = trusted_entries(site, place)
     made = make_receipts(site, place, entries)
     signed = _chosen(place, tuple(sign_offs(entries)), run)

@@ -25,6 +25,7 @@ from signoff.storage.files import append_line, read_plan_file, swap_file
 from signoff.storage.home import Home
 from signoff.storage.keys import PublicKey, own_public_key, read_public_key, signing_key
 from signoff.storage.receipts import MAX_RECEIPT_BYTES, ReceiptStore, Sealed, open_sealed, seal
+from signoff.usecases.ground.history import trusted_chain
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.proofs.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
 from signoff.verification.pins import Pins
@@ -190,12 +191,7 @@ def check_anchors(
 
 def trusted_entries(site: Site, place: PlanPlace) -> tuple[Entry, ...]:
     """The plan's entries, every hash recomputed first."""
-    chain = site.ledger.check_chain(place.record.id)
-    if not chain.holds:
-        raise LedgerBroken(
-            f"entry {chain.first_bad} of the ledger is not to be trusted: {chain.problem}",
-            facts={"first_bad": chain.first_bad},
-        )
+    trusted_chain(site.ledger, place.record.id)
     return tuple(site.ledger.entries(place.record.id))
 
 

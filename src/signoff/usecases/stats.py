@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from signoff.domain.ledger import Entry, Kind
+from signoff.domain.receipt import Agent
+from signoff.domain.session import SESSION_PREFIX, ClaimStatus
 from signoff.domain.verdict import Reason, Result
+from signoff.gate.fold import fold
+from signoff.gate.state import State
 from signoff.usecases.ground.history import read_pins
 from signoff.usecases.ground.site import Site
 from signoff.usecases.proofs.sign_offs import sign_offs
-from signoff.usecases.proofs.worked import Work, worked
+from signoff.usecases.proofs.worked import Work, read_work, worked
 
 EVERYBODY = "all"
+CLAIMED = "claimed"
+SELF_SET = "self-set"  # the role of an agent that planned for itself
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,7 @@ class StatsReport:
     receipts: int
     agents: tuple[Tally, ...]
     total: Tally
+    sessions: int = 0  # those that were named
 
 
 class _Who(NamedTuple):
@@ -96,13 +103,19 @@ class _Sheet:
     runs: int = 0
     signed_off: int = 0
     receipts: int = 0
+    sessions: int = 0
 
 
 def read_stats(site: Site, plans: Sequence[str] = ()) -> StatsReport:
-    """Count over these plans (by id), or over every plan the ledger knows."""
+    """Count over these plans and sessions (by id), or over every plan the ledger knows.
+
+    Sessions are counted only when they are named: their agents chose what is kept.
+    """
     sheet = _Sheet()
-    for plan in dict.fromkeys(plans) or [record.id for record in site.ledger.plans()]:
-        _count_plan(site, plan, sheet)
+    every = [r.id for r in site.ledger.plans() if not r.id.startswith(SESSION_PREFIX)]
+    for plan in dict.fromkeys(plans) or every:
+        count = _count_session if plan.startswith(SESSION_PREFIX) else _count_plan
+        count(site, plan, sheet)
     agents = tuple(
         _tally(who, sheet.works[who], sheet.kept_steps[who], sheet.reported_steps[who])
         for who in sorted(sheet.works)
@@ -114,6 +127,7 @@ def read_stats(site: Site, plans: Sequence[str] = ()) -> StatsReport:
         runs=sheet.runs,
         signed_off=sheet.signed_off,
         receipts=sheet.receipts,
+        sessions=sheet.sessions,
         agents=agents,
         total=_tally(_Who(EVERYBODY, "", ""), everything, steps, reported),
     )
@@ -138,6 +152,30 @@ def _count_plan(site: Site, plan: str, sheet: _Sheet) -> None:
         for work in _keepers(entries, run.run, works):
             sheet.kept_steps[_who(work)] += 1
             sheet.reported_steps[_who(work)] += work.step in reported
+
+
+def _count_session(site: Site, session: str, sheet: _Sheet) -> None:
+    """An agent's own plan: a step that it called done is a claim, kept where a check decided."""
+    entries = tuple(site.ledger.entries(session))
+    state = fold(State(None, driven=False), entries)
+    sheet.sessions += 1
+    sheet.signed_off += state.session.signed is not None
+    sheet.receipts += len(site.home.receipt_runs(session))
+    done = read_work(site.ledger, session)
+    agent = Agent(SELF_SET, "", done)
+    for step in state.plan.steps if state.plan is not None else ():
+        record = state.record(step.id)
+        if record.claim.status is not ClaimStatus.DONE:
+            continue
+        latest = record.latest if record.latest and not record.latest.provisional else None
+        used = (done.model, done.tokens, done.usd)
+        work = Work(session, step.id, 1, agent, record.claim.since, CLAIMED, *used)
+        if latest is not None:
+            work = replace(work, result=latest.result, reason=latest.reason)
+        sheet.works[_who(work)].append(work)
+        kept = latest is not None and latest.kept and state.session.signed is not None
+        sheet.kept_steps[_who(work)] += kept
+        sheet.reported_steps[_who(work)] += kept and done.tokens is not None
 
 
 def _who(work: Work) -> _Who:

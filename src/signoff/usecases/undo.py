@@ -10,17 +10,13 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan
 from signoff.domain.session import SESSION_PREFIX, ClaimStatus, session_id_of
 from signoff.errors import NoSuchRun
-from signoff.gate.definition import Touched
 from signoff.storage.records import Holder
-from signoff.toolbatch.artifacts import seen_now
-from signoff.toolbatch.keeping import Keeper, LedgerBook
 from signoff.toolbatch.kept import LedgerShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.undoing import Restoring, Rollbacks, Step, Undone, Unrestored
 from signoff.usecases.ground.person import require_person
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.site import PlanPlace, Site, session_place
 from signoff.usecases.ground.workbench import open_pinned_workspace, taken
-from signoff.usecases.sessions.watching import session_place
 from signoff.verification.pins import Pins
 
 __all__ = [
@@ -32,8 +28,6 @@ __all__ = [
     "restore_step",
     "undo_changes",
 ]
-
-TOOL = "undo"
 
 
 class HowFar(StrEnum):
@@ -122,7 +116,6 @@ class _Changes:
             else:
                 point = _point(self.site, self.session, back)
                 done = self.rollbacks.undo_since(point, force=force)
-            _touch(self.site, self.session, self.root, done)
         return _report(self.session, done, self.shelf, undone=True)
 
 
@@ -153,16 +146,6 @@ def _point(site: Site, session: str, back: HowFar) -> int:
             begins = entry.data.get("status") == ClaimStatus.IN_PROGRESS
             before = number if begins else before
     return before if back is HowFar.STEP else 0
-
-
-def _touch(site: Site, session: str, root: Path, done: Undone) -> None:
-    """What was proved about the files before is not proved any more, nor that they are there."""
-    entries = site.ledger.entries(session)
-    if not any(entry.kind is Kind.DEFINITION_CHANGED for entry in entries):
-        return
-    keeper = Keeper(LedgerBook(site.ledger, session))
-    keeper.record(Touched(done.paths, TOOL, TOOL))
-    keeper.record(seen_now(keeper.definition, root))
 
 
 def _newest(site: Site, workspace: Path) -> str:

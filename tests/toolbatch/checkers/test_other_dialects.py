@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.definition import CheckSource, Definition
-from signoff.toolbatch.deriving import derive
+from signoff.domain.task import TaskBasis
+from signoff.toolbatch.deriving import CheckSource, Derived, derive
 from tests.toolbatch.checkers.kit import Artifacts, page
 
 TEMPLATES = {
@@ -173,8 +173,12 @@ def test_anchors_that_renderers_give_are_there(artifacts: Artifacts) -> None:
     assert artifacts.of("a.md", text) == []
 
 
+def derived(root: Path, *paths: str) -> Derived:
+    return derive(paths, (), TaskBasis(), root)
+
+
 def checked(root: Path, *paths: str) -> str:
-    found = derive(Definition("", touched=paths), root)
+    found = derived(root, *paths)
     return " ".join(c.command for c in found.checks if c.source == CheckSource.ARTIFACT)
 
 
@@ -186,9 +190,7 @@ def test_no_check_is_derived_that_could_never_be_kept(artifacts: Artifacts) -> N
     assert checked(artifacts.root, *paths) == (
         "signoff check-artifact ./src/b.js ./chart/Chart.yaml"
     )
-    assert (
-        "no checker reads JSX" in derive(Definition("", touched=paths), artifacts.root).refused[0]
-    )
+    assert "no checker reads JSX" in derived(artifacts.root, *paths).refused[0]
 
 
 def test_a_file_cannot_talk_itself_out_of_its_check(artifacts: Artifacts) -> None:

@@ -20,9 +20,9 @@ from signoff.agents.tools.context import ToolContext, Trace, Watch
 from signoff.agents.tools.definition import Tool, ToolOutcome
 from signoff.agents.tools.files import Files, ToolError
 from signoff.agents.tools.standard import STANDARD_TOOLS
-from signoff.domain.definition import Artifact
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall
+from signoff.domain.task import Artifact
 from signoff.domain.text import escape_line
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
@@ -33,14 +33,23 @@ from signoff.toolbatch.calls import (
     ToolShape,
     propose,
 )
+from signoff.toolbatch.checkers import Thresholds
+from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import MOST_NAMES
-from signoff.toolbatch.events import Event, Steered, Stream, Subscriber, ToolCalled, ToolResulted
+from signoff.toolbatch.events import (
+    Event,
+    Steered,
+    Stream,
+    Subscriber,
+    TimelineNoted,
+    ToolCalled,
+    ToolResulted,
+)
 from signoff.toolbatch.executing import NOT_FINISHED
-from signoff.toolbatch.judging import Court
-from signoff.toolbatch.keeping import Book
 from signoff.toolbatch.kept import Shelf, Snapshots
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
+from signoff.toolbatch.taskplan import Books
 from signoff.toolbatch.view import BatchLimits
 
 SLOW_WALK_S = 0.2  # a workspace that takes longer to look at is not looked at for every search
@@ -51,21 +60,43 @@ _MOST_CITED = 5
 _STARTS_PROCESSES = frozenset({"grep"})  # looks that must not run beside each other
 _MAY_CHANGE = frozenset({Nature.MUTATE, Nature.SHELL, Nature.OTHER})
 _DECLINED = "the user said no to this call. Go on without it, or ask what they want instead"
+CONFIDENCE = "confidence"  # the argument in which a model says how sure it is, from 0 to 1
+_UNSAID = "you do not say how sure you are of it"
 Confirm = Callable[[str, str], bool]  # name and arguments of a call → whether it may be made
 
 
 @dataclass(frozen=True)
 class Batching:
-    """How the calls of a session are run, and where its definition of done is kept."""
+    """How the calls of a session are run, and where what must last is kept."""
 
     steering: bool = True
     limits: BatchLimits = field(default_factory=BatchLimits)
-    planned: tuple[Artifact, ...] = ()  # what the plan declares, beside what the task names
-    book: Book | None = None
+    planned: tuple[Artifact, ...] = ()  # what a person's plan declares
+    derives: bool = True  # False: a person's contracts decide, and nothing beside them
+    books: Books | None = None
     shelf: Shelf | None = None
     snapshots: Snapshots | None = None
-    court: Court | None = None
+    sources: CheckSources | None = None  # what the task's checks are derived from
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    confidence: float = 0.0  # below which a call that may change something is not made
     subscribers: tuple[Subscriber, ...] = ()
+
+
+def asking_confidence(tools: Sequence[Tool]) -> list[Tool]:
+    """The tools with one argument more where they may change something: how sure the model is."""
+    shapes = _shapes_of({tool.name: tool for tool in tools})
+    said = {"type": "number", "description": "how sure you are that this is right, from 0 to 1"}
+    asked = []
+    for tool in tools:
+        own = tool.parameters
+        more = {
+            **own,
+            "properties": {**own.get("properties", {}), CONFIDENCE: said},
+            "required": [*own.get("required", ()), CONFIDENCE],
+        }
+        changes = shapes[tool.name].nature in _MAY_CHANGE
+        asked.append(replace(tool, parameters=more) if changes else tool)
+    return asked
 
 
 def _shapes_of(tools: Mapping[str, Tool]) -> dict[str, ToolShape]:
@@ -170,6 +201,7 @@ class Actor:
     confirm: Confirm | None = None  # asked before every call that may change something
 
     def __post_init__(self) -> None:
+        self._sure: dict[str, Any] = {}  # what the model said of each call
         self._alone = threading.Lock()
         self._notes = dict(self.context.notebook.scratchpad)
         batching = self.batching
@@ -183,12 +215,15 @@ class Actor:
                 shapes=_shapes_of(self.tools),
                 planned=batching.planned,
                 limits=batching.limits,
-                book=batching.book,
-                court=batching.court,
+                books=batching.books,
+                sources=batching.sources,
+                derives=batching.derives,
+                thresholds=batching.thresholds,
                 disk=ToolDisk(self.context.files, self.context.watch),
                 shelf=batching.shelf,
                 snapshots=batching.snapshots,
                 record=self._record,
+                confidence=self._doubt if batching.confidence else None,
                 steering=batching.steering,
             ),
         )
@@ -208,6 +243,23 @@ class Actor:
             results += [_result(call, too_many) for call in calls[MOST_CALLS:]]
 
     def _proposed(self, call: ToolCallPart) -> Call:
+        proposed = self._as_sent(call)
+        if not self.batching.confidence or proposed.shape.nature not in _MAY_CHANGE:
+            return proposed
+        given = dict(proposed.arguments)
+        self._sure[proposed.id] = given.pop(CONFIDENCE, None)
+        return replace(proposed, arguments=given)
+
+    def _doubt(self, call: Call) -> str | None:
+        """Why a call is not made: the model is less sure of it than the user asks for."""
+        wanted = self.batching.confidence
+        sure = self._sure.pop(call.id, 1.0)
+        if isinstance(sure, int | float) and sure >= wanted:
+            return None
+        said = f"you are {sure:g} sure of it" if isinstance(sure, int | float) else _UNSAID
+        return f"{said}, and {wanted:g} is asked for: look first, then send it with `{CONFIDENCE}`"
+
+    def _as_sent(self, call: ToolCallPart) -> Call:
         return propose(
             call.tool_call_id,
             escape_line(call.tool_name),
@@ -254,6 +306,7 @@ class Actor:
             touched=(*result.writes, *result.touched),
             content=result.content,
             called_at=datetime.now(UTC).isoformat(),
+            says_no=result.says_no,
         )
         id = self.session.record_call(seen)
         for key, text in self.context.notebook.scratchpad.items():
@@ -261,7 +314,7 @@ class Actor:
                 self.session.note_scratchpad(key, text)
         self._notes = dict(self.context.notebook.scratchpad)
         strayed = self.session.note_mutation(tuple(result.writes), id) if result.writes else ""
-        cited = _citation(id, result) if seen.ok and seen.can_prove else ""
+        cited = _citation(id, result) if seen.ok and seen.can_prove and not seen.says_no else ""
         text = "\n".join(filter(None, (result.text, strayed, cited)))
         return replace(result, text=text)
 
@@ -276,6 +329,8 @@ class Actor:
             self.reporter.returned(outcome.call.tool, ToolOutcome(outcome.text, outcome.ok, trace))
         elif isinstance(event, Steered):
             self.reporter.noted(f"{event.rule}: {event.text}")
+        elif isinstance(event, TimelineNoted) and event.reason == "no_check":
+            self.reporter.noted(f"no check: {event.text}")
 
 
 def _as_result(outcome: ToolOutcome) -> Result:
@@ -288,6 +343,7 @@ def _as_result(outcome: ToolOutcome) -> Result:
         trace.content,
         touched=trace.touched,
         exit_code=trace.exit_code,
+        says_no=trace.says_no,
     )
 
 

@@ -91,7 +91,7 @@ class Asker:
     """Asks one model, by `run` on one event loop; tells what is streamed and what is retried."""
 
     model: Model
-    run: Callable[[Coroutine[Any, Any, ModelResponse]], ModelResponse]
+    run: Callable[[Coroutine[Any, Any, Any]], Any]
     limits: LoopLimits
     on_text: Callable[[str], None]
     on_retry: Callable[[str], None]
@@ -115,7 +115,7 @@ class Asker:
                 raise ModelGaveUp("the time is over")
             try:
                 limit_s = min(rest_s, self.limits.request_s)
-                answer = self.run(self._stream(prepared, parameters, limit_s))
+                answer: ModelResponse = self.run(self._stream(prepared, parameters, limit_s))
                 return _reply(answer, prepared)
             except exceptions.ModelContextWindowExceededError as error:
                 raise ContextFull(_reason(error)) from error
@@ -164,7 +164,7 @@ class Asker:
             raise ModelGaveUp(f"{reason}; the time is over before it can be tried again") from error
         self.retries += 1
         self.on_retry(f"{reason}; trying again in {wait_s:.1f} s")
-        time.sleep(wait_s)
+        self.run(asyncio.sleep(wait_s))
 
 
 def text_size(messages: Sequence[ModelMessage]) -> int:

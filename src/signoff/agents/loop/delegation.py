@@ -102,7 +102,7 @@ class SecondModel:
         return Ruling(self.name, accepted, reason, tokens, reply.usd or 0.0)
 
     def _ask(self, claim: BlockedClaim) -> Reply:
-        interrupts = Interrupts()
+        interrupts = Interrupts.in_force()
         run = partial(interrupts.run, self.runner)
         asker = Asker(self.open(), run, RULING_LIMITS, lambda _: None, self.tell)
         with interrupts.watched():

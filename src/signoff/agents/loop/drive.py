@@ -19,7 +19,14 @@ from typing import Any
 from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models import Model
 
-from signoff.agents.loop.acting import Actor, Batching, Confirm, LoopReporter, Silent
+from signoff.agents.loop.acting import (
+    Actor,
+    Batching,
+    Confirm,
+    LoopReporter,
+    Silent,
+    asking_confidence,
+)
 from signoff.agents.loop.answering import Answers
 from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, Reply
 from signoff.agents.loop.compaction import bare_record, compacted, is_full, summary_request
@@ -30,7 +37,6 @@ from signoff.agents.session import PlanSession
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import Tool
 from signoff.errors import UsageError
-from signoff.gate.definition import Abandoned
 from signoff.toolbatch.calls import OutcomeKind
 from signoff.toolbatch.opening import take_up
 from signoff.toolbatch.pipeline import BatchResult, Ending
@@ -108,11 +114,10 @@ class AgentLoop:
     """One sitting of one session; `run` returns however it ends."""
 
     def __init__(self, setup: LoopSetup, runner: asyncio.Runner | None = None):
-        _refuse_inside_a_loop()
         self._setup = setup
         self._runner = runner or asyncio.Runner()
         self._own_runner = runner is None
-        self._interrupts = Interrupts()
+        self._interrupts = Interrupts.in_force()
         past = setup.past or Past()
         self._talk = Conversation(setup.transcript, past, self._interrupts.calmly)
         self._meter = Meter.after(past, setup.limits)
@@ -234,8 +239,11 @@ class AgentLoop:
     def _ask_with_tools(self) -> Reply:
         setup = self._setup
         try:
+            tools = setup.tools
+            if setup.batching.confidence:
+                tools = asking_confidence(tools)
             return self._asker.ask(
-                self._talk.messages, setup.system_prompt, setup.tools, self._meter.left_s
+                self._talk.messages, setup.system_prompt, tools, self._meter.left_s
             )
         except ModelGaveUp as error:
             ended = Ended.LIMIT if self._meter.left_s <= 0 else Ended.MODEL_FAILED
@@ -278,7 +286,6 @@ class AgentLoop:
         return "\n".join((EMPTY_ANSWER, *(o.text for o in batch.outcomes if o.text)))
 
     def _given_up(self, why: str) -> End:
-        self._actor.runner.keeper.record(Abandoned(why))
         return End(Ended.STUCK, why)
 
     def _compact(self) -> None:
@@ -348,14 +355,3 @@ def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
             raise UsageError(f"two tools are called `{tool.name}`", "rename one: @tool(name=…)")
         named[tool.name] = tool
     return named
-
-
-def _refuse_inside_a_loop() -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise UsageError(
-        "the agent loop cannot run inside a running event loop",
-        "call it in a thread: await asyncio.to_thread(run_agent, …)",
-    )

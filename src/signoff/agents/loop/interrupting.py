@@ -2,7 +2,8 @@
 
 Python drops a KeyboardInterrupt that is raised while a weak reference or a finalizer is cleared,
 and a library may take the cancelling of its task for its own. So the handler also writes down that
-somebody wants the loop to stop, and the loop looks.
+somebody wants the loop to stop, and the loop looks. Whoever awaits an agent interrupts it from
+another thread: then the note is all there is.
 """
 
 from __future__ import annotations
@@ -11,10 +12,15 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from signoff.agents.sessions.desk import CANCELLED
+
+LOOK_EVERY_S = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _Handler = Callable[[int, FrameType | None], Any]
 _T = TypeVar("_T")
@@ -27,6 +33,18 @@ class Interrupts:
         self.noted = False
         self._calm = False
         self._cancel: Callable[[], object] | None = None
+
+    @classmethod
+    def in_force(cls) -> Interrupts:
+        """Those of whoever awaits this work; new ones where nobody does."""
+        return _AWAITED.get() or cls()
+
+    def interrupt(self) -> None:
+        """Stop the work from another thread: an answer that is awaited is cancelled."""
+        self.noted = True
+        if (cancel := self._cancel) is not None:
+            with suppress(RuntimeError):  # its event loop just closed: nothing is awaited
+                cancel()
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -53,10 +71,11 @@ class Interrupts:
         finally:
             self._calm = was
 
-    def check(self) -> None:
+    def check(self) -> Literal[False]:
         """Stop here if somebody asked for it, wherever that was lost."""
         if self.noted:
             raise KeyboardInterrupt
+        return False
 
     def run(self, runner: asyncio.Runner, work: Coroutine[Any, Any, _T]) -> _T:
         """Run it to its end; an interrupt cancels it, so that it closes what it opened."""
@@ -92,3 +111,50 @@ class Interrupts:
                     self._cancel()
 
         return note
+
+
+_AWAITED: ContextVar[Interrupts | None] = ContextVar("awaited", default=None)
+
+
+async def in_thread(work: Callable[[], _T]) -> _T:
+    """Do blocking work beside the running event loop; a cancelled one is over when this ends."""
+    interrupts, begun = _begin(work)
+    done = asyncio.wrap_future(begun)
+    try:
+        await asyncio.wait([done])
+    except BaseException as error:
+        interrupts.interrupt()
+        if isinstance(error, asyncio.CancelledError):
+            await asyncio.wait([done])
+            done.exception()  # asked for, or the event loop would complain
+        raise
+    return done.result()
+
+
+def outside_event_loop(work: Callable[[], _T]) -> _T:
+    """Do it here, or in a thread of its own where an event loop runs already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    interrupts, done = _begin(work)
+    task = asyncio.current_task()
+    try:
+        while not wait([done], LOOK_EVERY_S).done:
+            # The handler of `asyncio.run` only cancels the task, and the task cannot notice here.
+            if task is not None and task.cancelling():
+                interrupts.interrupt()
+    except KeyboardInterrupt:
+        interrupts.interrupt()
+        wait([done])
+    return done.result()
+
+
+def _begin(work: Callable[[], _T]) -> tuple[Interrupts, Future[_T]]:
+    interrupts, context = Interrupts(), copy_context()
+    context.run(_AWAITED.set, interrupts)
+    context.run(CANCELLED.set, interrupts.check)
+    pool = ThreadPoolExecutor(1, "signoff-agent")
+    done = pool.submit(context.run, work)
+    pool.shutdown(wait=False)
+    return interrupts, done

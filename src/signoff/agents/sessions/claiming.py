@@ -14,6 +14,7 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Author, Postcondition, Step
 from signoff.domain.session import ClaimStatus, shown_list
 from signoff.domain.text import escape_line
+from signoff.gate.subjects import is_derived
 from signoff.settings.agent import BlockedRule
 
 LONGEST_TEXT = 2_000
@@ -156,6 +157,9 @@ def _finish(desk: Desk, part: Step | Postcondition, name: str, texts: dict[str, 
             return f"refused: {name} is not done: {show_verdict(verdict)}"
         _claim(desk, part.id, ClaimStatus.DONE, texts)
         return f"{name} → done: its check holds (provisionally; judged again at the end)"
+    if is_derived(desk.state, part) and isinstance(part, Step):
+        _claim(desk, part.id, ClaimStatus.DONE, texts)
+        return f"{name} → done"
     if desk.state.author is Author.PERSON:
         return (
             f"refused: {name} has no check and is a person's to decide; they are asked at sign-off."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,7 +25,6 @@ from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SignoffError
 from signoff.gate.fold import fold
 from signoff.gate.gate import GateReport, evaluate
-from signoff.gate.record import Judged
 from signoff.gate.state import State
 from signoff.gate.subjects import Content
 from signoff.settings.agent import SessionPolicy
@@ -32,6 +32,8 @@ from signoff.storage.ledger import Ledger
 
 SHORTEST_JUDGING_S = 0.5
 LONGEST_ERROR = 200
+# Asked while a check runs: signals do not reach the thread of an agent that somebody awaits.
+CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("cancelled", default=lambda: False)
 
 
 class SessionJudge(Protocol):
@@ -94,8 +96,7 @@ class Desk:
 
     def subject(self, subject_id: str) -> Step | Postcondition:
         """A step or postcondition of the plan."""
-        assert self.state.plan is not None
-        return next(s for s in self.state.plan.subjects if s.id == subject_id)
+        return next(s for s in self.state.subjects if s.id == subject_id)
 
     def content(self) -> str:
         """The workspace's digest now."""
@@ -105,6 +106,10 @@ class Desk:
         self, subject_id: str, contract: Contract, *, provisional: bool = True
     ) -> Verdict:
         """One verdict, recorded."""
+        return self.record(self.judged(subject_id, contract, provisional=provisional))
+
+    def judged(self, subject_id: str, contract: Contract, *, provisional: bool) -> Verdict:
+        """One verdict, recorded nowhere."""
         try:
             verdict = self._judged(subject_id, contract, provisional)
         except SignoffError:
@@ -112,7 +117,7 @@ class Desk:
         except Exception as error:
             # Whatever a contract made the judge stumble over: no answer is not a yes.
             verdict = self._stumbled(subject_id, contract, error)
-        return self.record(replace(verdict, subject=subject_id, provisional=provisional))
+        return replace(verdict, subject=subject_id, provisional=provisional)
 
     def _judged(self, subject_id: str, contract: Contract, provisional: bool) -> Verdict:
         if REDACTED in contract.command:
@@ -151,11 +156,11 @@ class Desk:
             return
         until = None if limit_s is None else time.monotonic() + limit_s
         judged: dict[Contract, Verdict] = {}
-        for subject in state.plan.subjects:
+        for subject in state.subjects:
             contract, record = subject.contract, state.record(subject.id)
             if contract is None or (provisional and self._is_answered(subject.id)):
                 continue
-            if not provisional and (record.waived or record.let_go):
+            if not provisional and record.given_up:
                 continue
             if contract in judged:
                 self.record(replace(judged[contract], subject=subject.id))
@@ -174,15 +179,6 @@ class Desk:
             self.run_contract(subject_id, contract)
         verdict = self.state.record(subject_id).latest
         return verdict is not None and verdict.kept
-
-    def answer_to(self, command: str) -> Judged | None:
-        """What a contract of the plan with this command gave on the content as it is now."""
-        plan = self.look().plan
-        for subject in plan.subjects if plan is not None else ():
-            asked = subject.contract is not None and subject.contract.command == command
-            if asked and self._is_answered(subject.id):
-                return self.state.record(subject.id).latest
-        return None
 
     def _is_answered(self, subject_id: str) -> bool:
         """An unknown verdict is no answer: it is asked for again."""
@@ -210,6 +206,18 @@ class Desk:
         asked = [r.question for r in proved if r.question in self.state.questions]
         if asked:
             self.append(*(self.withdrawal(str(question), "it is proved") for question in asked))
+        self.withdraw_pointless()
+
+    def withdraw_pointless(self) -> None:
+        """Nobody need be asked about a step that the plan does not have any more."""
+        named = {record.question for record in self.state.records.values()}
+        about = (Cause.BLOCKED, Cause.UNATTAINABLE)
+        orphans = [
+            i for i, q in self.state.questions.items() if q.cause in about and i not in named
+        ]
+        if orphans:
+            why = "the step is not in the plan any more"
+            self.append(*(self.withdrawal(question, why) for question in orphans))
 
     def gate(self, silent_urls: frozenset[str] | None = None) -> GateReport:
         """What the gate says about the content as it is now."""

@@ -74,10 +74,15 @@ def _tool(reference: Reference, claim: Claim, sources: Sources) -> Basis:
     if not call.can_prove:
         raise Unresolved(
             f"a call of `{escape_line(call.name)}` proves nothing about the work: it read and"
-            " changed no file and ran nothing; cite a call that did"
+            " changed no file and ran nothing; cite a call that did, such as `read`"
         )
     if not call.ok:
         raise Unresolved("that call failed; cite one that succeeded")
+    if call.says_no:
+        raise Unresolved(
+            "that call answered no (`false`, or nothing found), which proves nothing: do what is"
+            " missing, call it again and cite that"
+        )
     if seq <= claim.counts_from:
         raise Unresolved("that call happened before this step began; call it again and cite that")
     if call.name == DELEGATE_TOOL and not claim.children:
@@ -104,7 +109,7 @@ def _file(reference: Reference, claim: Claim, sources: Sources) -> Basis:
     met = [
         seq
         for seq, c in sources.state.session.calls.values()
-        if c.ok and c.basis().get(name) == now
+        if c.ok and not c.says_no and c.basis().get(name) == now
     ]
     known = max(met, default=-1) > claim.counts_from
     if not _HEX.fullmatch(reference.digest):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from signoff.agents.sessions.desk import Desk
-from signoff.agents.sessions.showing import VERIFICATION, show_missing, show_verdict
+from signoff.agents.sessions.showing import show_missing, show_name, show_verdict
 from signoff.domain.escalation import Cause
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.session import Decision, SessionStanding
 from signoff.gate.gate import GateReport
-from signoff.gate.missing import Missing
+from signoff.gate.task import asked_drops
 from signoff.settings.agent import SelfSetRule, SessionPolicy
 
 MOST_REFUSALS = 60  # of any kind since a person looked: toggling what is missing leads nowhere
@@ -27,26 +26,19 @@ class Finalization:
     question: str | None = None
 
 
-def finish(
-    desk: Desk,
-    answer: str,
-    limit_s: float | None,
-    unmet: Sequence[Missing] = (),
-    dropped: Sequence[str] = (),
-) -> Finalization:
+def finish(desk: Desk, answer: str, limit_s: float | None) -> Finalization:
     """Judge what is pending, ask the gate, and accept, refuse or hand over to a person.
 
-    `unmet` is what else is missing, as whoever runs the agent found it; `dropped` is what a person
-    asked for and the agent gave up: people see it, and nothing is done without them.
+    What a person asked for and the agent gave up is on record: nothing is done without them.
     """
     state = desk.look()
     over = bool(state.session.ended or state.aborted)
     if not over:
         desk.judge_pending(limit_s)
-    gate = desk.gate().also_missing(tuple(unmet))
+    gate = desk.gate()
     kept = desk.ledger.put_text(answer)
     if gate.open:
-        data = {"answer": kept, "planned": gate.planned, "dropped": list(dropped)}
+        data = {"answer": kept, "planned": gate.planned, "dropped": list(asked_drops(desk.state))}
         desk.append(Draft(Kind.ANSWER_ACCEPTED, data))
         desk.withdraw_settled(gate)
         return Finalization(Decision.ACCEPTED, _accepted(desk, gate), gate)
@@ -63,7 +55,7 @@ def finish(
             "missing": [f"{m.subject}: {m.what}" for m in gate.missing],
         },
     )
-    if gate.waits_for_people or any(missing.waiting for missing in unmet):
+    if gate.waits_for_people:
         return _wait(desk, gate, refused)
     desk.append(refused)
     session = desk.state.session
@@ -108,7 +100,7 @@ def _refusal(desk: Desk, gate: GateReport) -> str:
     if times <= policy.shorten_after:
         return (
             "Your answer is not accepted yet: the plan is not proved. It stays in the transcript."
-            f" Missing:\n{show_missing(gate)}\n{_why_broken(desk, gate)}"
+            f" Missing:\n{show_missing(gate, why_broken(desk, gate))}\n"
             'Do that, or say honestly what cannot be done: step_update(…, "blocked", notes=why),'
             " postcondition_verify(…, unattainable_because=why)."
         )
@@ -116,17 +108,15 @@ def _refusal(desk: Desk, gate: GateReport) -> str:
     left = policy.escalate_after - times
     return (
         f"Refused {times} times for the same reason; {left} more and a person takes over."
-        f" Do only this now: {first.next}"
+        f" Missing is {show_name(first.subject)}: {first.what}. Do only this now: {first.next}"
     )
 
 
-def _why_broken(desk: Desk, gate: GateReport) -> str:
+def why_broken(desk: Desk, gate: GateReport) -> str:
     """What the first check that does not hold printed: nobody can repair an exit code."""
-    if any(m.subject == VERIFICATION for m in gate.missing):
-        return ""  # it says so itself
     verdicts = (desk.state.record(s.id).latest for s in gate.subjects if not s.proved)
     first = next((v for v in verdicts if v and not v.kept and v.output_tail), None)
-    return "" if first is None else f"{show_verdict(first)}\n"
+    return "" if first is None else show_verdict(first)
 
 
 def _wait(desk: Desk, gate: GateReport, refused: Draft) -> Finalization:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from signoff.agents.sessions.desk import Desk
 from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.plan import Step
+from signoff.domain.plan import Author, Step
 from signoff.domain.session import ClaimStatus, shown_list
 from signoff.domain.text import escape_line, storable_path
 
@@ -20,7 +20,7 @@ def note_strays(desk: Desk, paths: Iterable[str], call_id: str) -> str:
     """What changed although no step in progress declares it; an empty text when all is well."""
     state = desk.look()
     changed = sorted({desk.files.name(path) for path in paths})
-    if state.plan is None or not changed:
+    if state.plan is None or state.author is Author.DERIVED or not changed:
         return ""
     at_work = [
         s for s in state.plan.steps if state.record(s.id).claim.status is ClaimStatus.IN_PROGRESS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -70,33 +69,10 @@ def create_plan(desk: Desk, objective: Any, steps: Any, postconditions: Any, rea
     except BadRequest as error:
         return f"error: {error}"
     because = reason.strip()[:LONGEST_REASON] if isinstance(reason, str) else ""
-    if state.plan is None:
+    if state.plan is None or (state.author is Author.DERIVED and state.task is not None):
         desk.append(Draft(Kind.PLAN_WRITTEN, _data(written, because, None, None)))
         return _created(written.plan)
     return _rewrite(desk, state.plan, written, because)
-
-
-def derive_plan(desk: Desk, objective: str, steps: Sequence[Any], posts: Sequence[Any]) -> None:
-    """A plan that the harness derives from a task; one that it derived itself it writes anew.
-
-    What the agent or a person wrote stays as it is; whoever requires plans wants the agent's own.
-    """
-    state = desk.look()
-    if desk.policy.require_plan:
-        return
-    own = state.plan is not None and state.author is not Author.DERIVED
-    if own or state.session.pending is not None:
-        return
-    # As it is kept: otherwise the same task would derive another plan each time.
-    clean = desk.ledger.redactor.data
-    written = write_plan(clean(objective), clean(steps), clean(posts), desk.policy.hosts)
-    old = state.plan
-    if old is not None and old.plan_digest == written.plan.plan_digest:
-        return
-    said = {step.task for step in written.plan.steps}
-    gone = [step.task for step in old.steps if step.task not in said] if old is not None else []
-    data = _data(written, "derived from the task", old, None)
-    desk.append(Draft(Kind.PLAN_WRITTEN, {**data, "dropped": gone, "derived": True}))
 
 
 def _rewrite(desk: Desk, old: Plan, written: WrittenPlan, reason: str) -> str:
@@ -110,7 +86,7 @@ def _rewrite(desk: Desk, old: Plan, written: WrittenPlan, reason: str) -> str:
     )
     data = _data(written, reason, old, rewriting)
     if not changed.loosens:
-        desk.append(Draft(Kind.PLAN_WRITTEN, data))
+        _adopt(desk, data)
         return f"{_created(written.plan)}; the rewrite is recorded"
     if not reason:
         return (
@@ -118,7 +94,7 @@ def _rewrite(desk: Desk, old: Plan, written: WrittenPlan, reason: str) -> str:
             " `reason`; the user is shown both"
         )
     if desk.policy.ratchet is not RatchetRule.APPROVE:
-        desk.append(Draft(Kind.PLAN_WRITTEN, data))
+        _adopt(desk, data)
         return f"{_created(written.plan)}; recorded and shown to the user: it {rewriting.said}"
     asked = desk.question(
         Cause.RATCHET,
@@ -137,6 +113,12 @@ def _rewrite(desk: Desk, old: Plan, written: WrittenPlan, reason: str) -> str:
         f"the new plan {rewriting.said}, so it waits for a person (`{asked.data['id']}`);"
         " until then the old plan holds"
     )
+
+
+def _adopt(desk: Desk, data: dict[str, Any]) -> None:
+    """The new plan holds; nobody need be asked about a step that is not in it any more."""
+    desk.append(Draft(Kind.PLAN_WRITTEN, data))
+    desk.withdraw_pointless()
 
 
 def _data(

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from signoff.domain.plan import Author, Plan, Postcondition, Step
+from signoff.domain.plan import Author, Postcondition, Step
 from signoff.domain.session import ClaimStatus
 from signoff.domain.text import escape, escape_line, tail
 from signoff.domain.verdict import Verdict
 from signoff.gate.gate import GateReport
+from signoff.gate.missing import VERIFICATION
 from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
 
 LONGEST_TAIL = 2_000
 LONGEST_SHOWN = 300
-VERIFICATION = "verification"  # what is missing when the rounds of a task do not hold
 _MARKS = {
     ClaimStatus.PENDING: "[ ]",
     ClaimStatus.IN_PROGRESS: "[.]",
     ClaimStatus.DONE: "[x]",
     ClaimStatus.BLOCKED: "[!]",
     ClaimStatus.UNATTAINABLE: "[!]",
+    ClaimStatus.DROPPED: "[-]",
 }
 
 
@@ -35,20 +36,20 @@ def show_plan(state: State, gate: GateReport) -> str:
     lines += ["", "## Steps", *_parts(state, gate, plan.steps)]
     if plan.postconditions:
         lines += ["", "## Postconditions", *_parts(state, gate, plan.postconditions)]
+    if state.beside:
+        lines += ["", "## The task also asks for", *_parts(state, gate, state.beside)]
     if state.session.pending is not None:
         asked = state.session.pending.question
         lines += ["", f"A new plan waits for a person (`{asked}`); until then this one holds."]
-    lines += ["", _summary(plan, gate)]
+    lines += ["", _summary(len(state.subjects), gate)]
     return "\n".join(lines)
 
 
-def _summary(plan: Plan, gate: GateReport) -> str:
+def _summary(parts: int, gate: GateReport) -> str:
     proved = len(gate.proved)
     if gate.open:
-        return (
-            f"Gate: open. {proved} of {len(plan.subjects)} proved; you may give the final answer."
-        )
-    return f"Gate: shut. {proved} of {len(plan.subjects)} proved. Missing:\n{show_missing(gate)}"
+        return f"Gate: open. {proved} of {parts} proved; you may give the final answer."
+    return f"Gate: shut. {proved} of {parts} proved. Missing:\n{show_missing(gate)}"
 
 
 def _parts(state: State, gate: GateReport, parts: Sequence[Step | Postcondition]) -> list[str]:
@@ -104,12 +105,14 @@ def _details(
     return lines
 
 
-def show_missing(gate: GateReport) -> str:
-    """Exactly what is missing, and the next action for each."""
-    return "\n".join(f"- {_name(m.subject)}: {m.what}. Next: {m.next}" for m in gate.missing)
+def show_missing(gate: GateReport, printed: str = "") -> str:
+    """Exactly what is missing, and the next action for each; then what a check printed."""
+    lines = [f"- {show_name(m.subject)}: {m.what}. Next: {m.next}" for m in gate.missing]
+    return "\n".join((*lines, printed) if printed else lines)
 
 
-def _name(subject: str) -> str:
+def show_name(subject: str) -> str:
+    """A part of the plan as the model knows it."""
     if subject in ("plan", VERIFICATION):
         return f"the {subject}"
     return subject.replace(":", " ") if ":" in subject else f"step {escape_line(subject)}"

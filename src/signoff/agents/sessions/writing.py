@@ -9,15 +9,14 @@ from typing import Any
 
 from signoff.agents.sessions.checks import BadRequest, contract_of
 from signoff.domain.findings import Severity
-from signoff.domain.plan import Contract, Effects, Plan
+from signoff.domain.plan import Contract, Plan
 from signoff.domain.session import Declared, Precondition
 from signoff.domain.text import escape_line
+from signoff.planfile.compose import TARGET, compose, is_external
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
 from signoff.process.syntax import syntax_problems
 
-TARGET = "agent"
-LONGEST_TITLE = 100
 LONGEST_DESCRIPTION = 2_000
 MOST_PARTS = 200
 MOST_TOUCHES = 50
@@ -72,7 +71,7 @@ def write_plan(
     if not parts:
         raise BadRequest("a plan without steps is no plan; give at least one step")
     _check_order(parts)
-    text = _text(aim, parts, posts)
+    text = compose(aim, parts, posts)
     parsed = parse(text)
     _check_same(parsed.plan, parts, posts)
     for finding in verify(parsed, Anywhere(frozenset({TARGET}), check_syntax=syntax_problems)):
@@ -81,10 +80,6 @@ def write_plan(
             raise BadRequest(f"{finding.message}; {finding.hint}")
     declared = {s.id: p.declared for s, p in zip(parsed.plan.steps, parts, strict=True)}
     return WrittenPlan(text, parsed.plan, declared)
-
-
-def _is_external(contract: Contract) -> bool:
-    return contract.effects is Effects.EXTERNAL
 
 
 def _listed(parts: Any, name: str) -> list[tuple[int, Any]]:
@@ -155,7 +150,7 @@ def _precondition(condition: Any, hosts: tuple[str, ...]) -> Precondition:
         raise BadRequest("a precondition is `step:N`, or an object with a check or contract")
     text = _description(condition.get("description", "a check"), "description")
     contract = contract_of(condition, hosts)
-    if contract is None or contract.expectations or _is_external(contract):
+    if contract is None or contract.expectations or is_external(contract):
         raise BadRequest(
             f"precondition `{text[:80]}` cannot be checked; write `step:N`, or give it a check"
             " of kind file_exists, file_contains or command_succeeds"
@@ -171,36 +166,6 @@ def _check_order(parts: list[_Part]) -> None:
                     f"step {number} waits for step {condition.step}; only an earlier step can be"
                     " waited for"
                 )
-
-
-def _text(aim: str, steps: list[_Part], posts: list[_Part]) -> str:
-    lines = [f"# {aim}", "", "## Steps", ""]
-    for number, step in enumerate(steps, 1):
-        lines += [f"### {number}. {step.description[:LONGEST_TITLE]}", "", f"**target:** {TARGET}"]
-        lines += [f"**task:** {step.description}", ""]
-        if step.contract is not None:
-            lines += ["**contract:**", *_fence(step.contract), *_options(step.contract), ""]
-    if posts:
-        lines += ["## Postconditions", ""]
-    for number, post in enumerate(posts, 1):
-        lines.append(f"{number}. {post.description}")
-        if post.contract is not None:
-            below = [*_fence(post.contract), *_options(post.contract)]
-            lines += [f"    {line}" if line else line for line in below]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _fence(contract: Contract) -> list[str]:
-    """A fence longer than any in the command, so that the command cannot end it."""
-    longest = max((len(run) for run in re.findall(r"`+", contract.command)), default=0)
-    fence = "`" * max(3, longest + 1)
-    expected = [str(e) for e in contract.all_expectations()]
-    return [f"{fence}shell", *contract.command.split("\n"), fence, *expected]
-
-
-def _options(contract: Contract) -> list[str]:
-    return ["**network:** yes", "**effects:** external"] if _is_external(contract) else []
 
 
 def _check_same(plan: Plan, steps: list[_Part], posts: list[_Part]) -> None:

@@ -28,6 +28,7 @@ class Trace:
     content: str = ""
     touched: tuple[str, ...] = ()
     exit_code: int | None = None  # of a command that was started and came to its end
+    says_no: bool = False  # it answered, and the answer is no: it proves nothing
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from signoff.agents.tools.schema import Arguments
 
 LONGEST_RESULT = 60_000
+PATH = "path"  # the argument that a tool which only reads is taken to read
+_NO = re.compile(
+    r"(?:false|no|none|null|0|(?:not|nothing) found|no (?:match(?:es)?|results?)(?: found)?)[.!]?",
+    re.IGNORECASE,
+)
+_EXIT_CODES = ("exit_code", "returncode", "exit_status")
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
 _ARGUMENT = re.compile(r"(\w+): (.+)")
 
@@ -52,6 +59,7 @@ class Tool:
     # Reads what a model sent; ToolError says what is wrong with it.
     read: Callable[[Mapping[str, Any] | str], dict[str, Any]] = field(repr=False)
     context_name: str | None = None
+    reads: tuple[str, ...] = ()  # arguments that name files which it reads by itself
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The function itself, for code that calls it directly."""
@@ -64,7 +72,10 @@ class Tool:
             given = self.read(arguments)
             if self.context_name is not None:
                 given[self.context_name] = seen
-            text, ok = _as_text(self.function(**given)), True
+            result = self.function(**given)
+            text, ok = _as_text(result), True
+            seen.trace.says_no = seen.trace.says_no or _says_no(result)
+            self._note_read(given, seen)
         except ToolError as error:
             text, ok = _refusal(str(error)), False
         except SignoffError:
@@ -74,27 +85,42 @@ class Tool:
             text, ok = f"error: `{self.name}` failed: {type(error).__name__}: {error}", False
         return ToolOutcome(_capped(text), ok, seen.trace)
 
+    def _note_read(self, given: Mapping[str, Any], context: ToolContext) -> None:
+        """Files that its arguments name are what the result rests on, as they are now."""
+        for value in (given.get(name) for name in self.reads):
+            for path in (value,) if isinstance(value, str) else value or ():
+                with suppress(ToolError):  # one that is not there, or may not be read
+                    context.read(path)
+
 
 def tool(
-    *, effects: str | Iterable[str], name: str | None = None
+    *, effects: str | Iterable[str], name: str | None = None, reads: str | Iterable[str] = ()
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function.
 
     Its docstring tells the model when and how to use it; lines `argument: text` in it describe the
     arguments. A parameter annotated `ToolContext` is filled in by the harness. The function
     returns text (or JSON data) and raises `ToolError` with what the model should know. One effect
-    may be written without a set around it.
+    may be written without a set around it. `reads` names arguments that are paths of files which
+    it reads by itself, so that its calls can be cited; left out, a tool that only reads and takes
+    no context is taken to read what its argument `path` names.
     """
     written = (effects,) if isinstance(effects, str) else effects
     declared = frozenset(_effect(effect) for effect in written)
 
     def make(function: Callable[..., Any]) -> Tool:
-        return _tool(function, name or function.__name__, declared)
+        return _tool(function, name or function.__name__, declared, _names(reads))
 
     return make
 
 
-def _tool(function: Callable[..., Any], name: str, effects: frozenset[Effect]) -> Tool:
+def _names(written: str | Iterable[str]) -> tuple[str, ...]:
+    return (written,) if isinstance(written, str) else tuple(written)
+
+
+def _tool(
+    function: Callable[..., Any], name: str, effects: frozenset[Effect], reads: tuple[str, ...]
+) -> Tool:
     if not _NAME.fullmatch(name):
         raise UsageError(f"`{name}` cannot be a tool's name", "use letters, digits, _ and -")
     if inspect.iscoroutinefunction(function):
@@ -113,7 +139,13 @@ def _tool(function: Callable[..., Any], name: str, effects: frozenset[Effect]) -
     for argument, meaning in meanings.items():
         arguments.schema["properties"][argument]["description"] = meaning
     context = contexts[0] if contexts else None
-    return Tool(name, description, arguments.schema, effects, function, arguments.read, context)
+    unknown = [argument for argument in reads if argument not in kinds]
+    if unknown:
+        raise UsageError(f"tool `{name}` has no argument `{unknown[0]}` to read", "name one it has")
+    if not reads and context is None and effects == {Effect.READ} and kinds.get(PATH) is str:
+        reads = (PATH,)
+    read = arguments.read
+    return Tool(name, description, arguments.schema, effects, function, read, context, reads)
 
 
 def _arguments(kinds: Mapping[str, Any], required: frozenset[str]) -> Arguments:
@@ -186,6 +218,17 @@ def _no_number(name: str) -> NoReturn:
 def _refusal(text: str) -> str:
     """Every no begins alike, so that a model knows it from a result."""
     return text if text.startswith(("error: ", "refused: ")) else f"error: {text}"
+
+
+def _says_no(result: Any) -> bool:
+    """Whether an answer is a no: `false`, nothing found, a command that failed."""
+    if isinstance(result, str):
+        return not result.strip() or _NO.fullmatch(result.strip()) is not None
+    if isinstance(result, Mapping) and any(result.get(name) for name in _EXIT_CODES):
+        return True
+    if isinstance(result, Mapping) and len(result) == 1:
+        return _says_no(next(iter(result.values())))
+    return result is False or (isinstance(result, Sized) and len(result) == 0)
 
 
 def _as_text(result: Any) -> str:

@@ -73,6 +73,7 @@ def glob(context: ToolContext, pattern: str, path: str = ".") -> str:
         if len(found) == MOST_PATHS:
             return "\n".join(found) + f"\n[more than {MOST_PATHS}: narrow the pattern]"
         found.append(storable_path(file))
+    context.trace.says_no = not found
     return "\n".join(found) or f"no file under `{path}` matches `{pattern}`"
 
 
@@ -103,6 +104,7 @@ def grep(
     _note_searched(context, top)
     lines = [line.removeprefix("./") for line in decode_output(seen.stdout.kept).split("\n")]
     if seen.exit_code == _NO_MATCH and not any(lines):
+        context.trace.says_no = True
         return f"no line under `{path}` matches `{pattern}`"
     if seen.exit_code not in (0, _NO_MATCH) and not any(lines):
         raise ToolError(decode_output(seen.stderr.kept).strip() or "the search failed")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, NotRequired, Union, get_args, get_origin
 
@@ -37,6 +38,7 @@ class Arguments:
 
     def __init__(self, kinds: Mapping[str, Any], required: frozenset[str]):
         self._required = required
+        self._names = list(kinds)
         self._known = ", ".join(f"`{name}`" for name in kinds) or "none"
         fields = {n: k if n in required else NotRequired[_some(k)] for n, k in kinds.items()}
         taken = TypedDict("taken", fields)  # type: ignore[misc]  # known only when it runs
@@ -70,7 +72,7 @@ class Arguments:
             found = error.errors(include_url=False)[:_MOST_SHOWN]
         unnamed = any(e["type"] in _MISSING + _UNKNOWN and len(e["loc"]) == 1 for e in found)
         known = f"; the arguments are: {self._known}" if unnamed else ""
-        raise ToolError("; ".join(map(_told, found)) + known)
+        raise ToolError("; ".join(_told(e, self._names) for e in found) + known)
 
 
 def _some(kind: Any) -> Any:
@@ -80,14 +82,16 @@ def _some(kind: Any) -> Any:
     return Union[tuple(part for part in get_args(kind) if part is not NoneType)]  # noqa: UP007
 
 
-def _told(wrong: ErrorDetails) -> str:
+def _told(wrong: ErrorDetails, names: Sequence[str]) -> str:
     first, *inner = wrong["loc"] or ("the arguments",)
     place = f"`{first}{''.join(f'[{i}]' if isinstance(i, int) else f'.{i}' for i in inner)}`"
     said = wrong["msg"].removeprefix("Value error, ")
     if wrong["type"] in _MISSING:
         return f"{place} is missing"
     if wrong["type"] in _UNKNOWN:
-        return f"{place} is not an argument"
+        close = difflib.get_close_matches(str(first), names, n=1, cutoff=0.4)
+        meant = f": it is called `{close[0]}`" if close and not inner else ""
+        return f"{place} is not an argument{meant}"
     if not said.startswith("Input should be "):
         return f"{place}: {said}"
     shown = repr(wrong["input"])

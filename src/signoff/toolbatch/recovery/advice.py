@@ -12,6 +12,7 @@ from signoff.domain.text import escape_line
 from signoff.toolbatch.calls import ANSWER, Call, Nature, NextAction, Result
 from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.recovery.categories import Category, Episode
+from signoff.toolbatch.steps import next_step, step_text
 from signoff.toolbatch.view import View
 
 MOST_NEAR = 5
@@ -158,6 +159,10 @@ def _arguments(failed: Failed) -> Advice:
     call = failed.call
     name = failed.episode.failure.about
     if call.tool not in failed.view.tools:
+        step = next_step(failed.view)
+        if step is not None and step.possible:
+            said = f"there is no tool `{_shown(call.tool)}`. {step_text(failed.view, step)}"
+            return Advice(said, step.action)
         close = difflib.get_close_matches(call.tool, sorted(failed.view.tools), n=1, cutoff=0.3)
         if not close:
             names = ", ".join(f"`{name}`" for name in sorted(failed.view.tools)[:MOST_TOOLS])
@@ -195,7 +200,7 @@ def _nearest(failed: Failed, wanted: str) -> list[str]:
     folder = str(path.parent)
     close = difflib.get_close_matches(path.name, failed.disk.names(folder), MOST_NEAR, 0.5)
     near = [str(PurePosixPath(folder) / name) for name in close]
-    known = dict.fromkeys((*failed.view.definition.touched[-200:], *_planned(failed.view)))
+    known = dict.fromkeys((*failed.view.task.touched[-200:], *_planned(failed.view)))
     near += [name for name in known if PurePosixPath(name).name == path.name and name != wanted]
     near += _elsewhere(failed.disk, path.name) if not near else []
     return [name for name in dict.fromkeys(near) if failed.disk.exists(name)][:MOST_NEAR]
@@ -224,7 +229,7 @@ def _inside(failed: Failed, path: str) -> str:
 
 
 def _planned(view: View) -> tuple[str, ...]:
-    return tuple(artifact.path for artifact in view.definition.artifacts)
+    return tuple(artifact.path for artifact in view.task.planned)
 
 
 def _best_match(failed: Failed) -> str:

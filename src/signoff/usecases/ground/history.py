@@ -17,6 +17,7 @@ from signoff.gate.state import State
 from signoff.planfile.parse import parse
 from signoff.settings.loading import settings_from_pin
 from signoff.storage.ledger import Ledger
+from signoff.storage.records import ChainReport
 from signoff.verification.pins import Pins
 
 _TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
@@ -67,6 +68,17 @@ class PlanHistory:
 def read_history(ledger: Ledger, plan_id: str) -> PlanHistory:
     """Fold the plan's entries once."""
     return _folded(tuple(ledger.entries(plan_id)))
+
+
+def trusted_chain(ledger: Ledger, plan_id: str) -> ChainReport:
+    """The chain with every hash recomputed; LedgerBroken when one is wrong."""
+    chain = ledger.check_chain(plan_id)
+    if not chain.holds:
+        raise LedgerBroken(
+            f"entry {chain.first_bad} of the ledger is not to be trusted: {chain.problem}",
+            facts={"first_bad": chain.first_bad},
+        )
+    return chain
 
 
 def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:

@@ -114,6 +114,12 @@ def refuse_bare(place: VaultPlace) -> None:
         )
 
 
+def session_place(workspace: Path, name: str) -> PlanPlace:
+    """A session has no plan file; the vault's folder stands for it, which is no work content."""
+    folder = workspace / VAULT_FOLDER
+    return PlanPlace(folder, PlanRecord(name, name, str(workspace), None), workspace, Vault(folder))
+
+
 def find_plan(
     cwd: Path,
     named: str | None,

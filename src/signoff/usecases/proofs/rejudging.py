@@ -26,6 +26,7 @@ class Finding(StrEnum):
     WAIVED = "waived"
     ACCEPTED = "accepted"
     UNPROVED = "unproved"
+    CITED = "cited"  # an agent's evidence, looked up; nothing was judged
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,12 @@ def _line(
     if standing.state is not StepState.DONE:
         return Line(subject.id, title, Finding.UNPROVED, f"it is {standing.state} in the ledger")
     if case.contract.judged_once:
-        return Line(subject.id, title, Finding.NOT_RERUN, _why_not_rerun(case.contract))
+        return Line(subject.id, title, Finding.NOT_RERUN, why_not_rerun(case.contract))
     tell(subject.id)
     verdict = judge.judge(case)
     return Line(subject.id, title, Finding(verdict.result.value), verdict.message)
 
 
-def _why_not_rerun(contract: Contract) -> str:
+def why_not_rerun(contract: Contract) -> str:
+    """What may happen only once is not done again for an audit."""
     return f"judged once (effects: {contract.effects}, holds: {contract.holds})"

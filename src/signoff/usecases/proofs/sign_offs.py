@@ -11,6 +11,7 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.receipt import (
     AcceptanceProof,
+    Agent,
     ApprovalProof,
     AttemptProof,
     LedgerSlice,
@@ -24,11 +25,11 @@ from signoff.domain.receipt import (
 )
 from signoff.errors import LedgerBroken
 from signoff.gate.fold import fold
-from signoff.gate.gate import Gate, evaluate
+from signoff.gate.gate import Gate, GateReport, evaluate
 from signoff.gate.state import State
-from signoff.gate.subjects import Standing, StepState
+from signoff.gate.subjects import Content, Standing, StepState
 from signoff.planfile.parse import parse
-from signoff.usecases.proofs.worked import Work, worked
+from signoff.usecases.proofs.worked import Work, work_of, worked
 from signoff.verification.elsewhere import differences
 from signoff.verification.pins import Pins
 
@@ -46,7 +47,7 @@ SENSELESS = (
 
 @dataclass(frozen=True)
 class SignOff:
-    """One `run.finished` that says done, and every entry up to it."""
+    """One entry that signs off a run or an agent's session, and every entry up to it."""
 
     run: str
     entries: tuple[Entry, ...]
@@ -58,11 +59,14 @@ class SignOff:
 
 
 def sign_offs(entries: Sequence[Entry]) -> Iterator[SignOff]:
-    """Every sign-off in a plan's chain, oldest first."""
+    """Every sign-off in the chain of a plan or a session, oldest first."""
     for number, entry in enumerate(entries, 1):
         done = entry.kind is Kind.RUN_FINISHED and entry.data.get("outcome") == Outcome.DONE
-        if done and entry.run is not None:
-            yield SignOff(entry.run, tuple(entries[:number]))
+        run = entry.run if done else None
+        if entry.kind is Kind.SESSION_SIGNED and entry.data.get("open"):
+            run = f"signed-{entry.seq}"  # a session has no runs, but may be signed more than once
+        if run is not None:
+            yield SignOff(run, tuple(entries[:number]))
 
 
 def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | None) -> Receipt:
@@ -71,6 +75,8 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
     The gate is asked again: an entry that says "done" proves nothing by itself.
     """
     run, entries, finished = signed.run, signed.entries, signed.finished
+    if finished.kind is Kind.SESSION_SIGNED:
+        return _receipt_of_session(signed, name, previous)
     started = _one(entries, Kind.RUN_STARTED, run)
     approval = _approval(entries, started, read_pins)
     pins = read_pins(started.data["pins"])
@@ -79,11 +85,7 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
         raise _unproved(signed, "the pinned plan is not the one that was approved")
     state = fold(State(plan, run), entries)
     report = evaluate(state, finished.data["snapshot"])
-    if report.gate is Gate.SHUT:
-        missing = "; ".join(f"{m.subject}: {m.what}" for m in report.missing)
-        raise _unproved(signed, f"the gate is shut: {missing}")
-    if sorted(report.waived) != sorted(finished.data["waived"]):
-        raise _unproved(signed, "its waived subjects are not those that people waived")
+    _require_open(signed, report)
     attempts = worked(entries, run, pins)
     agents = tuple(dict.fromkeys(work.agent for work in attempts))
     by_seq = {entry.seq: entry for entry in entries}
@@ -112,10 +114,53 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
     )
 
 
+def _receipt_of_session(signed: SignOff, name: str, previous: str | None) -> Receipt:
+    """An agent's own plan: nobody approved it, and what no check decides rests on evidence."""
+    entries, finished = signed.entries, signed.finished
+    started = next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
+    state = fold(State(None, driven=False), entries)
+    plan, snapshot = state.plan, finished.data["snapshot"]
+    if started is None or plan is None or state.session.signed is None:
+        raise _unproved(signed, "no plan of an agent was proved by it")
+    # The sign-off recorded that cited files and children were as they should be.
+    cited = (r.claim.basis.files for r in state.records.values() if r.claim.basis is not None)
+    files = {path: digest for found in cited for path, digest in found.items()}
+    report = evaluate(state, Content(snapshot, files))
+    _require_open(signed, report)
+    by_seq = {entry.seq: entry for entry in entries}
+    steps = zip(plan.steps, report.steps, strict=True)
+    posts = zip(plan.postconditions, report.postconditions, strict=True)
+    return Receipt(
+        workspace=PurePosixPath(started.data["workspace"]).name or "/",
+        snapshot=snapshot,
+        plan=PlanName(finished.plan, name, plan.title, plan.plan_digest),
+        run=RunSpan(signed.run, started.at, finished.at, None),
+        approval=None,
+        pins=started.data["pins"],
+        ledger=LedgerSlice(entries[0].seq, finished.seq, finished.hash),
+        runner=(),
+        steps=tuple(_subject(step, s, state, by_seq) for step, s in steps),
+        postconditions=tuple(_subject(post, s, state, by_seq) for post, s in posts),
+        waivers=waivers_of(entries, None, report.ids(StepState.WAIVED)),
+        agents=(Agent("agent", "", work_of(finished.plan, entries, entries)),),
+        attempts=(),
+        previous=previous,
+        self_set=True,
+    )
+
+
+def _require_open(signed: SignOff, report: GateReport) -> None:
+    if report.gate is Gate.SHUT:
+        missing = "; ".join(f"{m.subject}: {m.what}" for m in report.missing)
+        raise _unproved(signed, f"the gate is shut: {missing}")
+    if sorted(report.waived) != sorted(signed.finished.data["waived"]):
+        raise _unproved(signed, "its waived subjects are not those that people waived")
+
+
 def _subject(
     subject: Step | Postcondition, standing: Standing, state: State, by_seq: dict[int, Entry]
 ) -> SubjectProof:
-    latest = state.record(subject.id).latest
+    latest, claim = state.record(subject.id).latest, state.record(subject.id).claim
     return SubjectProof(
         id=subject.id,
         title=standing.title,
@@ -125,6 +170,7 @@ def _subject(
         attempts=standing.attempts,
         held_before=standing.held_before,
         carried=standing.carried,
+        evidence=claim.evidence if subject.contract is None and claim.evidence else None,
     )
 
 
@@ -161,7 +207,7 @@ def _attempt(work: Work, agent: int) -> AttemptProof:
 
 
 def waivers_of(
-    entries: Sequence[Entry], run: str, waived: tuple[str, ...]
+    entries: Sequence[Entry], run: str | None, waived: tuple[str, ...]
 ) -> tuple[WaiverProof, ...]:
     """The person's own entry for each waived subject; the newest, should there be two."""
     found = {
@@ -175,7 +221,9 @@ def waivers_of(
         for entry in entries
         if entry.run == run and entry.kind is Kind.STEP_WAIVED and entry.step is not None
     }
-    return tuple(found[subject] for subject in waived)
+    # An agent that writes its plan anew may give a waived step another number.
+    known = [subject for subject in waived if run is not None or subject in found]
+    return tuple(found[subject] for subject in known)
 
 
 def _acceptance(

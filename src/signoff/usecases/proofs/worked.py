@@ -1,8 +1,8 @@
-"""Who worked on what: the attempts of a run, each with its agent, its usage and its verdict."""
+"""Who worked on what: the attempts of a run with agent, usage and verdict; a session's work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from signoff.domain.receipt import Agent
 from signoff.domain.redaction import NOTHING_SECRET
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Phase, Reason, Result
+from signoff.storage.ledger import Ledger
 from signoff.verification.pins import Pins
 
 LOST = "lost"
@@ -96,3 +97,54 @@ def _followed(work: Work, entry: Entry) -> Work:
         reason=Reason(data["reason"]),
         heldout=Result(data["heldout"]) if data.get("heldout") else None,
     )
+
+
+def read_work(ledger: Ledger, session: str) -> SessionWork:
+    """Read it from the session's chain, and from those of the sessions that it delegated to."""
+    entries = tuple(ledger.entries(session))
+    return work_of(session, entries, _with_children(ledger, entries))
+
+
+def work_of(session: str, entries: Sequence[Entry], family: Sequence[Entry]) -> SessionWork:
+    """The same from entries: the session's own, and those that say what was used."""
+    used = [entry.data for entry in family if entry.kind is Kind.SESSION_USAGE]
+    models = dict.fromkeys(str(data["model"]) for data in used if data["model"])
+    began = next(entry for entry in entries if entry.kind is Kind.SESSION_STARTED)
+    return SessionWork(
+        id=session,
+        agent=str(began.data.get("author", "")),
+        model=", ".join(models) or None,
+        tokens=sum(int(data["tokens"]) for data in used) if used else None,
+        usd=round(sum(float(data["usd"]) for data in used), 9) if used else None,
+        seq=entries[-1].seq,
+        hash=entries[-1].hash,
+        red=_red_first(entries),
+    )
+
+
+def _with_children(ledger: Ledger, entries: Sequence[Entry]) -> list[Entry]:
+    found, waiting = list(entries), _children(entries)
+    known = set(waiting)
+    while waiting:
+        below = tuple(ledger.entries(waiting.pop()))
+        found += below
+        new = [child for child in _children(below) if child not in known]
+        known.update(new)
+        waiting += new
+    return found
+
+
+def _children(entries: Sequence[Entry]) -> list[str]:
+    return [str(e.data["child"]) for e in entries if e.kind is Kind.SESSION_DELEGATED]
+
+
+def _red_first(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Steps whose contract was broken when the session first had an answer about it."""
+    first: dict[str, Result] = {}
+    for entry in entries:
+        if entry.kind is not Kind.VERDICT or entry.step is None:
+            continue
+        result = Result(entry.data["result"])
+        if entry.data.get("subject") == entry.step and result is not Result.UNKNOWN:
+            first.setdefault(entry.step, result)
+    return tuple(step for step, result in first.items() if result is Result.BROKEN)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.agents.session import PlanSession, SessionReport, sign_session
+from signoff.agents.sessions.desk import CANCELLED
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Budget, Contract, Plan
 from signoff.domain.session import session_id_of
@@ -17,7 +18,7 @@ from signoff.settings.agent import SessionPolicy
 from signoff.storage.records import Holder
 from signoff.usecases.ground.history import read_history, read_pins
 from signoff.usecases.ground.pinning import take_pins
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.site import PlanPlace, Site, session_place
 from signoff.usecases.ground.workbench import (
     enclosure_of,
     open_judge,
@@ -26,7 +27,6 @@ from signoff.usecases.ground.workbench import (
     taken,
     workspace_lock,
 )
-from signoff.usecases.sessions.watching import session_place
 from signoff.verification.bench import Bench
 from signoff.verification.case import Case
 from signoff.verification.guards import Guards
@@ -144,6 +144,11 @@ def _first_pins(site: Site, place: PlanPlace, bound: PlanPlace | None) -> Pins:
     return take_pins(site, place, plan, text)
 
 
+def _is_cancelled() -> bool:
+    """Asked of the thread that judges, which need not be the one that opened the session."""
+    return CANCELLED.get()()
+
+
 def _judge(site: Site, place: PlanPlace, pins: Pins, plan: Plan | None) -> PinnedJudge:
     known = plan if plan is not None else _NO_PLAN
     workspace = open_pinned_workspace(site, place, pins, known)
@@ -152,6 +157,7 @@ def _judge(site: Site, place: PlanPlace, pins: Pins, plan: Plan | None) -> Pinne
         site.environ,
         mark=workspace_lock(place),
         enclosure=enclosure_of(site, place, pins.search_path),
+        cancelled=_is_cancelled,
     )
     redactor = redactor_of(site, known, site.settings)
     court = open_judge(site, place, pins, workspace, bench, redactor)

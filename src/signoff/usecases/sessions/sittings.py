@@ -12,7 +12,7 @@ from signoff.gate.fold import fold
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
 from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
+from signoff.usecases.ground.site import PlanPlace, Site, find_plan, session_place
 from signoff.verification.pins import Pins
 
 LIST = "signoff sessions"
@@ -122,6 +122,22 @@ def plan_of(site: Site, sitting: Sitting) -> PlanPlace | None:
         if place.record.id == record.id:
             return place
     return None
+
+
+def signed_place(site: Site, session: str) -> PlanPlace:
+    """Where the sign-off of a session is proved: by itself, or by the plan that it works on."""
+    sitting = find_sitting(site, session)
+    if sitting.parent is not None:
+        raise NoSuchRun(
+            f"`{sitting.id}` is a part of `{sitting.parent}` and is signed with it",
+            f"name {sitting.parent} instead",
+        )
+    if sitting.plan_digest is None:
+        return session_place(sitting.workspace, sitting.id)
+    place = plan_of(site, sitting)
+    if place is None:
+        raise NoSuchRun(f"the plan of `{sitting.id}` is not approved as it was then", LIST)
+    return place
 
 
 def _was_shut(entry: Entry) -> bool:

@@ -8,16 +8,12 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from signoff.agents.session import PlanSession
 from signoff.agents.tools.context import Changes
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileKind, Manifest, Snapshot
-from signoff.storage.location import VAULT_FOLDER
-from signoff.storage.records import PlanRecord
-from signoff.storage.vault import Vault
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace
 from signoff.verification.pins import Pins
@@ -96,9 +92,3 @@ def watch_of(site: Site, place: PlanPlace, session: PlanSession) -> WorkspaceWat
     began = next(entry for entry in entries if entry.kind is Kind.SESSION_STARTED)
     pins = Pins.from_bytes(site.ledger.get_blob(str(began.data["pins"])))
     return WorkspaceWatch(open_pinned_workspace(site, place, pins, Plan(title="", steps=())))
-
-
-def session_place(workspace: Path, name: str) -> PlanPlace:
-    """A session has no plan file; the vault's folder stands for it, which is no work content."""
-    folder = workspace / VAULT_FOLDER
-    return PlanPlace(folder, PlanRecord(name, name, str(workspace), None), workspace, Vault(folder))

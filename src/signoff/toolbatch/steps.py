@@ -1,0 +1,241 @@
+"""Which step comes next, from the state alone, and how every message words it.
+
+an edit did not fit, and the   that file: the same edit, copied exactly, or the whole file
+  call is about that file
+a repair is under way          its next target; something was changed: the answer, which is judged
+something planned is missing   that file
+an item is open                do it, and mark it as done in the list
+everything known is done       the answer
+else                           nothing: where no step is known, none is made up
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from signoff.domain.text import escape_line
+from signoff.gate.task import Item
+from signoff.toolbatch.calls import ANSWER, Nature, NextAction, ToolShape
+from signoff.toolbatch.events import Steered
+from signoff.toolbatch.view import RepairTarget, View
+
+MOST_CHARACTERS = 500  # of one message: a weak model reads the first lines
+_UNJUDGED = "if nothing is left to do, say so in an answer: it is judged at once"
+_JUDGED = "give your final answer"
+_TO_EDIT = 2  # payloads: what is replaced, and by what
+_MOST_FACTS = 2
+_LONGEST_NAME, _BRIEF = 120, 56  # characters; the second where a text has little room
+_FACT, _WHY = 70, 190
+# Results of some computation: a first version of them would be made up.
+_DATA = frozenset(
+    (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", ".db", ".sqlite", ".png", ".jpg", ".pdf")
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One concrete next step; `reason` goes before it in the message."""
+
+    action: NextAction
+    reason: str = ""
+    item: Item | None = None
+    whole: bool = False  # a file is written from nothing
+    makes_parents: bool = False
+    folder: str = ""  # the file is only one that could lie in it
+
+    @property
+    def answers(self) -> bool:
+        """Whether it hands over to judging."""
+        return self.action.tool == ANSWER
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is a tool for it: an answer changes no file."""
+        return not (self.answers and self.action.target)
+
+
+def next_step(view: View) -> Step | None:
+    """The next step, as far as one is known."""
+    looked = view.call.shape.nature is Nature.OBSERVE
+    if looked and view.failed_edit and view.failed_edit == view.call.target:
+        return _edit_again(view)
+    if view.repair is not None:
+        return repair_step(view)
+    if view.missing:
+        return artifact_step(view)
+    if view.next_item is not None:
+        return _ticking(view, view.next_item)
+    return answer(view)
+
+
+def next_action(view: View) -> NextAction | None:
+    """The same for a machine."""
+    step = next_step(view)
+    return step.action if step is not None and step.possible else None
+
+
+def open_work(view: View) -> bool:
+    """Whether something is left to build, judging apart."""
+    return bool(view.missing) or view.next_item is not None or view.open_steps > 0
+
+
+def artifact_step(view: View) -> Step:
+    """Make what is planned and missing; never a folder, but a file in it."""
+    target = view.next_target
+    path = target.path if target is not None else str(view.missing[0])
+    return Step(
+        NextAction(writer(view), path),
+        whole=True,
+        makes_parents=target is not None and not target.parent_exists,
+        folder=target.folder if target is not None else "",
+    )
+
+
+def repair_step(view: View) -> Step | None:
+    """The next target of the repair; the answer when something was changed."""
+    focus = view.repair
+    assert focus is not None
+    target = focus.next_target
+    if target is not None:
+        return _target_step(view, target)
+    if focus.worked_on:
+        return Step(NextAction(ANSWER), _UNJUDGED)
+    # The findings name no file: if only one was worked on, the repair begins there.
+    touched = {path for path in view.task.touched if focus.allows(path)}
+    return Step(NextAction(editor(view), touched.pop())) if len(touched) == 1 else None
+
+
+def answer(view: View) -> Step | None:
+    """Hand over to judging, where nothing that is known is open."""
+    done = view.settled and not view.task.is_over
+    if view.open_steps or not (done or (view.built and not open_work(view))):
+        return None
+    return Step(NextAction(ANSWER), _JUDGED if done else _UNJUDGED)
+
+
+def openly() -> Step:
+    """End it and say what is not done."""
+    return Step(NextAction(ANSWER), "stop, and say openly what is not done and why")
+
+
+def writer(view: View) -> str:
+    """The tool that writes a whole file."""
+    return _mutating(view, lambda shape: -len(shape.payload))
+
+
+def editor(view: View) -> str:
+    """The tool that changes a part of a file."""
+    return _mutating(view, lambda shape: len(shape.payload) == _TO_EDIT)
+
+
+def _edit_again(view: View) -> Step | None:
+    """It was looked at because an edit of it did not fit: that edit comes next."""
+    path = view.failed_edit
+    if view.repair is not None and not view.repair.allows(path):
+        return repair_step(view)
+    if view.counts.failed_edits >= view.limits.failed_edits:
+        return Step(
+            NextAction(writer(view), path), "edits of it keep failing, so write all of it: "
+        )
+    return Step(NextAction(editor(view), path), "copy the old text exactly as it stands: ")
+
+
+def _target_step(view: View, target: RepairTarget) -> Step:
+    missing = target.path in {str(artifact) for artifact in view.missing}
+    rewrite = target.failed_edits >= view.limits.failed_edits
+    tool = writer(view) if missing or rewrite else editor(view)
+    times = f"edits of it failed {target.failed_edits} times, so write all of it anew: "
+    return Step(NextAction(tool, target.path), reason=times if rewrite else "", whole=missing)
+
+
+def _ticking(view: View, item: Item) -> Step | None:
+    """Nobody can see when an item without a file is done: the model says so in its list."""
+    tool = _first(view, Nature.LIST)
+    if view.missing or not view.task.touched or not tool:
+        return None
+    return Step(NextAction(tool), "do it, and mark it as done with ", item)
+
+
+def _mutating(view: View, rank: Callable[[ToolShape], int]) -> str:
+    usable = [
+        (rank(shape), -place, name)
+        for place, (name, shape) in enumerate(view.shapes.items())
+        if name in view.tools and shape.nature is Nature.MUTATE and shape.path
+    ]
+    if usable:
+        return max(usable)[2]
+    return _first(view, Nature.MUTATE) or _first(view, Nature.SHELL) or ANSWER
+
+
+def _first(view: View, nature: Nature) -> str:
+    return next(
+        (n for n, shape in view.shapes.items() if shape.nature is nature and n in view.tools), ""
+    )
+
+
+def steered(rule: str, view: View, why: str, step: Step | None) -> Steered | None:
+    """The message of a rule: why it speaks, the facts a forgetful model needs, the next step.
+
+    Where no step is known there is no message: words without a way on only worry.
+    """
+    if step is None or not step.possible:
+        return None
+    parts = (clipped(escape_line(why), _WHY), _facts(view), step_text(view, step))
+    text = clipped(" ".join(part for part in parts if part), MOST_CHARACTERS)
+    return Steered(rule, text, step.action, lasting=lasts(view))
+
+
+def lasts(view: View) -> bool:
+    """A message stands until it is followed while nothing substantive exists; else for one turn."""
+    return view.substantive == 0 and open_work(view)
+
+
+def step_text(view: View, step: Step) -> str:
+    """The next step in words."""
+    item = f"item {brief(step.item.text)}: " if step.item is not None else ""
+    if step.answers:
+        return f"Next: {item}{step.reason}."
+    what = f"{brief(step.action.tool)} {brief(step.action.target)}".strip()
+    if step.folder:
+        what += f", or another file in {brief(step.folder)}"
+    data = step.whole and posixpath.splitext(step.action.target)[1].lower() in _DATA
+    words = [f"Next: {item}{step.reason}{what}{', or run what makes it' if data else ''}."]
+    if step.whole and view.substantive == 0 and not data:
+        words.append("A compact but real first version is enough; refine it later.")
+    if step.makes_parents:
+        words.append("The same call makes its folders.")
+    return " ".join(words)
+
+
+def _facts(view: View) -> str:
+    facts = view.facts[: min(view.limits.facts, _MOST_FACTS)]
+    if not facts:
+        return ""
+    return "Known: " + "; ".join(clipped(escape_line(fact), _FACT) for fact in facts) + "."
+
+
+def quoted(text: str, most: int = _LONGEST_NAME) -> str:
+    """In backticks, on one line and not endless; nothing stays nothing."""
+    shown = escape_line(text).replace("`", "'")
+    return f"`{clipped(shown, most)}`" if shown else ""
+
+
+def brief(text: str) -> str:
+    """The same for a message that has to stay short."""
+    return quoted(text, _BRIEF)
+
+
+def listed(names: tuple[str, ...], most: int = 3, each: int = _LONGEST_NAME) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(quoted(name, each) for name in names[:most]) + more
+
+
+def clipped(text: str, most: int) -> str:
+    """At most so many characters; the middle goes, because names differ at their ends."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"

@@ -1,0 +1,115 @@
+"""`audit SESSION`: an agent's own plan judged again; that the agent chose its checks is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from signoff.agents.session import PlanSession
+from signoff.domain.plan import Plan, Postcondition, Step
+from signoff.domain.snapshot import Change
+from signoff.errors import NoSuchRun, StorageFailed
+from signoff.gate.state import State
+from signoff.gate.subjects import Standing, StepState
+from signoff.storage.records import Holder
+from signoff.usecases.audit import AuditReport, outside_proofs, record_audit
+from signoff.usecases.ground.history import trusted_chain
+from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.ground.workbench import enclosure_of, open_pinned_workspace, taken
+from signoff.usecases.proofs.rejudging import Finding, Line, why_not_rerun
+from signoff.usecases.proofs.sign_offs import waivers_of
+from signoff.usecases.sessions.opening import open_session
+from signoff.usecases.sessions.sittings import Sitting, find_sitting, read_sitting
+from signoff.verification.pins import Pins
+
+Tell = Callable[[str], None]
+
+
+def audit_session(
+    site: Site, place: PlanPlace, tell: Tell = lambda _: None, anchor: Path | None = None
+) -> AuditReport:
+    """Check the chain, judge every check again, and compare what evidence rests on with now."""
+    chain = trusted_chain(site.ledger, place.record.id)
+    sitting = find_sitting(site, place.record.id)
+    if sitting.state.plan is None:
+        raise NoSuchRun(f"`{sitting.id}` has no plan, so there is nothing to audit")
+    entries = tuple(site.ledger.entries(sitting.id))
+    receipts, anchors = outside_proofs(site, place, entries, anchor)
+    pins = Pins.from_bytes(site.ledger.get_blob(str(sitting.started.data["pins"])))
+    with taken(site, place, Holder.current(sitting.id)):
+        session = open_session(
+            site, sitting.workspace, author="signoff audit", session_id=sitting.id
+        )
+        lines = tuple(_lines(site, session, sitting, tell))
+        workspace = open_pinned_workspace(site, place, pins, Plan(title="", steps=()))
+        content = workspace.snapshot().digest
+    signed = sitting.state.session.signed
+    drift: tuple[Change, ...] = ()
+    notes = ["self-set: the agent chose these steps and checks itself"]
+    if signed is not None and signed.snapshot != content:
+        try:
+            drift = workspace.diff(signed.snapshot, content)
+        except StorageFailed:
+            notes.append("files changed since the sign-off; which ones was not kept")
+    waived = tuple(i for i, record in sitting.state.records.items() if record.waived)
+    report = AuditReport(
+        place=place,
+        chain=chain,
+        signed_off_at=next((e.at for e in entries if signed and e.seq == signed.seq), None),
+        signed_off_on=signed.snapshot if signed is not None else None,
+        content=content,
+        drift=drift,
+        edited="",
+        lines=lines,
+        isolation=enclosure_of(site, place, pins.search_path).isolation,
+        receipts=receipts,
+        anchors=anchors,
+        notes=tuple(notes),
+        waivers=waivers_of(entries, None, waived),
+        self_set=True,
+        self_set_counts=signed is not None and signed.accepted,
+    )
+    record_audit(site, report)
+    return report
+
+
+def _lines(site: Site, session: PlanSession, sitting: Sitting, tell: Tell) -> Iterator[Line]:
+    """The session's own subjects, then those of every session that it delegated to."""
+    state, gate = sitting.state, session.gate()
+    assert state.plan is not None
+    for subject, standing in zip(state.plan.subjects, gate.subjects, strict=True):
+        yield _line(session, state, subject, standing, tell)
+    for child in session.children():
+        theirs = read_sitting(site, child.id)
+        if theirs is None or theirs.state.plan is None:
+            yield Line(child.id, "sub-agent", Finding.UNPROVED, "it has no plan")
+            continue
+        for line in _lines(site, child, theirs, tell):
+            yield Line(f"{child.id}:{line.subject}", line.title, line.finding, line.message)
+
+
+def _line(
+    session: PlanSession,
+    state: State,
+    subject: Step | Postcondition,
+    standing: Standing,
+    tell: Tell,
+) -> Line:
+    title, record = standing.title, state.record(subject.id)
+    if record.waived or record.let_go:
+        who = "a person" if record.waived else "the user's policy"
+        return Line(subject.id, title, Finding.WAIVED, f"{who} went on without it")
+    if subject.contract is None:
+        if standing.proved:
+            said = f"the agent cited {record.claim.evidence}; it is as it was, nothing was judged"
+            return Line(subject.id, title, Finding.CITED, said)
+        # Evidence about older content proves nothing now, and not the contrary either.
+        finding = Finding.UNKNOWN if standing.state is StepState.DONE else Finding.UNPROVED
+        return Line(subject.id, title, finding, standing.why)
+    if record.latest is None or not record.latest.kept or record.latest.provisional:
+        return Line(subject.id, title, Finding.UNPROVED, "its check was not kept at a sign-off")
+    if subject.contract.judged_once:
+        return Line(subject.id, title, Finding.NOT_RERUN, why_not_rerun(subject.contract))
+    tell(subject.id)
+    verdict = session.judge_again(subject.id)
+    return Line(subject.id, title, Finding(verdict.result.value), verdict.message)
