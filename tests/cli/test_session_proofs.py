@@ -194,7 +194,9 @@ def test_what_a_sub_agent_proved_is_audited_with_its_parent(desk: Desk) -> None:
     (parent,) = [line["id"] for line in sessions if line["parent"] is None]
     (child,) = [line["id"] for line in sessions if line["parent"] is not None]
     lines = desk.signoff("audit", parent, "--json").exits(0).json["lines"]
-    assert [(x["subject"], x["finding"]) for x in lines] == [("1", "kept"), (f"{child}:1", "kept")]
+    # `task:1` is the file that the parent's words to its sub-agent name.
+    expected = ["1", f"{child}:1", f"{child}:task:1"]
+    assert [(x["subject"], x["finding"]) for x in lines] == [(name, "kept") for name in expected]
     desk.signoff("audit", child).fails(2, "is a part of", "is signed with it")
     desk.signoff("receipt", "export", parent).exits(0)
 
