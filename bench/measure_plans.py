@@ -18,7 +18,7 @@ from signoff.planfile.parse import parse
 from signoff.planfile.verify import verify
 from signoff.settings.loading import Settings
 from signoff.storage.vault import Vault
-from signoff.usecases.ground.surroundings import RealSurroundings
+from signoff.usecases.verify import RealSurroundings
 
 PARSE_GOAL_S = 1.0
 MEMORY_GOAL_MB = 150.0

@@ -23,9 +23,9 @@ from signoff.storage.identity import plan_identity
 from signoff.storage.ledger import Ledger
 from signoff.storage.location import find_vault
 from signoff.usecases.approve import approve, propose
-from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.site import find_plan
-from signoff.usecases.merging.merged import merge_entries, signed_off
+from signoff.usecases.history import read_history
+from signoff.usecases.merged import merge_entries, signed_off
+from signoff.usecases.site import find_plan
 from signoff.wiring import open_site
 from tests.cli.plans import plan_text, step
 from tests.crash.scene import PATIENCE_S, wait_until

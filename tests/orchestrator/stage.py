@@ -21,10 +21,10 @@ from signoff.planfile.parse import parse
 from signoff.settings.loading import settings_from_pin
 from signoff.storage.records import Fence, Holder
 from signoff.usecases.approve import approve, propose
-from signoff.usecases.ground.questions import open_items
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
-from signoff.usecases.ground.workbench import open_judge, open_pinned_workspace, pin_watch
 from signoff.usecases.inbox import answer
+from signoff.usecases.openwork import open_judge, open_pinned_workspace, pin_watch
+from signoff.usecases.questions import open_items
+from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.verification.bench import Bench
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins

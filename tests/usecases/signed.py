@@ -16,9 +16,9 @@ from signoff.storage.home import Home
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.bundle import BundleReport, write_bundle
 from signoff.usecases.bundle_audit import BundleAudit, audit_bundle
-from signoff.usecases.ground.questions import open_items
 from signoff.usecases.inbox import answer
-from signoff.usecases.log import read_log
+from signoff.usecases.journal import read_log
+from signoff.usecases.questions import open_items
 from signoff.usecases.receipt import Made, make_receipts
 from tests.cli.plans import step
 from tests.usecases.library import Library

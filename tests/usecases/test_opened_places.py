@@ -9,8 +9,8 @@ import pytest
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.verdict import Isolation
-from signoff.usecases.ground.site import find_plan
 from signoff.usecases.run import RunOptions, run_plan
+from signoff.usecases.site import find_plan
 from tests.adversary.arena import HONEST, Arena, Direct, Silence
 from tests.usecases.test_isolation import AVAILABLE, SEVERAL
 

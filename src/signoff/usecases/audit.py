@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from signoff.domain.escalation import Outcome
+from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.plan import Plan
 from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change, Snapshot
 from signoff.domain.verdict import Isolation, Result
-from signoff.errors import NoSuchRun, SignoffError
+from signoff.errors import NoSuchRun, PlanNotFound, PlanUnreadable, SignoffError
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
-from signoff.settings.loading import settings_from_pin
+from signoff.orchestrator.watch import PinWatch
+from signoff.planfile.digest import plan_digest
+from signoff.settings.loading import read_config_text, says_the_same, settings_from_pin
 from signoff.storage.records import ChainReport, Holder
-from signoff.usecases.ground.history import (
+from signoff.usecases.history import (
     PlanHistory,
     fold_run,
     pinned_plan,
@@ -24,19 +28,20 @@ from signoff.usecases.ground.history import (
     read_pins,
     trusted_chain,
 )
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.upgrading import lacked_by
-from signoff.usecases.ground.workbench import (
+from signoff.usecases.openwork import (
     enclosure_of,
     open_judge,
     open_pinned_workspace,
+    pin_watch,
     redactor_of,
     taken,
     workspace_lock,
 )
-from signoff.usecases.proofs.edits import edits_since
-from signoff.usecases.proofs.rejudging import Finding, Line, judge_again
-from signoff.usecases.proofs.sign_offs import waivers_of
+from signoff.usecases.pinning import lacked_by
+from signoff.usecases.rejudging import Finding, Line, judge_again
+from signoff.usecases.sign_offs import waivers_of
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.status import Content, StatusReport
 from signoff.verification.bench import Bench
 from signoff.verification.guards import Guards
 from signoff.verification.judge import Judge
@@ -234,3 +239,101 @@ def record_audit(site: Site, report: AuditReport) -> None:
         site.ledger.append(report.place.record.id, [Draft(Kind.AUDITED, data)])
     except SignoffError:
         return
+
+
+@dataclass(frozen=True)
+class Edits:
+    """`difference` is what makes it another plan than the approved one; `notes` are only told."""
+
+    difference: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def edits_since(place: PlanPlace, pins: Pins, plan: Plan, history: PlanHistory) -> Edits:
+    """Judge the configuration by what it means to this plan, and by what a person said to it."""
+    watch = pin_watch(place, pins)
+    edit = watch.edited()
+    if edit is None:
+        return Edits()
+    config = read_config_text(watch.config_path)
+    note = "" if config == pins.config_text else _why_harmless(config, place, pins, plan, history)
+    if note:
+        # As if it had been pinned like this: what is left is about the plan file.
+        edit = replace(watch, config_text=config).edited()
+    return Edits(edit[1] if edit is not None else "", (note,) if note else ())
+
+
+def _why_harmless(
+    config: str, place: PlanPlace, pins: Pins, plan: Plan, history: PlanHistory
+) -> str:
+    """Why an edited configuration does not speak against the sign-off; empty when it does."""
+    if says_the_same(pins.config_text, config, {step.target for step in plan.steps}):
+        return "signoff.toml was edited since approval; nothing that this plan uses differs"
+    answers = _answered_with_retry(history)
+    # It was noticed together with the plan file, as that was approved or as it is now.
+    for digest in (pins.plan_digest, _plan_digest_now(place)):
+        answer = answers.get(PinWatch.digest_of_edit(digest, config))
+        if answer is not None:
+            said = f"{answer.data['by']} answered retry to that ({answer.data['id']})"
+            return f"signoff.toml is not what was approved, and {said}; the run went by the pins"
+    return ""
+
+
+def _plan_digest_now(place: PlanPlace) -> str | None:
+    try:
+        return plan_digest(place.read())
+    except (PlanNotFound, PlanUnreadable):
+        return None
+
+
+def _answered_with_retry(history: PlanHistory) -> dict[str, Entry]:
+    """The edits that a person saw during the run and said to go on after, by their digest."""
+    noticed = ""
+    asked: dict[str, str] = {}
+    answered: dict[str, Entry] = {}
+    for entry in history.entries:
+        data = entry.data
+        if entry.run != history.run_id:
+            continue
+        if entry.kind is Kind.PLAN_EDITED:
+            noticed = data["digest"]
+        elif entry.kind is Kind.ESCALATION_OPENED and data["cause"] == Cause.PLAN_EDITED:
+            asked[data["id"]] = noticed
+        elif entry.kind is Kind.ESCALATION_ANSWERED and data["choice"] == Choice.RETRY:
+            answered[asked.get(data["id"], "")] = entry
+    return answered
+
+
+_WANTING = {Finding.BROKEN, Finding.UNKNOWN, Finding.UNPROVED}
+
+
+def look_at_content(site: Site, report: StatusReport) -> StatusReport:
+    """The same report, with the workspace compared with what was signed off."""
+    place, signed_on = report.place, report.signed_off_on
+    history = read_history(site.ledger, place.record.id)
+    assert history.run is not None and signed_on is not None, "it is signed off"
+    pins = read_pins(site.ledger, history.run)
+    try:
+        now = _digest_now(site, place, pins, pinned_plan(pins), signed_on)
+    except SignoffError:
+        return replace(report, content=Content(differs=None))
+    if now == signed_on:
+        return replace(report, content=Content(differs=False))
+    return replace(report, content=Content(True, _judged_again(history, now)))
+
+
+def _digest_now(site: Site, place: PlanPlace, pins: Pins, plan: Plan, signed_on: str) -> str | None:
+    """Walks the workspace; None for another folder in which something signed is not even there."""
+    if pins.workspace != str(place.workspace):
+        there = replace(place, workspace=Path(pins.workspace))
+        signed = open_pinned_workspace(site, there, pins, plan).manifest(signed_on)
+        if not all(os.path.lexists(place.workspace / path) for path in signed):
+            return None
+    return open_pinned_workspace(site, place, pins, plan).digest_now().digest
+
+
+def _judged_again(history: PlanHistory, content: str | None) -> str | None:
+    """When an audit last found no contract wanting on this content, unless a later one did."""
+    audits = [e for e in history.entries if e.kind is Kind.AUDITED]
+    here = [e for e in audits if e.data["snapshot"] == content]
+    return here[-1].at if here and not _WANTING & set(here[-1].data["lines"].values()) else None

@@ -16,11 +16,11 @@ from signoff.errors import NoSuchRun, UsageError
 from signoff.storage.archive import pack
 from signoff.storage.chain import entry_line
 from signoff.storage.keys import signing_key
-from signoff.usecases.ground.history import pinned_plan
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import open_pinned_workspace
-from signoff.usecases.proofs.sign_offs import SignOff, sign_offs
+from signoff.usecases.history import pinned_plan
+from signoff.usecases.openwork import open_pinned_workspace
 from signoff.usecases.receipt import Made, make_receipts, trusted_entries, write_once
+from signoff.usecases.sign_offs import SignOff, sign_offs
+from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.pins import Pins
 
 FORMAT = "https://signoff.dev/bundle/v1"

@@ -39,8 +39,8 @@ from signoff.usecases.bundle import (
     pins_member,
     receipt_member,
 )
-from signoff.usecases.proofs.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
 from signoff.usecases.receipt import check_anchors, read_given_file, trusted_keys
+from signoff.usecases.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
 from signoff.verification.pins import Pins
 from signoff.workspace.records import manifest_digest
 

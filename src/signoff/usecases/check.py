@@ -16,10 +16,10 @@ from signoff.gate.overlap import Territory
 from signoff.storage.location import find_vault
 from signoff.storage.vault import Vault
 from signoff.usecases.conflicts import ConflictKind, find_conflicts
-from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
-from signoff.usecases.merging.merged import signed_off
+from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.merged import signed_off
 from signoff.usecases.ready import find_ready, needs_findings
+from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.usecases.verify import find
 
 # Where a file as a whole is meant.

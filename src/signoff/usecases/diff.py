@@ -10,9 +10,9 @@ from signoff.domain.snapshot import Change
 from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile.diff import unified
 from signoff.planfile.digest import plan_digest
-from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import open_pinned_workspace
+from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.openwork import open_pinned_workspace
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import how_to_take_edit
 
 

@@ -9,8 +9,8 @@ from signoff.domain.digests import digest_bytes, is_digest
 from signoff.errors import PlanUnreadable, UsageError
 from signoff.planfile.decode import decode
 from signoff.storage.files import MAX_PLAN_BYTES, read_plan_file, swap_file
-from signoff.usecases.ground.person import refuse_in_attempt
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.person import refuse_in_attempt
+from signoff.usecases.site import PlanPlace, Site
 
 
 @dataclass(frozen=True)

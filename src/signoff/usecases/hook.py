@@ -25,7 +25,7 @@ from signoff.usecases.clients.seats import (
     note_session,
     take_seat,
 )
-from signoff.usecases.ground.history import (
+from signoff.usecases.history import (
     PlanHistory,
     older_pins,
     pinned_plan,
@@ -33,8 +33,8 @@ from signoff.usecases.ground.history import (
     read_history,
     read_pins,
 )
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.sessions.opening import open_session
+from signoff.usecases.site import PlanPlace, Site, find_plan
 
 LONGEST_REASON = 8_000
 

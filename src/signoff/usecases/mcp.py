@@ -25,11 +25,11 @@ from signoff.gate.ready import PlanState
 from signoff.process.ancestry import identify
 from signoff.storage.location import find_vault
 from signoff.usecases.clients.seats import Seat, note_session, take_seat
-from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
+from signoff.usecases.history import read_history
 from signoff.usecases.hook import bound_plan, bound_session, own_session
 from signoff.usecases.ready import find_ready
 from signoff.usecases.sessions.opening import open_session
+from signoff.usecases.site import PlanPlace, Site, find_plan
 
 MOST_PLANS = 50
 MOST_ENTRIES = 200

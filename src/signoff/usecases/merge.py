@@ -23,22 +23,22 @@ from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
-from signoff.usecases.ground.history import (
+from signoff.usecases.history import (
     PlanHistory,
     fold_run,
     pinned_plan,
     read_history,
     read_pins,
 )
-from signoff.usecases.ground.person import refuse_in_attempt
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.upgrading import lacked_by
-from signoff.usecases.ground.workbench import open_pinned_workspace, taken, workspace_lock
-from signoff.usecases.merging.merged import lived_apart, merge_entries, signed_off
-from signoff.usecases.merging.room import judge_merged
-from signoff.usecases.proofs.rejudging import Finding, Line
+from signoff.usecases.marks import progress_of
+from signoff.usecases.merge_judging import judge_merged
+from signoff.usecases.merged import lived_apart, merge_entries, signed_off
+from signoff.usecases.openwork import open_pinned_workspace, taken, workspace_lock
+from signoff.usecases.person import refuse_in_attempt
+from signoff.usecases.pinning import lacked_by
 from signoff.usecases.ready import refuse_unready
-from signoff.usecases.running.marks import progress_of
+from signoff.usecases.rejudging import Finding, Line
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.worktree import base_branch
 from signoff.verification.pins import Pins
 from signoff.workspace.advancing import advance

@@ -9,9 +9,9 @@ from signoff.errors import UsageError
 from signoff.gate.mergeorder import Finished, MergeOrder, merge_order
 from signoff.gate.ready import PlanStanding
 from signoff.storage.vault import Vault
-from signoff.usecases.ground.history import pinned_plan, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import open_pinned_workspace
+from signoff.usecases.history import pinned_plan, read_pins
+from signoff.usecases.openwork import open_pinned_workspace
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.vault.census import Census, PlanFacts, take_census
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.branches import diff_size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -16,8 +16,9 @@ from signoff.domain.findings import Finding
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.sessionwork import SessionWork
+from signoff.domain.text import storable_path
 from signoff.domain.verdict import Result
-from signoff.errors import NotApproved, SignoffError
+from signoff.errors import NotApproved, SignoffError, UsageError
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Output, Reporter
 from signoff.orchestrator.mission import Mission
@@ -26,9 +27,10 @@ from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve_unasked, propose
-from signoff.usecases.audit import AuditReport, audit_plan
-from signoff.usecases.ground.history import (
+from signoff.usecases.audit import AuditReport, audit_plan, look_at_content
+from signoff.usecases.history import (
     PlanHistory,
+    check_roles,
     fold_run,
     intact_history,
     older_pins,
@@ -36,13 +38,11 @@ from signoff.usecases.ground.history import (
     read_history,
     read_pins,
     require_proved,
+    role_words,
     waits_for_person,
 )
-from signoff.usecases.ground.questions import Item, open_items
-from signoff.usecases.ground.roles import check_roles, role_words
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.upgrading import not_approved
-from signoff.usecases.ground.workbench import (
+from signoff.usecases.marks import projection_of
+from signoff.usecases.openwork import (
     attempt_reports,
     driven,
     open_judge,
@@ -54,23 +54,24 @@ from signoff.usecases.ground.workbench import (
     tell_unopened,
     workspace_lock,
 )
-from signoff.usecases.ground.worker import find_worker
-from signoff.usecases.ready import refuse_unready
-from signoff.usecases.running.drift import look_at_content
-from signoff.usecases.running.marks import projection_of
-from signoff.usecases.running.outputs import refuse_own_output
-from signoff.usecases.running.rehoming import (
+from signoff.usecases.person import find_worker
+from signoff.usecases.pinning import (
     is_reconfigured,
+    not_approved,
     pins_for,
     refuse_foreign_worktree,
     require_protected_as_approved,
 )
+from signoff.usecases.questions import Item, open_items
+from signoff.usecases.ready import refuse_unready
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import Content, StatusReport, status_of
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins
 from signoff.workspace.ignore import read_ignore_rules
+from signoff.workspace.workspace import Workspace
 
 
 class Engine(Protocol):
@@ -394,3 +395,24 @@ def _sign_receipt(site: Site, place: PlanPlace) -> str:
     except SignoffError as error:
         return error.message
     return ""
+
+
+_HINT = (
+    "write it outside the workspace, as in > ../run.log; what was not ignored when it was approved"
+    " counts until it is approved again"
+)
+
+
+def refuse_own_output(files: Iterable[Path], workspace: Workspace, root: Path) -> None:
+    """Before anything is run or approved: the file is named, and that we write it ourselves."""
+    inside = [str(file.relative_to(root)) for file in files if file.is_relative_to(root)]
+    if not inside:
+        return
+    content = workspace.manifest(workspace.digest_now(quiet=False).digest)
+    found = [path for path in inside if path in content]
+    if found:
+        raise UsageError(
+            f"signoff's own output goes to `{storable_path(found[0])}` in the workspace, so the"
+            " content would change whenever something is said about it",
+            _HINT,
+        )

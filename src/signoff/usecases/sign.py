@@ -21,13 +21,13 @@ from signoff.orchestrator.events import Reporter
 from signoff.storage.location import find_vault
 from signoff.usecases.approve import propose
 from signoff.usecases.clients.seats import living_client
-from signoff.usecases.ground.history import older_pins, read_history
-from signoff.usecases.ground.person import require_person
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.upgrading import not_approved
-from signoff.usecases.proofs.worked import read_work
+from signoff.usecases.history import older_pins, read_history
+from signoff.usecases.person import require_person
+from signoff.usecases.pinning import not_approved
 from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
 from signoff.usecases.sessions.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.worked import read_work
 from signoff.verification.pins import Pins
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from signoff.planfile.parse import parse
 from signoff.storage.location import STAGED_FOLDER
 from signoff.storage.vault import Vault, checked_new_slug
 from signoff.testing.crash import VaultPoint, reach
-from signoff.usecases.ground.site import Site, vault_to_write
+from signoff.usecases.site import Site, vault_to_write
 
 MOST_FILES = 200_000
 

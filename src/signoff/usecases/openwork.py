@@ -26,10 +26,9 @@ from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.location import VAULT_FOLDER
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
-from signoff.usecases.ground.escapes import ADVICE, in_words, open_sockets
-from signoff.usecases.ground.history import pinned_plan, read_history, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site, known_secrets
-from signoff.usecases.ground.worker import Worker
+from signoff.usecases.history import pinned_plan, read_history, read_pins
+from signoff.usecases.person import ADVICE, Worker, in_words, open_sockets
+from signoff.usecases.site import PlanPlace, Site, known_secrets
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.evidence import NoEvidence

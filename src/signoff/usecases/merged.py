@@ -9,7 +9,7 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.errors import SignoffError
 from signoff.storage.records import PlanRecord
-from signoff.usecases.ground.history import PlanHistory
+from signoff.usecases.history import PlanHistory
 from signoff.workspace.branches import branch_heads, is_ancestor
 from signoff.workspace.git import Git
 from signoff.workspace.repository import Repository

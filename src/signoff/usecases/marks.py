@@ -17,8 +17,8 @@ from signoff.planfile.digest import file_digest
 from signoff.planfile.marks import mark_text
 from signoff.storage.files import swap_file
 from signoff.storage.standings import StandingNote, write_standing
-from signoff.usecases.ground.history import fold_run, pinned_plan, read_history, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
 
 _BEGUN = (PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED)

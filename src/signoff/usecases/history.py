@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from signoff.agents.command import check_role
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
-from signoff.errors import LedgerBroken
+from signoff.errors import LedgerBroken, SignoffError, UnknownRole
 from signoff.gate.actions import Wait, next_action
 from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
-from signoff.settings.loading import settings_from_pin
+from signoff.settings.loading import (
+    HUMAN_ROLE,
+    REPOSITORY_FILE,
+    Settings,
+    load_settings,
+    read_config_text,
+    settings_from_pin,
+)
+from signoff.storage.leases import home_identity, is_gone
 from signoff.storage.ledger import Ledger
-from signoff.storage.records import ChainReport
+from signoff.storage.records import ChainReport, Holder
+from signoff.storage.tenancies import find_tenancy, plan_resource
+from signoff.usecases.site import Site
 from signoff.verification.pins import Pins
 
 _TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
@@ -182,3 +195,76 @@ def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
     """Whether driving the newest run would do nothing before a person has answered."""
     policy = settings_from_pin(pins.settings).policy
     return isinstance(next_action(fold_run(history, plan), policy), Wait)
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Who drives a run, or drove it until it died."""
+
+    holder: Holder
+    alive: bool
+
+
+def driver_of(site: Site, plan: str) -> Driver | None:
+    """None when whoever drove it last gave it back, or is this very process."""
+    row = find_tenancy(site.ledger.database, plan_resource(plan))
+    if row is None or not row.unfinished or not row.token:
+        return None
+    ours = Holder.current("", home=home_identity(site.home.path))
+    if row.holder.pid == os.getpid() and row.holder.shares_locks_with(ours):
+        return None
+    return Driver(row.holder, alive=row.live and not is_gone(row.holder, ours))
+
+
+def role_words(roles: Mapping[str, str]) -> str:
+    """The same roles to be typed again, behind a command."""
+    return "".join(
+        f" --role {shlex.quote(name)}={shlex.quote(command)}" for name, command in roles.items()
+    )
+
+
+def roles_given(site: Site, history: PlanHistory) -> dict[str, str]:
+    """Roles of the newest run that no configuration has; of the plan's own only."""
+    if history.run is None:
+        return {}
+    try:
+        pins = read_pins(site.ledger, history.run)
+        given = {**_given_at_approval(site, pins), **_given_at_run(history)}
+        targets = {step.target for step in pinned_plan(pins).steps}
+    except SignoffError:
+        return {}  # what to type next is a help, and no reason to fail
+    return {name: command for name, command in given.items() if name in targets}
+
+
+def _given_at_approval(site: Site, pins: Pins) -> dict[str, str]:
+    """Pinned commands that the file cannot have said: it has no such role, or is as it was."""
+    workspace = Path(pins.workspace)
+    now = load_settings(workspace, site.environ).roles
+    unedited = read_config_text(workspace / REPOSITORY_FILE) == pins.config_text
+    pinned = {name: str(role["command"]) for name, role in pins.settings["roles"].items()}
+    return {
+        name: command
+        for name, command in pinned.items()
+        if name not in now or (unedited and now[name].command != command)
+    }
+
+
+def _given_at_run(history: PlanHistory) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for entry in history.entries:
+        if entry.run == history.run_id and entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
+            given |= entry.data.get("roles") or {}
+    return given
+
+
+def check_roles(plan: Plan, settings: Settings, search_path: str, workspace: Path) -> None:
+    """Whether somebody is configured, and can be started, for every role of the plan."""
+    for target in dict.fromkeys(step.target for step in plan.steps):
+        if target == HUMAN_ROLE:
+            continue
+        if target not in settings.roles:
+            raise UnknownRole(
+                f"nobody is configured for role `{target}`",
+                f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
+            )
+        check_role(settings.roles[target], search_path, workspace)

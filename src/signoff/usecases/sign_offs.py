@@ -29,7 +29,7 @@ from signoff.gate.gate import Gate, GateReport, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Content, Standing, StepState
 from signoff.planfile.parse import parse
-from signoff.usecases.proofs.worked import Work, work_of, worked
+from signoff.usecases.worked import Work, work_of, worked
 from signoff.verification.elsewhere import differences
 from signoff.verification.pins import Pins
 

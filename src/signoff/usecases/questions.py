@@ -13,7 +13,7 @@ from typing import Any
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Entry, Kind
 from signoff.storage.ledger import Ledger
-from signoff.usecases.ground.site import PlanPlace
+from signoff.usecases.site import PlanPlace
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,17 @@ from signoff.errors import SandboxMissing, SetupFailed
 from signoff.gate.state import State
 from signoff.process.confinement import Mount
 from signoff.settings.loading import Policy, settings_from_pin
-from signoff.usecases.ground.history import pinned_plan
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import (
+from signoff.usecases.history import pinned_plan
+from signoff.usecases.openwork import (
     enclosure_of,
     open_judge,
     open_pinned_workspace,
     redactor_of,
     workspace_lock,
 )
-from signoff.usecases.proofs.rejudging import Line, judge_again
-from signoff.usecases.running.rehoming import pins_here
+from signoff.usecases.pinning import pins_here
+from signoff.usecases.rejudging import Line, judge_again
+from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Seat
 from signoff.verification.guards import Guards
