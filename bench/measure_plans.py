@@ -60,8 +60,9 @@ def _parse_and_verify(folder: Path, text: str) -> float:
     return time.process_time() - began
 
 
-def _numbered(steps: int, _turn: int) -> str:
-    return large_plan(steps)
+def _numbered(steps: int, turn: int) -> str:
+    """Another text every turn: one that was read before is not read again."""
+    return f"{large_plan(steps)}\n<!-- {turn} -->\n"
 
 
 def _mixed(steps: int, turn: int) -> str:

@@ -49,8 +49,8 @@ class Attempts:
         drive, step = self._drive, action.step
         self.clear_ground(step)
         short = shortfall(drive.state, step)
-        if drive.mission.session is not None and step.target != HUMAN_ROLE:
-            self._take_work(drive.mission.session, step, action.attempt)
+        if drive.work.session is not None and step.target != HUMAN_ROLE:
+            self._take_work(drive.work.session, step, action.attempt)
         elif short is not None:
             drive.ask(Cause.BUDGET, str(short), None, {"step": step.id})
         elif step.target == HUMAN_ROLE:
@@ -60,12 +60,12 @@ class Attempts:
 
     def abandon(self, action: Abandon) -> None:
         """Clear up after an attempt whose driver died; it is repeated, not counted as a failure."""
-        mission = self._drive.mission
-        self._drive.append(_lost(mission.run, mission.exchange, action.step, action.attempt))
+        work = self._drive.work
+        self._drive.append(_lost(work.run, work.exchange, action.step, action.attempt))
 
     def abandon_all(self) -> None:
         """Before a run ends early: no agent of a driver that died may outlive it."""
-        for draft in lost_attempts(self._drive.state, self._drive.mission.exchange):
+        for draft in lost_attempts(self._drive.state, self._drive.work.exchange):
             self._drive.append(draft)
 
     def _ask_person(self, step: Step, attempt: int) -> None:
@@ -76,51 +76,51 @@ class Attempts:
         drive.project(now=True)
 
     def _let_agent_work(self, step: Step, attempt: int) -> None:
-        drive, mission = self._drive, self._drive.mission
-        role = mission.settings.roles[step.target]
+        drive, work = self._drive, self._drive.work
+        role = work.settings.roles[step.target]
         record = drive.state.record(step.id)
         restored = self._restore_protected(step)
         if restored is None:
             return
         prompt = build_prompt(
-            mission.plan.title,
-            mission.plan.context,
-            replace(step, protects=mission.guards.protected_from(step)),
-            gather(step.subscriptions, mission.root, mission.read_topic),
+            work.plan.title,
+            work.plan.context,
+            replace(step, protects=work.guards.protected_from(step)),
+            gather(step.subscriptions, work.root, work.read_topic),
             _setback(record, restored),
             tuple((advice.question, advice.note) for advice in record.advice),
             reviews=role.kind is RoleKind.REVIEW,
-            deciding=mission.guards.deciding(step),
-            bound=mission.guards.bound_of(step),
+            deciding=work.guards.deciding(step),
+            bound=work.guards.bound_of(step),
         )
         timeout_s = self._timeout_s(step, role.timeout_s)
         reach(CrashPoint.BEFORE_ATTEMPT)
-        stored = mission.ledger.redactor.text(prompt).encode("utf-8", "replace")
+        stored = work.ledger.redactor.text(prompt).encode("utf-8", "replace")
         started = self._started(step, attempt, digest_bytes(stored), timeout_s, restored)
         drive.append(started, durable=False, blobs=(stored,))
         drive.project()
         reach(CrashPoint.ATTEMPT_STARTED)
-        mission.reporter.tell(Doing(step.id, f"{role.name} works"))
-        report = mission.agent.work(
+        work.reporter.tell(Doing(step.id, f"{role.name} works"))
+        report = work.agent.work(
             Assignment(
                 role=role,
                 prompt=prompt,
-                workspace=mission.root,
+                workspace=work.root,
                 usage_file=self._clean_report_file(step, attempt, "usage"),
                 answer_file=self._clean_report_file(step, attempt, "answer"),
                 timeout_s=timeout_s,
                 variables={
-                    "SIGNOFF_PLAN": str(mission.plan_path),
+                    "SIGNOFF_PLAN": str(work.plan_path),
                     "SIGNOFF_STEP": step.id,
                     ATTEMPT_VARIABLE: self._marker(step, attempt),
                 },
-                cancelled=mission.cancelled,
-                on_output=lambda chunk: mission.reporter.tell(Output(chunk)),
+                cancelled=work.cancelled,
+                on_output=lambda chunk: work.reporter.tell(Output(chunk)),
                 prompt_file=self._clean_report_file(step, attempt, "prompt"),
             )
         )
         if report.observation.ending is Ending.CANCELLED:
-            if not mission.ousted():
+            if not work.ousted():
                 drive.append(self._interrupted(step, attempt, report))
             raise Interrupted(f"step {step.id} was interrupted")
         reach(CrashPoint.AGENT_ENDED)
@@ -173,7 +173,7 @@ class Attempts:
     ) -> Draft:
         data = {
             "role": step.target,
-            "role_kind": self._drive.mission.settings.roles[step.target].kind,
+            "role_kind": self._drive.work.settings.roles[step.target].kind,
             "prompt": prompt,
             "timeout_s": timeout_s,
             "restored": list(restored.paths),
@@ -190,13 +190,13 @@ class Attempts:
             "why": report.why,
             "duration_s": round(seen.duration_s, 6),
             "leftovers_killed": seen.leftovers_killed,
-            "output_tail": output_tail(seen, drive.mission.ledger.redactor),
+            "output_tail": output_tail(seen, drive.work.ledger.redactor),
             "stdout_sha256": seen.stdout.sha256,
             "stderr_sha256": seen.stderr.sha256,
             "usage": report.usage and report.usage.to_data(),
             "usage_unreadable": report.usage_unreadable,
             "answer": answer and {"kind": answer.kind, "reason": answer.reason},
-            "isolation": drive.mission.agent_isolation,
+            "isolation": drive.work.agent_isolation,
             "handoff": self._handoff(step, content),
             "snapshot": content,
         }
@@ -208,23 +208,23 @@ class Attempts:
 
         Judging it then says so: the verdict is unknown.
         """
-        mission = self._drive.mission
+        work = self._drive.work
         try:
-            with mission.workspace.time_limit(step.timeout_s):
-                return mission.workspace.snapshot().digest
+            with work.workspace.time_limit(step.timeout_s):
+                return work.workspace.snapshot().digest
         except SnapshotTooSlow:
-            return self._drive.state.snapshot or mission.pins.snapshot
+            return self._drive.state.snapshot or work.pins.snapshot
 
     def notice_edits(self) -> list[Draft]:
         """Entries that pause the run when what was pinned is not what lies there now."""
         drive = self._drive
-        edited = drive.mission.watch.edited()
+        edited = drive.work.watch.edited()
         if edited is None or edited[0] in drive.state.noticed:
             return []
-        if not drive.mission.root.is_dir():
-            raise WorkspaceMissing(f"the workspace `{drive.mission.root}` is gone")
+        if not drive.work.root.is_dir():
+            raise WorkspaceMissing(f"the workspace `{drive.work.root}` is gone")
         digest, difference = edited
-        question = drive.mission.watch.question()
+        question = drive.work.watch.question()
         return [
             drive.draft(Kind.PLAN_EDITED, {"digest": digest, "difference": difference}),
             drive.question(Cause.PLAN_EDITED, question, None, {"difference": difference}),
@@ -238,7 +238,7 @@ class Attempts:
         drive = self._drive
         for subject, record in left_tampered(drive.state, step.id):
             try:
-                restored = restore_tampered(drive.mission, drive.state, record)
+                restored = restore_tampered(drive.work, drive.state, record)
             except StorageFailed:
                 continue  # this step will be told, and ask what is to be done
             if restored.paths:
@@ -250,7 +250,7 @@ class Attempts:
         """Put tampered files back; None when something is in the way and a person was asked."""
         drive, record = self._drive, self._drive.state.record(step.id)
         try:
-            return restore_tampered(drive.mission, drive.state, record)
+            return restore_tampered(drive.work, drive.state, record)
         except StorageFailed as error:
             question, context = escalations.about_blocked(step, record, error)
             drive.ask(Cause.TAMPERED, question, step, context)
@@ -262,11 +262,11 @@ class Attempts:
         return max(1.0, min(limit for limit in limits if limit is not None))
 
     def _marker(self, step: Step, attempt: int) -> str:
-        return _marker(self._drive.mission.run, step.id, attempt)
+        return _marker(self._drive.work.run, step.id, attempt)
 
     def _report_file(self, step: Step, attempt: int, what: str) -> Path:
-        mission = self._drive.mission
-        return _report_file(mission.exchange, self._marker(step, attempt), what)
+        work = self._drive.work
+        return _report_file(work.exchange, self._marker(step, attempt), what)
 
     def _clean_report_file(self, step: Step, attempt: int, what: str) -> Path:
         """The same before the attempt: after a power cut its number may have been used before."""
@@ -281,10 +281,10 @@ class Attempts:
 
     def _handoff(self, step: Step, content: str) -> dict[str, str]:
         """Files that make other programs act, unless the step is there to change them."""
-        mission, state = self._drive.mission, self._drive.state
-        known = {**mission.pins.handoff, **state.handoff}
-        changes = mission.workspace.diff(state.snapshot or mission.pins.snapshot, content)
-        found = changed_handoffs(known, handoff_files(mission.root), changes)
+        work, state = self._drive.work, self._drive.state
+        known = {**work.pins.handoff, **state.handoff}
+        changes = work.workspace.diff(state.snapshot or work.pins.snapshot, content)
+        found = changed_handoffs(known, handoff_files(work.root), changes)
         may_change = step.contract.may_change if step.contract else ()
         meant = (*step.produces, *may_change)
         return {path: seen for path, seen in found.items() if not matches_any(meant, path)}

@@ -10,7 +10,7 @@ from signoff.domain.text import storable_path
 from signoff.domain.verdict import Reason
 from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
-from signoff.orchestrator.mission import Mission
+from signoff.orchestrator.openrun import OpenRun
 from signoff.verification.protection import file_of
 
 _CHANGED_THE_CHECK = frozenset({Reason.TAMPERED, Reason.INFLUENCED, Reason.OUTSIDE})
@@ -29,7 +29,7 @@ class Restored:
         return tuple(sorted((*self.put_back, *self.removed)))
 
 
-def restore_tampered(mission: Mission, state: State, record: Record) -> Restored:
+def restore_tampered(work: OpenRun, state: State, record: Record) -> Restored:
     """Make every file that the latest verdict calls tampered what it has to be.
 
     As approved, or as the accepted step left it that made it. What the agent made of them stays in
@@ -39,17 +39,17 @@ def restore_tampered(mission: Mission, state: State, record: Record) -> Restored
     if latest is None or latest.reason not in _CHANGED_THE_CHECK:
         return Restored()
     wanted: dict[str, set[str]] = {}
-    approved = mission.pins.snapshot
+    approved = work.pins.snapshot
     if latest.reason is Reason.OUTSIDE and record.spans:
         # What earlier steps made of it stays: the step goes back to where it began.
         approved = record.spans[0][0] or approved
-    for path in _files(mission, latest):
+    for path in _files(work, latest):
         product = state.products.get(path)
         snapshot = approved if product is None else product.snapshot
         wanted.setdefault(snapshot, set()).add(path)
     undone: list[Change] = []
     for snapshot, paths in wanted.items():
-        undone += mission.workspace.revert(snapshot, only=paths)
+        undone += work.workspace.revert(snapshot, only=paths)
     added = [change for change in undone if change.kind is ChangeKind.ADDED]
     return Restored(_names(c for c in undone if c not in added), _names(added))
 
@@ -67,10 +67,10 @@ def left_tampered(state: State, besides: str) -> list[tuple[str, Record]]:
     ]
 
 
-def _files(mission: Mission, latest: Judged) -> set[str]:
+def _files(work: OpenRun, latest: Judged) -> set[str]:
     """The tampered files; of a part, such as `Makefile#target:test`, the file it belongs to."""
-    manifest = mission.workspace.manifest
-    known = {*manifest(mission.pins.snapshot), *manifest(latest.snapshot)}
+    manifest = work.workspace.manifest
+    known = {*manifest(work.pins.snapshot), *manifest(latest.snapshot)}
     names = {storable_path(path): path for path in known}
     return {names.get(name, file_of(name)) for name in latest.tampered}
 

@@ -26,7 +26,7 @@ from signoff.usecases.history import (
     pinned_plan,
     read_history,
     read_pins,
-    trusted_chain,
+    trusted_history,
 )
 from signoff.usecases.openwork import (
     enclosure_of,
@@ -105,8 +105,7 @@ def audit_plan(
     anchor: Path | None = None,
 ) -> AuditReport:
     """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
-    chain = trusted_chain(site.ledger, place.record.id)
-    history = read_history(site.ledger, place.record.id)
+    chain, history = trusted_history(site.ledger, place.record.id)
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
     receipts, anchors = outside_proofs(site, place, history.entries, anchor)

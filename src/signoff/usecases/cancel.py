@@ -1,4 +1,4 @@
-"""`cancel`: end a run for good; whoever drives it is fenced out at once."""
+"""`cancel`: end a run for good; and a run that a person's answer ends while nobody drives it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import Held, NoSuchRun, SignoffError
 from signoff.gate.actions import Finish, next_action
-from signoff.gate.state import State
 from signoff.orchestrator.attempts import lost_attempts
-from signoff.settings.loading import settings_from_pin
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
-from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
+from signoff.usecases.history import approved_by, read_history, read_pins
 from signoff.usecases.marks import show_run
 from signoff.usecases.openwork import attempt_reports, driven, learn_secrets, plan_lock, taken
 from signoff.usecases.person import find_worker, refuse_in_attempt
@@ -71,20 +69,21 @@ def _stop(site: Site, place: PlanPlace, driver: Holder) -> int | None:
 
 
 def end_decided_run(site: Site, plan: str) -> Outcome | None:
-    """How the run of this plan ended just now; None when it goes on, or somebody drives it."""
-    place = _place(site, plan)
+    """How the run of this plan ended just now by a person's answer.
+
+    None when it goes on, or somebody drives it: then the answer is the next thing that they read.
+    """
+    place = _where_begun(site, plan)
     if place is None:
         return None
-    worker = find_worker(site.environ)
-    holder = worker.driver(site, str(place.path))
     try:
-        with driven(site, place, holder, worker):
+        with driven(site, place, find_worker(site.environ)) as (_, holder):
             return _end(site, place, holder)
     except Held:
         return None
 
 
-def _place(site: Site, plan: str) -> PlanPlace | None:
+def _where_begun(site: Site, plan: str) -> PlanPlace | None:
     """Where the run was begun; one whose workspace is gone is left to the next run."""
     run = read_history(site.ledger, plan).run
     records = [record for record in site.ledger.plans() if record.id == plan]
@@ -100,24 +99,22 @@ def _place(site: Site, plan: str) -> PlanPlace | None:
 
 def _end(site: Site, place: PlanPlace, holder: Holder) -> Outcome | None:
     history = read_history(site.ledger, place.record.id)
-    if not history.running or history.run is None or history.run_id is None:
+    if not history.running or history.run is None:
         return None
-    pins = read_pins(site.ledger, history.run)
-    state = fold_run(history, pinned_plan(pins))
-    action = next_action(state, settings_from_pin(pins.settings).policy)
+    approved = approved_by(site.ledger, place, history, history.run)
+    state = approved.state
+    action = next_action(state, approved.settings.policy)
     if not isinstance(action, Finish):
         return None
-    fence = site.ledger.take_over(history.run_id, holder)
-    drafts = [*lost_attempts(state, attempt_reports(site, state.run)), *_ends(state, action)]
+    fence = site.ledger.take_over(state.run, holder)
+    waived = sorted(subject for subject, record in state.records.items() if record.waived)
+    data = {"outcome": action.outcome, "snapshot": state.snapshot, "waived": waived}
+    drafts = [
+        *lost_attempts(state, attempt_reports(site, state.run)),
+        Draft(Kind.RUN_FINISHED, data, run=state.run),
+    ]
+    if action.outcome is Outcome.REVISED:
+        drafts.append(Draft(Kind.PLAN_DRAFTED, {"run": state.run}, run=state.run))
     site.ledger.append(place.record.id, drafts, fence=fence)
     show_run(site, place)
     return action.outcome
-
-
-def _ends(state: State, action: Finish) -> list[Draft]:
-    waived = sorted(subject for subject, record in state.records.items() if record.waived)
-    data = {"outcome": action.outcome, "snapshot": state.snapshot, "waived": waived}
-    drafts = [Draft(Kind.RUN_FINISHED, data, run=state.run)]
-    if action.outcome is Outcome.REVISED:
-        drafts.append(Draft(Kind.PLAN_DRAFTED, {"run": state.run}, run=state.run))
-    return drafts

@@ -1,25 +1,27 @@
-"""What the ledger says about a plan as a whole: approvals, runs, and its computed status."""
+"""What the ledger says of a plan: approvals, runs, where it stands; each entry is folded once.
+
+read_history → PlanHistory → approved_by → Approved
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
-from signoff.agents.command import check_role
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
-from signoff.errors import LedgerBroken, SignoffError, UnknownRole
+from signoff.errors import LedgerBroken, SignoffError
 from signoff.gate.actions import Wait, next_action
 from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
 from signoff.settings.loading import (
-    HUMAN_ROLE,
     REPOSITORY_FILE,
     Settings,
     load_settings,
@@ -30,7 +32,7 @@ from signoff.storage.leases import home_identity, is_gone
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import ChainReport, Holder
 from signoff.storage.tenancies import find_tenancy, plan_resource
-from signoff.usecases.site import Site
+from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.pins import Pins
 
 _TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
@@ -40,11 +42,13 @@ _TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
 class PlanHistory:
     """The newest approval and run, and every entry they were computed from."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = ()
     verified: str | None = None
     approval: Entry | None = None
     run: Entry | None = None
     finished: Entry | None = None
+    # Where its runs stand, by run and plan; whoever reads on folds only what is new.
+    states: dict[tuple[str, str], State] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def run_id(self) -> str | None:
@@ -57,6 +61,11 @@ class PlanHistory:
         return self.run is not None and self.finished is None
 
     @property
+    def signed_off(self) -> bool:
+        """Whether the newest run's end says done; `require_proved` asks whether it was earned."""
+        return self.finished is not None and self.finished.data["outcome"] == Outcome.DONE
+
+    @property
     def in_force(self) -> Entry | None:
         """What names the pins that count now: the newest run, or an approval that came after it."""
         if self.run is None or self.approval is None:
@@ -67,8 +76,7 @@ class PlanHistory:
         """Computed, never read from the file: what may be said of this very text."""
         if self.running:
             return PlanStatus.IN_PROGRESS
-        approved = self.approval is not None and self.approval.data["plan_digest"] == plan_digest
-        if not approved or self.approval is None:
+        if not self.approves(plan_digest) or self.approval is None:
             return PlanStatus.VERIFIED if self.verified == plan_digest else PlanStatus.DRAFT
         if self.run is None or self.run.seq < self.approval.seq or self.finished is None:
             return PlanStatus.APPROVED
@@ -77,21 +85,45 @@ class PlanHistory:
             return PlanStatus.DRAFT
         return PlanStatus.DONE if outcome is Outcome.DONE else PlanStatus.FAILED
 
+    def approves(self, plan_digest: str) -> bool:
+        """Whether the newest approval is of this very text."""
+        return self.approval is not None and self.approval.data["plan_digest"] == plan_digest
+
+    def continued(self, entries: Sequence[Entry]) -> PlanHistory:
+        """The same with what was appended since."""
+        verified, approval, run, finished = self.verified, self.approval, self.run, self.finished
+        for entry in entries:
+            if entry.kind is Kind.PLAN_VERIFIED:
+                verified = entry.data["plan_digest"]
+            elif entry.kind is Kind.PLAN_APPROVED:
+                approval = entry
+            elif entry.kind is Kind.PLAN_AMENDED and approval is not None:
+                # The same approval with a line more: it came when the first one did, and the run
+                # that asked for it goes by it.
+                amended = {name: entry.data[name] for name in ("pins", "plan_digest")}
+                approval = replace(approval, data={**approval.data, **amended})
+                if run is not None and run.run == entry.run:
+                    run = replace(run, data={**run.data, **amended})
+            elif entry.kind in (Kind.PLAN_REJECTED, Kind.PLAN_DRAFTED):
+                approval, verified = None, None
+            elif entry.kind is Kind.RUN_STARTED:
+                run, finished = entry, None
+            elif entry.kind is Kind.RUN_FINISHED and run is not None and entry.run == run.run:
+                finished = entry
+        every = (*self.entries, *entries)
+        return PlanHistory(every, verified, approval, run, finished, self.states)
+
+
+# What this process has read of each chain, as long as the ledger is open.
+_READ: WeakKeyDictionary[Ledger, dict[str, PlanHistory]] = WeakKeyDictionary()
+
 
 def read_history(ledger: Ledger, plan_id: str) -> PlanHistory:
-    """Fold the plan's entries once."""
-    return _folded(tuple(ledger.entries(plan_id)))
-
-
-def trusted_chain(ledger: Ledger, plan_id: str) -> ChainReport:
-    """The chain with every hash recomputed; LedgerBroken when one is wrong."""
-    chain = ledger.check_chain(plan_id)
-    if not chain.holds:
-        raise LedgerBroken(
-            f"entry {chain.first_bad} of the ledger is not to be trusted: {chain.problem}",
-            facts={"first_bad": chain.first_bad},
-        )
-    return chain
+    """The plan's history as it is now; of a chain that was read before, only what is new."""
+    known = _READ.setdefault(ledger, {}).get(plan_id, PlanHistory())
+    after = known.entries[-1].seq if known.entries else 0
+    new = tuple(ledger.entries(plan_id, after=after))
+    return _remember(ledger, plan_id, known, new)
 
 
 def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
@@ -100,15 +132,38 @@ def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
     All of them decide: a lost rejection makes a plan approved, a changed verdict makes it done.
     """
     try:
-        return _folded(ledger.intact_entries(plan_id))
+        entries = ledger.intact_entries(plan_id)
     except LedgerBroken as error:
         raise LedgerBroken(error.message, _look_closer(path), error.facts) from error
+    return _read_again(ledger, plan_id, entries)
+
+
+def trusted_history(ledger: Ledger, plan_id: str) -> tuple[ChainReport, PlanHistory]:
+    """The chain with every hash recomputed, for who proves something by it."""
+    chain = trusted_chain(ledger, plan_id)
+    return chain, _read_again(ledger, plan_id, tuple(ledger.entries(plan_id)))
+
+
+def _read_again(ledger: Ledger, plan_id: str, entries: tuple[Entry, ...]) -> PlanHistory:
+    """What is written there now counts; what was read of it before is not folded again."""
+    known = _READ.setdefault(ledger, {}).get(plan_id, PlanHistory())
+    if known.entries != entries[: len(known.entries)]:
+        known = PlanHistory()
+    return _remember(ledger, plan_id, known, entries[len(known.entries) :])
+
+
+def _remember(
+    ledger: Ledger, plan_id: str, known: PlanHistory, new: tuple[Entry, ...]
+) -> PlanHistory:
+    found = known.continued(new) if new else known
+    _READ[ledger][plan_id] = found
+    return found
 
 
 def proved_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
     """The same, and a run's end that says done has to be earned: LedgerBroken when it is not."""
     history = intact_history(ledger, plan_id, path)
-    if history.run is not None and history.finished is not None:
+    if history.run is not None and history.signed_off:
         plan = pinned_plan(read_pins(ledger, history.run))
         require_proved(history, fold_run(history, plan), path)
     return history
@@ -117,7 +172,7 @@ def proved_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
 def require_proved(history: PlanHistory, state: State, path: Path) -> None:
     """A run's end that says done proves nothing by itself: the gate is asked again."""
     finished = history.finished
-    if finished is None or finished.data["outcome"] != Outcome.DONE:
+    if finished is None or not history.signed_off:
         return
     if evaluate(state, finished.data.get("snapshot")).gate is Gate.SHUT:
         raise LedgerBroken(
@@ -131,35 +186,66 @@ def _look_closer(path: Path) -> str:
     return f"signoff audit {shlex.quote(str(path))}"
 
 
-def _folded(entries: tuple[Entry, ...]) -> PlanHistory:
-    verified: str | None = None
-    approval: Entry | None = None
-    run: Entry | None = None
-    finished: Entry | None = None
-    for entry in entries:
-        if entry.kind is Kind.PLAN_VERIFIED:
-            verified = entry.data["plan_digest"]
-        elif entry.kind is Kind.PLAN_APPROVED:
-            approval = entry
-        elif entry.kind is Kind.PLAN_AMENDED and approval is not None:
-            # The same approval with a line more: it came when the first one did, and the run that
-            # asked for it goes by it.
-            amended = {name: entry.data[name] for name in ("pins", "plan_digest")}
-            approval = replace(approval, data={**approval.data, **amended})
-            if run is not None and run.run == entry.run:
-                run = replace(run, data={**run.data, **amended})
-        elif entry.kind in (Kind.PLAN_REJECTED, Kind.PLAN_DRAFTED):
-            approval, verified = None, None
-        elif entry.kind is Kind.RUN_STARTED:
-            run, finished = entry, None
-        elif entry.kind is Kind.RUN_FINISHED and run is not None and entry.run == run.run:
-            finished = entry
-    return PlanHistory(entries, verified, approval, run, finished)
+def trusted_chain(ledger: Ledger, plan_id: str) -> ChainReport:
+    """The chain with every hash recomputed; LedgerBroken when one is wrong."""
+    chain = ledger.check_chain(plan_id)
+    if not chain.holds:
+        raise LedgerBroken(
+            f"entry {chain.first_bad} of the ledger is not to be trusted: {chain.problem}",
+            facts={"first_bad": chain.first_bad},
+        )
+    return chain
+
+
+@dataclass(frozen=True)
+class Approved:
+    """A plan as it was approved: what counts from here on, whatever lies in the files now."""
+
+    place: PlanPlace
+    history: PlanHistory
+    entry: Entry  # the approval, or the beginning of the run that goes by it
+    pins: Pins
+    plan: Plan
+    settings: Settings
+
+    @property
+    def state(self) -> State:
+        """Where the newest run stands; empty when there is none."""
+        return fold_run(self.history, self.plan)
+
+
+def approved_by(ledger: Ledger, place: PlanPlace, history: PlanHistory, entry: Entry) -> Approved:
+    """The plan as an approval, or the beginning of a run, pins it."""
+    return approved_with(place, history, entry, read_pins(ledger, entry))
+
+
+def approved_with(place: PlanPlace, history: PlanHistory, entry: Entry, pins: Pins) -> Approved:
+    """The same with pins that were read already, or taken in another checkout."""
+    settings = settings_from_pin(pins.settings)
+    return Approved(place, history, entry, pins, pinned_plan(pins), settings)
 
 
 def read_pins(ledger: Ledger, entry: Entry) -> Pins:
     """The pins that an approval or a run's beginning names."""
     return Pins.from_bytes(ledger.get_blob(entry.data["pins"]))
+
+
+def pinned_plan(pins: Pins) -> Plan:
+    """The plan as it was approved."""
+    return parse(pins.plan_text).plan
+
+
+def fold_run(history: PlanHistory, plan: Plan, run: str | None = None) -> State:
+    """Where the newest run stands, or the one that is about to begin."""
+    run = run or history.run_id or ""
+    state = history.states.setdefault((run, plan.plan_digest), State(plan, run))
+    return fold(state, history.entries)
+
+
+def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
+    """Whether driving the newest run would do nothing before a person has answered."""
+    policy = settings_from_pin(pins.settings).policy
+    return isinstance(next_action(fold_run(history, plan), policy), Wait)
 
 
 def older_pins(ledger: Ledger, history: PlanHistory, plan_digest: str) -> Pins | None:
@@ -181,22 +267,6 @@ def approved_text(ledger: Ledger, plan_id: str) -> str:
     return read_pins(ledger, approvals[-1]).plan_text if approvals else ""
 
 
-def pinned_plan(pins: Pins) -> Plan:
-    """The plan as it was approved."""
-    return parse(pins.plan_text).plan
-
-
-def fold_run(history: PlanHistory, plan: Plan) -> State:
-    """Where the newest run stands; an empty state when there is none."""
-    return fold(State(plan, history.run_id or ""), history.entries)
-
-
-def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
-    """Whether driving the newest run would do nothing before a person has answered."""
-    policy = settings_from_pin(pins.settings).policy
-    return isinstance(next_action(fold_run(history, plan), policy), Wait)
-
-
 @dataclass(frozen=True)
 class Driver:
     """Who drives a run, or drove it until it died."""
@@ -206,7 +276,10 @@ class Driver:
 
 
 def driver_of(site: Site, plan: str) -> Driver | None:
-    """None when whoever drove it last gave it back, or is this very process."""
+    """Read from the lease, without trying any lock.
+
+    None when whoever drove it last gave it back, or is this very process.
+    """
     row = find_tenancy(site.ledger.database, plan_resource(plan))
     if row is None or not row.unfinished or not row.token:
         return None
@@ -255,16 +328,3 @@ def _given_at_run(history: PlanHistory) -> dict[str, str]:
         if entry.run == history.run_id and entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
             given |= entry.data.get("roles") or {}
     return given
-
-
-def check_roles(plan: Plan, settings: Settings, search_path: str, workspace: Path) -> None:
-    """Whether somebody is configured, and can be started, for every role of the plan."""
-    for target in dict.fromkeys(step.target for step in plan.steps):
-        if target == HUMAN_ROLE:
-            continue
-        if target not in settings.roles:
-            raise UnknownRole(
-                f"nobody is configured for role `{target}`",
-                f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
-            )
-        check_role(settings.roles[target], search_path, workspace)

@@ -17,7 +17,7 @@ from signoff.planfile.digest import file_digest
 from signoff.planfile.marks import mark_text
 from signoff.storage.files import swap_file
 from signoff.storage.standings import StandingNote, write_standing
-from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
+from signoff.usecases.history import approved_by, read_history
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import StatusReport, status_of
 
@@ -45,9 +45,9 @@ def show_run(site: Site, place: PlanPlace) -> None:
     history = read_history(site.ledger, place.record.id)
     if history.run is None:
         return
-    plan = pinned_plan(read_pins(site.ledger, history.run))
-    status = history.status(plan.plan_digest)
-    projection_of(site, place).show(fold_run(history, plan), status, now=True)
+    approved = approved_by(site.ledger, place, history, history.run)
+    status = history.status(approved.plan.plan_digest)
+    projection_of(site, place).show(approved.state, status, now=True)
 
 
 def write_status(site: Site, place: PlanPlace, status: PlanStatus) -> bool:

@@ -15,7 +15,7 @@ from signoff.domain.plan import Plan
 from signoff.errors import NotApproved, UsageError
 from signoff.planfile.parse import parse
 from signoff.process.environment import safe_search_path
-from signoff.usecases.history import pinned_plan, read_pins
+from signoff.usecases.history import Approved, pinned_plan, read_pins
 from signoff.usecases.openwork import held_out_checks, open_pinned_workspace, open_workspace
 from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.denominator import is_counted
@@ -233,8 +233,9 @@ def pins_for(site: Site, place: PlanPlace, pins: Pins, *, running: bool) -> Pins
     return here
 
 
-def require_protected_as_approved(site: Site, place: PlanPlace, plan: Plan, pins: Pins) -> None:
+def require_protected_as_approved(site: Site, approved: Approved) -> None:
     """Protected files a person edited after approving must not be blamed on the agent."""
+    place, plan, pins = approved.place, approved.plan, approved.pins
     if not pins.protected:
         return
     workspace = open_pinned_workspace(site, place, pins, plan)

@@ -9,6 +9,7 @@ from typing import Any
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.ledger import Entry
+from signoff.domain.plan import Plan
 from signoff.domain.receipt import Anchor, Summary, summary_of
 from signoff.domain.verdict import Result
 from signoff.errors import (
@@ -20,13 +21,14 @@ from signoff.errors import (
     ProofInvalid,
     UsageError,
 )
+from signoff.gate.state import State
 from signoff.storage.anchors import note_in_git, read_anchors
 from signoff.storage.files import append_line, read_plan_file, swap_file
 from signoff.storage.home import Home
 from signoff.storage.keys import PublicKey, own_public_key, read_public_key, signing_key
 from signoff.storage.receipts import MAX_RECEIPT_BYTES, ReceiptStore, Sealed, open_sealed, seal
-from signoff.usecases.history import trusted_chain
-from signoff.usecases.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
+from signoff.usecases.history import fold_run, read_history, trusted_history
+from signoff.usecases.sign_offs import SENSELESS, SignOff, fold_entries, receipt_of, sign_offs
 from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.pins import Pins
 
@@ -191,8 +193,7 @@ def check_anchors(
 
 def trusted_entries(site: Site, place: PlanPlace) -> tuple[Entry, ...]:
     """The plan's entries, every hash recomputed first."""
-    trusted_chain(site.ledger, place.record.id)
-    return tuple(site.ledger.entries(place.record.id))
+    return trusted_history(site.ledger, place.record.id)[1].entries
 
 
 def expected_statement(
@@ -203,8 +204,15 @@ def expected_statement(
     def read_pins(digest: str) -> Pins:
         return Pins.from_bytes(site.ledger.get_blob(digest))
 
+    def folded(signed: SignOff, plan: Plan) -> State:
+        """The state that this command has folded already, if it is of these very entries."""
+        known = read_history(site.ledger, signed.finished.plan)
+        same = known.entries[: len(signed.entries)] == signed.entries
+        newest = same and known.run_id == signed.run
+        return fold_run(known, plan) if newest else fold_entries(signed, plan)
+
     try:
-        return receipt_of(signed, name, read_pins, previous).statement()
+        return receipt_of(signed, name, read_pins, previous, folded).statement()
     except SENSELESS as error:
         raise LedgerBroken(f"the entries of run `{signed.run}` make no sense: {error!r}") from error
 

@@ -1,40 +1,44 @@
-"""`run`: drive an approved plan until it is over or must wait; the same call resumes it."""
+"""`run`: drive an approved plan until it is over or must wait; the same call resumes it.
+
+run_plan → driven → _approved → open_work → _begin → Drive.drive → report
+"""
 
 from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from signoff import __version__
-from signoff.agents.command import CommandAgent
+from signoff.agents.command import CommandAgent, check_role
 from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
-from signoff.domain.ledger import Draft, Entry, Kind
-from signoff.domain.plan import Plan, PlanStatus
+from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
+from signoff.domain.plan import PlanStatus
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Result
-from signoff.errors import NotApproved, SignoffError, UsageError
+from signoff.errors import NotApproved, SignoffError, UnknownRole, UsageError
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Output, Reporter
-from signoff.orchestrator.mission import Mission
-from signoff.settings.loading import REPOSITORY_FILE, Settings, settings_from_pin
+from signoff.orchestrator.openrun import OpenRun
+from signoff.settings.loading import HUMAN_ROLE, REPOSITORY_FILE
 from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve_unasked, propose
 from signoff.usecases.audit import AuditReport, audit_plan, look_at_content
 from signoff.usecases.history import (
+    Approved,
     PlanHistory,
-    check_roles,
+    approved_by,
+    approved_with,
     fold_run,
     intact_history,
     older_pins,
-    pinned_plan,
     read_history,
     read_pins,
     require_proved,
@@ -43,15 +47,15 @@ from signoff.usecases.history import (
 )
 from signoff.usecases.marks import projection_of
 from signoff.usecases.openwork import (
+    OpenWork,
     attempt_reports,
     driven,
-    open_judge,
     open_pinned_workspace,
+    open_work,
     open_workspace,
     pin_watch,
-    redactor_of,
     required_enclosure,
-    tell_unopened,
+    unopened,
     workspace_lock,
 )
 from signoff.usecases.person import find_worker
@@ -66,10 +70,6 @@ from signoff.usecases.questions import Item, open_items
 from signoff.usecases.ready import refuse_unready
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import Content, StatusReport, status_of
-from signoff.verification.bench import Bench
-from signoff.verification.enclosure import Enclosure
-from signoff.verification.guards import Guards
-from signoff.verification.pins import Pins
 from signoff.workspace.ignore import read_ignore_rules
 from signoff.workspace.workspace import Workspace
 
@@ -142,47 +142,27 @@ def _run(
     if not options.anyway and not read_history(site.ledger, place.record.id).running:
         refuse_unready(site, place, "run")
     site.home.keep_reserve()
-    worker = find_worker(site.environ, options.worker)
-    holder = worker.driver(site, str(place.path))
-    with driven(site, place, holder, worker) as lease:
-        options = replace(options, cancelled=_stopped(options.cancelled, lease))
+    with driven(site, place, find_worker(site.environ, options.worker)) as (lease, holder):
         history = intact_history(site.ledger, place.record.id, place.path)
-        if not history.running:
-            settled = _already_over(site, place, history)
-            if settled is not None:
-                return settled
-            entry = _require_approval(site, place, history, options)
-        else:
-            history = _upgraded_run(site, place, history, options)
-            assert history.run is not None
-            entry = history.run
-        pins = read_pins(site.ledger, entry)
-        plan = pinned_plan(pins)
-        pins = pins_for(site, place, pins, running=history.running)
-        if history.running and waits_for_person(history, plan, pins):
-            _mark(site, place, history, plan, PlanStatus.IN_PROGRESS)
-            waiting = _report(site, place, None)
-            return replace(waiting, unheeded=_unheeded(options, waiting.status))
-        if not history.running:
-            require_protected_as_approved(site, place, plan, pins)
-        pinned = open_pinned_workspace(site, place, pins, plan)
-        refuse_own_output(options.output, pinned, place.workspace)
-        settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
-        options = replace(options, session=_session_of(history, options))
-        if options.session is None:
-            check_roles(plan, settings, pins.search_path, place.workspace)
-        enclosure = required_enclosure(site, place, pins.search_path, settings)
-        tell_unopened(enclosure, place.workspace, options.tell)
-        run, fence = _begin(
-            site, place, history, entry, holder, options, reporter, pins, plan, lease
+        if history.finished is not None and history.status(place.digest()) is PlanStatus.DONE:
+            return _already_over(site, place, history)
+        approved = _approved(site, place, history, options)
+        begun = approved.history.running
+        if begun and waits_for_person(approved.history, approved.plan, approved.pins):
+            return _waiting(site, approved, options)
+        if not begun:
+            require_protected_as_approved(site, approved)
+        options = replace(
+            options,
+            session=_session_of(approved.history, options),
+            cancelled=_stopped(options.cancelled, lease),
         )
-        mission = _mission(
-            site, place, pins, plan, settings, options, reporter, enclosure, run, fence
-        )
-        mission = replace(mission, ousted=lease.lost)
+        work = _open(site, approved, options, reporter)
+        run, fence = _begin(site, approved, holder, options, reporter, lease)
+        opened = _open_run(site, work, options, reporter, run, fence, lease)
         reach(CrashPoint.RUN_STARTED)
-        outcome = engine().drive(run, Drive(mission).drive)
-    report = replace(_report(site, place, outcome), unmarked=mission.projection.unwritten)
+        outcome = engine().drive(run, Drive(opened).drive)
+    report = replace(_report(site, place, outcome), unmarked=opened.projection.unwritten)
     if outcome is not Outcome.DONE:
         return report
     # Signed off a moment ago, on a snapshot taken after everything was judged.
@@ -203,56 +183,64 @@ def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None
     return SessionWork.from_data(said[-1]) if said[-1] else None
 
 
-def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunReport | None:
+def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunReport:
     """A plan that is signed off is not run again unless it is approved again."""
-    if history.finished is None:
-        return None
-    if history.status(place.parse().plan.plan_digest) is not PlanStatus.DONE:
-        return None
     assert history.run is not None
-    pins = read_pins(site.ledger, history.run)
-    plan = pinned_plan(pins)
-    require_proved(history, fold_run(history, plan), place.path)
-    _mark(site, place, history, plan, PlanStatus.DONE)
+    approved = approved_by(site.ledger, place, history, history.run)
+    require_proved(history, approved.state, place.path)
+    _mark(site, approved, PlanStatus.DONE)
     report = _report(site, place, Outcome.DONE)
     status = look_at_content(site, report.status)
     return replace(report, status=status, nothing_to_do=True)
 
 
-def _unheeded(options: RunOptions, status: StatusReport) -> str:
-    """Said of a run that waits: it goes on as it was approved, or not at all."""
-    given = ["--role"] if options.roles else []
-    if options.yes and status.edited:
-        given.insert(0, "--yes")
+def _waiting(site: Site, approved: Approved, options: RunOptions) -> RunReport:
+    """It goes on as it was approved, or not at all: what is asked for now changes nothing."""
+    _mark(site, approved, PlanStatus.IN_PROGRESS)
+    report = _report(site, approved.place, None)
+    given = ["--yes"] if options.yes and report.status.edited else []
+    given += ["--role"] if options.roles else []
     if not given:
-        return ""
+        return report
     verb = "change" if len(given) > 1 else "changes"
-    return (
-        f"{' and '.join(given)} {verb} nothing while run `{status.run}` waits for an answer:"
+    unheeded = (
+        f"{' and '.join(given)} {verb} nothing while run `{report.status.run}` waits for an answer:"
         " it goes by what was approved"
     )
+    return replace(report, unheeded=unheeded)
 
 
-def _mark(
-    site: Site, place: PlanPlace, history: PlanHistory, plan: Plan, status: PlanStatus
-) -> None:
+def _mark(site: Site, approved: Approved, status: PlanStatus) -> None:
     """The last driver may have died between an entry and its mark in the plan file."""
-    projection_of(site, place).show(fold_run(history, plan), status, now=True)
+    projection_of(site, approved.place).show(approved.state, status, now=True)
+
+
+def _approved(site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions) -> Approved:
+    """What the run goes by: an open one by its own pins, a new one by the newest approval."""
+    if history.running:
+        history = _upgraded_run(site, place, history, options)
+        assert history.run is not None
+        entry = history.run
+    else:
+        entry = _require_approval(site, place, history, options)
+        history = read_history(site.ledger, place.record.id)
+    pins = pins_for(site, place, read_pins(site.ledger, entry), running=history.running)
+    approved = approved_with(place, history, entry, pins)
+    return replace(approved, settings=approved.settings.with_roles(options.roles or {}))
 
 
 def _require_approval(
     site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions
 ) -> Entry:
-    digest = place.parse().plan.plan_digest
-    status = history.status(digest)
+    digest = place.digest()
     approval = history.approval
-    stands = approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED)
+    approved = history.status(digest) in (PlanStatus.APPROVED, PlanStatus.FAILED)
     older = older_pins(site.ledger, history, digest) is not None
-    if approval is not None and stands and not is_reconfigured(site, place, approval) and not older:
+    as_configured = approval is not None and not is_reconfigured(site, place, approval)
+    if approval is not None and approved and as_configured and not older:
         return approval
-    rules = read_ignore_rules(place.workspace)
-    workspace = open_workspace(site, place, rules, place.parse().plan)
-    refuse_own_output(options.output, workspace, place.workspace)
+    workspace = open_workspace(site, place, read_ignore_rules(place.workspace), place.parse().plan)
+    _refuse_own_output(options, workspace)
     given = site.settings.with_roles(options.roles or {})
     proposal = propose(replace(site, settings=given), place)
     if options.yes or site.settings.auto_approve:
@@ -260,8 +248,8 @@ def _require_approval(
     given_roles = role_words(options.roles or {})
     if proposal.upgrade is not None:
         raise not_approved(place, proposal.upgrade, given_roles)
-    why = "was not approved" if history.approval is None else "changed since it was approved"
-    if stands:
+    why = "was not approved" if approval is None else "changed since it was approved"
+    if approved:
         why = f"was approved with another `{REPOSITORY_FILE}` than there is now"
     raise NotApproved(
         f"plan `{place.name}` {why}", f"signoff approve {shlex.quote(str(place.path))}{given_roles}"
@@ -282,20 +270,62 @@ def _upgraded_run(
     return intact_history(site.ledger, place.record.id, place.path)
 
 
+def _open(site: Site, approved: Approved, options: RunOptions, reporter: Reporter) -> OpenWork:
+    """Workspace, sandbox and judge, where nothing stands in the way of a run."""
+    place, pins = approved.place, approved.pins
+    _refuse_own_output(options, open_pinned_workspace(site, place, pins, approved.plan))
+    if options.session is None:
+        _check_roles(approved)
+    enclosure = required_enclosure(site, place, pins.search_path, approved.settings)
+    missing = unopened(enclosure, place.workspace)
+    if missing is not None:
+        options.tell(f"{missing.said} ({missing.advice})")
+    return open_work(
+        site, approved, enclosure, options.cancelled, lambda chunk: reporter.tell(Output(chunk))
+    )
+
+
+def _refuse_own_output(options: RunOptions, workspace: Workspace) -> None:
+    """Our own output must not lie in the workspace: a file that grows as we print is not judged."""
+    root = workspace.root
+    inside = [str(file.relative_to(root)) for file in options.output if file.is_relative_to(root)]
+    if not inside:
+        return
+    content = workspace.manifest(workspace.digest_now(quiet=False).digest)
+    found = [path for path in inside if path in content]
+    if found:
+        raise UsageError(
+            f"signoff's own output goes to `{storable_path(found[0])}` in the workspace, so the"
+            " content would change whenever something is said about it",
+            "write it outside the workspace, as in > ../run.log; what was not ignored when it was"
+            " approved counts until it is approved again",
+        )
+
+
+def _check_roles(approved: Approved) -> None:
+    """Whether somebody is configured, and can be started, for every role of the plan."""
+    roles = approved.settings.roles
+    for target in dict.fromkeys(step.target for step in approved.plan.steps):
+        if target == HUMAN_ROLE:
+            continue
+        if target not in roles:
+            raise UnknownRole(
+                f"nobody is configured for role `{target}`",
+                f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
+            )
+        check_role(roles[target], approved.pins.search_path, approved.place.workspace)
+
+
 def _begin(
     site: Site,
-    place: PlanPlace,
-    history: PlanHistory,
-    entry: Entry,
+    approved: Approved,
     holder: Holder,
     options: RunOptions,
     reporter: Reporter,
-    pins: Pins,
-    plan: Plan,
     lease: Lease,
 ) -> tuple[str, Fence]:
     """A new run, or the unfinished one taken over with a higher fence."""
-    plan_id = place.record.id
+    place, history, ledger = approved.place, approved.history, site.ledger
     # Roles named on the command line are the person's word over the pinned ones; it is recorded.
     said = {
         "roles": dict(options.roles or {}),
@@ -305,73 +335,64 @@ def _begin(
     }
     if history.running and history.run_id is not None:
         run = history.run_id
-        fence = site.ledger.take_over(run, holder)
+        fence = ledger.take_over(run, holder)
         draft = Draft(Kind.RUN_RESUMED, {"fence": fence.token, **said}, run=run)
     else:
         run = secrets.token_hex(4)
-        fence = site.ledger.begin_run(plan_id, run, holder)
+        fence = ledger.begin_run(place.record.id, run, holder)
         data = {
-            "pins": site.ledger.put_blob(pins.to_bytes()),
-            "plan_digest": entry.data["plan_digest"],
+            "pins": ledger.put_blob(approved.pins.to_bytes()),
+            "plan_digest": approved.entry.data["plan_digest"],
             "workspace": str(place.workspace),
             "resumes": history.run_id,
-            "counted": pins.counted,
+            "counted": approved.pins.counted,
             **said,
         }
         draft = Draft(Kind.RUN_STARTED, data, run=run)
-    with site.ledger.database.transaction():
-        lease.begin_run(run, plan.touches)
-        entries = site.ledger.append_within(plan_id, [draft], fence=fence)
-    for appended in entries:
-        reporter.tell(Appended(appended))
+    with ledger.database.transaction():
+        lease.begin_run(run, approved.plan.touches)
+        entries = ledger.append_within(place.record.id, [draft], fence=fence)
+    for entry in entries:
+        reporter.tell(Appended(entry))
     return run, fence
 
 
-def _mission(
+def _open_run(
     site: Site,
-    place: PlanPlace,
-    pins: Pins,
-    plan: Plan,
-    settings: Settings,
+    work: OpenWork,
     options: RunOptions,
     reporter: Reporter,
-    enclosure: Enclosure,
     run: str,
     fence: Fence,
-) -> Mission:
-    workspace = open_pinned_workspace(site, place, pins, plan)
-    workspace.put_forward()
-    redactor = redactor_of(site, plan, settings)
-    bench = Bench(
-        pins.search_path,
-        site.environ,
-        options.cancelled,
-        on_output=lambda chunk: reporter.tell(Output(chunk)),
-        mark=workspace_lock(place),
-        enclosure=enclosure,
-    )
-    return Mission(
+    lease: Lease,
+) -> OpenRun:
+    approved = work.approved
+    place, pins, known = approved.place, approved.pins, approved.history.entries
+    return OpenRun(
         plan_id=place.record.id,
         run=run,
-        plan=plan,
+        plan=approved.plan,
         plan_path=place.path,
         pins=pins,
-        settings=settings,
+        settings=approved.settings,
+        state=fold_run(approved.history, approved.plan, run),
+        last_hash=known[-1].hash if known else GENESIS,
         root=place.workspace,
         exchange=attempt_reports(site, run),
         ledger=site.ledger,
         fence=fence,
-        workspace=workspace,
-        judge=open_judge(site, place, pins, workspace, bench, redactor),
-        guards=Guards.of_plan(pins, workspace, plan),
-        agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), enclosure),
-        agent_isolation=enclosure.of_agents,
+        workspace=work.workspace,
+        judge=work.judge,
+        guards=work.guards,
+        agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), work.enclosure),
+        agent_isolation=work.enclosure.of_agents,
         projection=projection_of(site, place),
         watch=pin_watch(place, pins),
         reporter=reporter,
         read_topic=place.vault.read_topic,
         cancelled=options.cancelled,
         session=options.session,
+        ousted=lease.lost,
         make_room=site.home.drop_reserve,
     )
 
@@ -395,24 +416,3 @@ def _sign_receipt(site: Site, place: PlanPlace) -> str:
     except SignoffError as error:
         return error.message
     return ""
-
-
-_HINT = (
-    "write it outside the workspace, as in > ../run.log; what was not ignored when it was approved"
-    " counts until it is approved again"
-)
-
-
-def refuse_own_output(files: Iterable[Path], workspace: Workspace, root: Path) -> None:
-    """Before anything is run or approved: the file is named, and that we write it ourselves."""
-    inside = [str(file.relative_to(root)) for file in files if file.is_relative_to(root)]
-    if not inside:
-        return
-    content = workspace.manifest(workspace.digest_now(quiet=False).digest)
-    found = [path for path in inside if path in content]
-    if found:
-        raise UsageError(
-            f"signoff's own output goes to `{storable_path(found[0])}` in the workspace, so the"
-            " content would change whenever something is said about it",
-            _HINT,
-        )

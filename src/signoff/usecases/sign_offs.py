@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
-from signoff.domain.plan import Postcondition, Step
+from signoff.domain.plan import Plan, Postcondition, Step
 from signoff.domain.receipt import (
     AcceptanceProof,
     Agent,
@@ -69,7 +69,18 @@ def sign_offs(entries: Sequence[Entry]) -> Iterator[SignOff]:
             yield SignOff(run, tuple(entries[:number]))
 
 
-def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | None) -> Receipt:
+def fold_entries(signed: SignOff, plan: Plan) -> State:
+    """Where the run stood when it was signed off, from its entries alone."""
+    return fold(State(plan, signed.run), signed.entries)
+
+
+def receipt_of(
+    signed: SignOff,
+    name: str,
+    read_pins: ReadPins,
+    previous: str | None,
+    folded: Callable[[SignOff, Plan], State] = fold_entries,
+) -> Receipt:
     """The receipt of a sign-off; LedgerBroken when the entries before it do not bear it out.
 
     The gate is asked again: an entry that says "done" proves nothing by itself.
@@ -83,7 +94,7 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
     plan = parse(pins.plan_text).plan
     if not plan.plan_digest == pins.plan_digest == started.data["plan_digest"]:
         raise _unproved(signed, "the pinned plan is not the one that was approved")
-    state = fold(State(plan, run), entries)
+    state = folded(signed, plan)
     report = evaluate(state, finished.data["snapshot"])
     _require_open(signed, report)
     attempts = worked(entries, run, pins)

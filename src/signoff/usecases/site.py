@@ -20,6 +20,7 @@ from signoff.errors import (
 )
 from signoff.places import DATABASE_VARIABLE
 from signoff.planfile.decode import decode
+from signoff.planfile.digest import plan_digest
 from signoff.planfile.parse import Parsed, parse
 from signoff.settings.loading import REPOSITORY_FILE, Settings, read_config_text
 from signoff.storage.active import resolve_active_plan
@@ -91,6 +92,10 @@ class PlanPlace:
                 f"put it back as approved: {self.putting_back}",
             )
         return decode(read_plan_file(self.path), str(self.path))
+
+    def digest(self) -> str:
+        """What its text says now, marks and status aside."""
+        return plan_digest(self.read())
 
     def parse(self) -> Parsed:
         """The plan as it is now."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from signoff.agents.assignment import Assignment, Report
+from signoff.domain.ledger import GENESIS
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation
@@ -49,8 +50,8 @@ class Watch(Protocol):
 
 
 @dataclass(frozen=True)
-class Mission:
-    """One run, ready to be driven."""
+class OpenRun:
+    """One run, ready to be driven: the plan is held, and this driver's fence is the newest."""
 
     plan_id: str
     run: str
@@ -58,6 +59,7 @@ class Mission:
     plan_path: Path
     pins: Pins
     settings: Settings
+    state: State  # of this run, as far as the ledger was read; the drive folds the rest
     root: Path
     exchange: Path
     ledger: Ledger
@@ -72,8 +74,7 @@ class Mission:
     read_topic: Callable[[str], str | None]
     cancelled: Callable[[], bool]
     agent_isolation: Isolation = Isolation.NONE
-    session: SessionWork | None = (
-        None  # did the steps already; they are judged, and given to nobody
-    )
+    last_hash: str = GENESIS  # of the last entry that `state` knows
+    session: SessionWork | None = None  # did the steps already; they are judged, given to nobody
     ousted: Callable[[], bool] = lambda: False  # somebody else holds the plan by now
     make_room: Callable[[], bool] = lambda: False  # gives the home's reserve back to a full disk
