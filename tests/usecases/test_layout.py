@@ -16,7 +16,7 @@ ROOM = "usecases/"
 PACKAGE = "signoff.usecases"
 # What several verbs go through: found → read from the ledger → pinned → opened; and who asks.
 PHASES = ("site", "history", "openwork", "pinning")
-SHARED = {*PHASES, "marks", "merge_judging", "merged", "person", "questions", "rejudging"}
+SHARED = {*PHASES, "marks", "merge_judging", "merged", "person", "questions"}
 SHARED |= {"sign_offs", "worked", "__init__", "seatfolder"}
 
 

@@ -13,6 +13,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import Held, NothingToAnswer, PlanConflict
 from signoff.orchestrator.watch import PinWatch
 from signoff.planfile.amend import with_may_change
+from signoff.planfile.digest import plan_digest
 from signoff.planfile.parse import parse
 from signoff.storage.identity import remember_plan
 from signoff.usecases.edit import read_to_edit, replace_text
@@ -85,7 +86,7 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
 
 def _older(site: Site, place: PlanPlace, history: PlanHistory) -> Pins | None:
     """The pins of an older version that are in force, whatever became of an open run's file."""
-    digest = "" if history.running else place.parse().plan.plan_digest
+    digest = "" if history.running else place.digest()
     return older_pins(site.ledger, history, digest)
 
 
@@ -112,7 +113,7 @@ def approve(
                 f"run `{history.run_id}` of this plan is not over; it goes by its own pins",
                 f"end it, then approve again: {ways_to_end(site.ledger, place)}",
             )
-    elif place.parse().plan.plan_digest != proposal.plan.plan_digest:
+    elif place.digest() != proposal.plan.plan_digest:
         raise PlanConflict(
             "the plan changed while it was shown", f"signoff approve {shlex.quote(str(place.path))}"
         )
@@ -190,7 +191,7 @@ def amend_plan(site: Site, item: Item, question: Entry, by: str) -> Draft:
     if approval is None or pins is None or approved is None or text is None:
         raise _by_hand(item, step, paths, "cannot be added to the plan")
     plan = parse(approved).plan
-    if parse(text).plan.plan_digest != plan.plan_digest:
+    if plan_digest(text) != plan.plan_digest:
         raise _by_hand(item, step, paths, "is not added: the plan file is not what was approved")
     replace_text(site, place, text.encode("utf-8", "surrogateescape"), before.digest)
     amended = replace(pins, plan_text=approved, plan_digest=plan.plan_digest)

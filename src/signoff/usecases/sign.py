@@ -82,7 +82,7 @@ def run_or_sign(
     """
     history = read_history(site.ledger, place.record.id)
     session = None if history.running else _awaiting_plan(site, place)
-    if session is None or history.status(place.parse().plan.plan_digest) is PlanStatus.DONE:
+    if session is None or history.status(place.digest()) is PlanStatus.DONE:
         return run_plan(site, place, options, reporter, engine)
     tell(f"work in `{session}` awaits sign-off: it is judged before anybody is asked")
     signed = sign_work(site, place, session, options, reporter, engine)
@@ -182,9 +182,8 @@ def _sign(
 
 def _awaiting_plan(site: Site, place: PlanPlace) -> str | None:
     """The newest session whose work on this very plan, as it is approved, awaits sign-off."""
-    approval = read_history(site.ledger, place.record.id).approval
-    digest = place.parse().plan.plan_digest
-    if approval is None or approval.data["plan_digest"] != digest:
+    digest = place.digest()
+    if not read_history(site.ledger, place.record.id).approves(digest):
         return None
     waiting = [one.id for one in _awaiting(site, place.workspace) if one.plan_digest == digest]
     return waiting[-1] if waiting else None
@@ -229,7 +228,7 @@ def _may_stand(record: Record, unchecked: bool) -> bool:
 def _refuse_older(site: Site, place: PlanPlace) -> None:
     """Before anything is judged by what an older version pinned."""
     history = read_history(site.ledger, place.record.id)
-    if older_pins(site.ledger, history, place.parse().plan.plan_digest) is None:
+    if older_pins(site.ledger, history, place.digest()) is None:
         return
     upgrade = propose(site, place).upgrade
     assert upgrade is not None, "its pins are of an older version"
