@@ -7,13 +7,12 @@ Nothing is patched: the interpreter's profile hook sees the calls in every threa
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 PARSE = "planfile/parse.py:_parse"
 FOLD = "gate/fold.py:fold"
@@ -27,14 +26,13 @@ class Traced(NamedTuple):
     detail: str
 
 
-def trace(arguments: list[str], cwd: Path, environ: dict[str, str], **how: Any) -> list[Traced]:
-    """Run `signoff ARGUMENTS` to its end, and return its calls in order."""
-    out = cwd.parent / f"calls-{len(list(cwd.parent.iterdir()))}"
-    command = [sys.executable, __file__, str(out), *arguments]
-    done = subprocess.run(
-        command, cwd=cwd, env=environ, capture_output=True, timeout=120, check=False, **how
-    )
-    assert done.returncode == 0, done.stderr.decode()
+def command(out: Path, *arguments: str) -> list[str]:
+    """The command line that runs `signoff ARGUMENTS` and notes its calls in a file."""
+    return [sys.executable, __file__, str(out), *arguments]
+
+
+def calls(out: Path) -> list[Traced]:
+    """The calls that a command noted, in order."""
     lines = out.read_text("utf-8").splitlines()
     return [Traced(*line.split("\t", 1)) for line in lines]
 
