@@ -87,8 +87,8 @@ class Library:
         """`signoff run --yes`."""
         try:
             place = find_plan(self.cwd, self.plan)
-            options = RunOptions(yes=True, roles=self.roles)
-            outcome = run_plan(self._site(), place, options, _Silence(), _Direct).outcome
+            options = RunOptions(_Silence(), _Direct, yes=True, roles=self.roles)
+            outcome = run_plan(self._site(), place, options).outcome
         except SignoffError as error:
             return Ended(int(error.exit_code), error.code, error.message)
         if outcome is None:

@@ -115,8 +115,8 @@ class Arena:
         python = f"export PYTHONPATH='{self.environ['PYTHONPATH']}'\n"
         self.agent.write_text(f"{head}{signoff_command}{python}{script}\n")
         place = find_plan(self.root, str(self.plan), self.root)
-        options = RunOptions(yes=True, roles=self.role)
-        return run_plan(self.site(), place, options, Silence(), Direct)
+        options = RunOptions(Silence(), Direct, yes=True, roles=self.role)
+        return run_plan(self.site(), place, options)
 
     def entries(self, kind: Kind) -> list[Entry]:
         """What the ledger recorded of this kind."""

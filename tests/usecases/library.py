@@ -75,5 +75,6 @@ class Library:
     ) -> RunReport:
         """Run or resume the plan, approved without asking."""
         site, place = self.open()
-        options = RunOptions(yes=True, cancelled=cancelled)
-        return run_plan(site, place, options, listener or Listener(), PlainEngine)
+        told = listener or Listener()
+        options = RunOptions(told, PlainEngine, yes=True, cancelled=cancelled)
+        return run_plan(site, place, options)

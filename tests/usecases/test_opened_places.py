@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,9 +26,9 @@ def heard(arena: Arena) -> list[str]:
     """Run the plan with an honest agent; what the person was told before it began."""
     told: list[str] = []
     arena.agent.write_text(f"{HONEST}\n")
-    options = replace(RunOptions(yes=True, roles=arena.role), tell=told.append)
+    options = RunOptions(Silence(), Direct, yes=True, roles=arena.role, tell=told.append)
     place = find_plan(arena.root, str(arena.plan), arena.root)
-    assert run_plan(arena.site(), place, options, Silence(), Direct).outcome is Outcome.DONE
+    assert run_plan(arena.site(), place, options).outcome is Outcome.DONE
     return told
 
 

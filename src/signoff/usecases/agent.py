@@ -200,7 +200,7 @@ def _signed(
         return AgentReport(loop, session.report())  # it awaits a sign-off at a terminal
     assert request.engine is not None
     signed = sign_work(
-        site, request.bound, session.id, RunOptions(), request.run_reporter, request.engine
+        site, request.bound, session.id, RunOptions(request.run_reporter, request.engine)
     )
     return AgentReport(loop, signed.session, signed.run)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from signoff.domain.plan import Plan
 from signoff.domain.redaction import Redactor
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
-from signoff.errors import SandboxMissing, SignoffError
+from signoff.errors import SandboxMissing, SignoffError, UsageError
 from signoff.orchestrator.watch import PinWatch
 from signoff.places import user_file
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
@@ -123,6 +123,23 @@ def driven(site: Site, place: PlanPlace, worker: Worker) -> Iterator[tuple[Lease
         # Not before: with other locks, whoever has the lease may live.
         kill_marked(WORKSPACE_VARIABLE, workspace)
         yield lease, holder
+
+
+def refuse_own_output(files: Iterable[Path], workspace: Workspace) -> None:
+    """Our own output must not lie in the workspace: a file that grows as we print is not judged."""
+    root = workspace.root
+    inside = [str(file.relative_to(root)) for file in files if file.is_relative_to(root)]
+    if not inside:
+        return
+    content = workspace.manifest(workspace.digest_now(quiet=False).digest)
+    found = [path for path in inside if path in content]
+    if found:
+        raise UsageError(
+            f"signoff's own output goes to `{storable_path(found[0])}` in the workspace, so the"
+            " content would change whenever something is said about it",
+            "write it outside the workspace, as in > ../run.log; what was not ignored when it was"
+            " approved counts until it is approved again",
+        )
 
 
 def attempt_reports(site: Site, run: str) -> Path:

@@ -19,9 +19,8 @@ from signoff.domain.findings import Finding
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus
 from signoff.domain.sessionwork import SessionWork
-from signoff.domain.text import storable_path
 from signoff.domain.verdict import Result
-from signoff.errors import NotApproved, SignoffError, UnknownRole, UsageError
+from signoff.errors import NotApproved, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Output, Reporter
 from signoff.orchestrator.openrun import OpenRun
@@ -54,6 +53,7 @@ from signoff.usecases.openwork import (
     open_work,
     open_workspace,
     pin_watch,
+    refuse_own_output,
     required_enclosure,
     unopened,
     workspace_lock,
@@ -71,7 +71,6 @@ from signoff.usecases.ready import refuse_unready
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import Content, StatusReport, status_of
 from signoff.workspace.ignore import read_ignore_rules
-from signoff.workspace.workspace import Workspace
 
 
 class Engine(Protocol):
@@ -83,8 +82,10 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the person asked for."""
+    """What the person asked for; whom the run tells, and what makes it durable."""
 
+    reporter: Reporter
+    engine: Callable[[], Engine]
     yes: bool = False
     roles: Mapping[str, str] | None = None
     cancelled: Callable[[], bool] = lambda: False
@@ -110,15 +111,9 @@ class RunReport:
     audit: AuditReport | None = None  # of a plan that was signed off already, on other content
 
 
-def run_plan(
-    site: Site,
-    place: PlanPlace,
-    options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
-) -> RunReport:
+def run_plan(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
     """Drive the plan; one that is signed off is not driven, but judged again on other content."""
-    report = _run(site, place, options, reporter, engine)
+    report = _run(site, place, options)
     looked = report.status.content
     if not report.nothing_to_do or (looked is not None and looked.differs is False):
         return report
@@ -128,13 +123,7 @@ def run_plan(
     return replace(report, outcome=outcome, audit=audit)
 
 
-def _run(
-    site: Site,
-    place: PlanPlace,
-    options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
-) -> RunReport:
+def _run(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
     """Take the plan and its workspace, then drive; whoever else holds them is named."""
     site.home.keep_apart(place.workspace)
     refuse_foreign_worktree(site, place)
@@ -157,11 +146,11 @@ def _run(
             session=_session_of(approved.history, options),
             cancelled=_stopped(options.cancelled, lease),
         )
-        work = _open(site, approved, options, reporter)
-        run, fence = _begin(site, approved, holder, options, reporter, lease)
-        opened = _open_run(site, work, options, reporter, run, fence, lease)
+        work = _open(site, approved, options)
+        run, fence = _begin(site, approved, holder, options, lease)
+        opened = _open_run(site, work, options, run, fence, lease)
         reach(CrashPoint.RUN_STARTED)
-        outcome = engine().drive(run, Drive(opened).drive)
+        outcome = options.engine().drive(run, Drive(opened).drive)
     report = replace(_report(site, place, outcome), unmarked=opened.projection.unwritten)
     if outcome is not Outcome.DONE:
         return report
@@ -240,7 +229,7 @@ def _require_approval(
     if approval is not None and approved and as_configured and not older:
         return approval
     workspace = open_workspace(site, place, read_ignore_rules(place.workspace), place.parse().plan)
-    _refuse_own_output(options, workspace)
+    refuse_own_output(options.output, workspace)
     given = site.settings.with_roles(options.roles or {})
     proposal = propose(replace(site, settings=given), place)
     if options.yes or site.settings.auto_approve:
@@ -270,36 +259,20 @@ def _upgraded_run(
     return intact_history(site.ledger, place.record.id, place.path)
 
 
-def _open(site: Site, approved: Approved, options: RunOptions, reporter: Reporter) -> OpenWork:
+def _open(site: Site, approved: Approved, options: RunOptions) -> OpenWork:
     """Workspace, sandbox and judge, where nothing stands in the way of a run."""
     place, pins = approved.place, approved.pins
-    _refuse_own_output(options, open_pinned_workspace(site, place, pins, approved.plan))
+    refuse_own_output(options.output, open_pinned_workspace(site, place, pins, approved.plan))
     if options.session is None:
         _check_roles(approved)
     enclosure = required_enclosure(site, place, pins.search_path, approved.settings)
     missing = unopened(enclosure, place.workspace)
     if missing is not None:
         options.tell(f"{missing.said} ({missing.advice})")
+    tell = options.reporter.tell
     return open_work(
-        site, approved, enclosure, options.cancelled, lambda chunk: reporter.tell(Output(chunk))
+        site, approved, enclosure, options.cancelled, lambda chunk: tell(Output(chunk))
     )
-
-
-def _refuse_own_output(options: RunOptions, workspace: Workspace) -> None:
-    """Our own output must not lie in the workspace: a file that grows as we print is not judged."""
-    root = workspace.root
-    inside = [str(file.relative_to(root)) for file in options.output if file.is_relative_to(root)]
-    if not inside:
-        return
-    content = workspace.manifest(workspace.digest_now(quiet=False).digest)
-    found = [path for path in inside if path in content]
-    if found:
-        raise UsageError(
-            f"signoff's own output goes to `{storable_path(found[0])}` in the workspace, so the"
-            " content would change whenever something is said about it",
-            "write it outside the workspace, as in > ../run.log; what was not ignored when it was"
-            " approved counts until it is approved again",
-        )
 
 
 def _check_roles(approved: Approved) -> None:
@@ -317,12 +290,7 @@ def _check_roles(approved: Approved) -> None:
 
 
 def _begin(
-    site: Site,
-    approved: Approved,
-    holder: Holder,
-    options: RunOptions,
-    reporter: Reporter,
-    lease: Lease,
+    site: Site, approved: Approved, holder: Holder, options: RunOptions, lease: Lease
 ) -> tuple[str, Fence]:
     """A new run, or the unfinished one taken over with a higher fence."""
     place, history, ledger = approved.place, approved.history, site.ledger
@@ -353,18 +321,12 @@ def _begin(
         lease.begin_run(run, approved.plan.touches)
         entries = ledger.append_within(place.record.id, [draft], fence=fence)
     for entry in entries:
-        reporter.tell(Appended(entry))
+        options.reporter.tell(Appended(entry))
     return run, fence
 
 
 def _open_run(
-    site: Site,
-    work: OpenWork,
-    options: RunOptions,
-    reporter: Reporter,
-    run: str,
-    fence: Fence,
-    lease: Lease,
+    site: Site, work: OpenWork, options: RunOptions, run: str, fence: Fence, lease: Lease
 ) -> OpenRun:
     approved = work.approved
     place, pins, known = approved.place, approved.pins, approved.history.entries
@@ -388,7 +350,7 @@ def _open_run(
         agent_isolation=work.enclosure.of_agents,
         projection=projection_of(site, place),
         watch=pin_watch(place, pins),
-        reporter=reporter,
+        reporter=options.reporter,
         read_topic=place.vault.read_topic,
         cancelled=options.cancelled,
         session=options.session,
