@@ -9,11 +9,13 @@ from typing import Protocol
 
 from signoff.agents.assignment import Assignment, Report
 from signoff.domain.ledger import GENESIS
-from signoff.domain.plan import Plan, PlanStatus
+from signoff.domain.plan import Plan
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation
 from signoff.gate.state import State
 from signoff.orchestrator.events import Reporter
+from signoff.orchestrator.projection import PlanFileProjection
+from signoff.orchestrator.watch import PinWatch
 from signoff.settings.loading import Settings
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Fence
@@ -28,25 +30,6 @@ class Agent(Protocol):
 
     def work(self, assignment: Assignment) -> Report:
         """Do it, and return when everything that was started has ended."""
-
-
-class Projection(Protocol):
-    """Writes marks and status back into the plan file."""
-
-    unwritten: str  # why the file does not show the latest; empty when it does
-
-    def show(self, state: State, status: PlanStatus, *, now: bool) -> None:
-        """Bring the file up to date; unless `now`, at most once in a while."""
-
-
-class Watch(Protocol):
-    """Notices edits behind the pins."""
-
-    def edited(self) -> tuple[str, str] | None:
-        """The digest of what is there instead of what was pinned, and the difference; or None."""
-
-    def question(self) -> str:
-        """What a person is asked about it."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +51,8 @@ class OpenRun:
     judge: Judge
     guards: Guards
     agent: Agent
-    projection: Projection
-    watch: Watch
+    projection: PlanFileProjection
+    watch: PinWatch
     reporter: Reporter
     read_topic: Callable[[str], str | None]
     cancelled: Callable[[], bool]

@@ -11,8 +11,11 @@ from dataclasses import replace
 from signoff.domain.names import name_of_file
 from signoff.domain.plan import PlanStatus
 from signoff.errors import SignoffError
-from signoff.orchestrator.progress import ProgressProjection
-from signoff.orchestrator.projection import PlanFileProjection, standing_note
+from signoff.orchestrator.projection import (
+    PlanFileProjection,
+    ProgressProjection,
+    standing_note,
+)
 from signoff.planfile.digest import file_digest
 from signoff.planfile.marks import mark_text
 from signoff.storage.files import swap_file
