@@ -68,7 +68,10 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
     """
     history = read_history(site.ledger, place.record.id)
     older = _older(site, place, history)
-    begun = older is not None and (history.running or _worked_on(site, place, older))
+    begun = older is not None and (
+        history.running
+        or any(s.plan_digest == older.plan_digest for s in find_sittings(site, place.workspace))
+    )
     text = older.plan_text if older is not None and begun else place.read()
     parsed = parse(text)
     # What was begun may go on, although today's rules would not let it begin.
@@ -88,12 +91,6 @@ def _older(site: Site, place: PlanPlace, history: PlanHistory) -> Pins | None:
     """The pins of an older version that are in force, whatever became of an open run's file."""
     digest = "" if history.running else place.digest()
     return older_pins(site.ledger, history, digest)
-
-
-def _worked_on(site: Site, place: PlanPlace, pins: Pins) -> bool:
-    """Whether an agent's session has worked on the plan as it was approved."""
-    sittings = find_sittings(site, place.workspace)
-    return any(sitting.plan_digest == pins.plan_digest for sitting in sittings)
 
 
 def approve(

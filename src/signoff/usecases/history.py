@@ -302,7 +302,10 @@ def roles_given(site: Site, history: PlanHistory) -> dict[str, str]:
         return {}
     try:
         pins = read_pins(site.ledger, history.run)
-        given = {**_given_at_approval(site, pins), **_given_at_run(history)}
+        given = _given_at_approval(site, pins)
+        for entry in history.entries:
+            if entry.run == history.run_id and entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
+                given |= entry.data.get("roles") or {}
         targets = {step.target for step in pinned_plan(pins).steps}
     except SignoffError:
         return {}  # what to type next is a help, and no reason to fail
@@ -320,11 +323,3 @@ def _given_at_approval(site: Site, pins: Pins) -> dict[str, str]:
         for name, command in pinned.items()
         if name not in now or (unedited and now[name].command != command)
     }
-
-
-def _given_at_run(history: PlanHistory) -> dict[str, str]:
-    given: dict[str, str] = {}
-    for entry in history.entries:
-        if entry.run == history.run_id and entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
-            given |= entry.data.get("roles") or {}
-    return given

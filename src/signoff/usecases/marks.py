@@ -22,7 +22,7 @@ from signoff.storage.files import swap_file
 from signoff.storage.standings import StandingNote, write_standing
 from signoff.usecases.history import approved_by, read_history
 from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.status import StatusReport, status_of
+from signoff.usecases.status import status_of
 
 _BEGUN = (PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED)
 
@@ -72,16 +72,12 @@ def note_standing(site: Site, place: PlanPlace) -> StandingNote:
     """Compute where the plan stands, and write it down."""
     # First: what is appended meanwhile makes the note look old, never new.
     seq, _ = site.ledger.head(place.record.id)
-    note = _note(status_of(site, place), seq)
+    report = status_of(site, place)
+    note = standing_note(report.gate, report.status, seq)
+    if report.status not in _BEGUN:
+        # The steps that an earlier run finished are to be done again.
+        first = report.gate.steps[0] if report.gate.steps else None
+        step, title = (first.id, first.title) if first is not None else (None, None)
+        note = replace(note, done=0, step=step, title=title)
     write_standing(site.ledger, place.record.id, note)
     return note
-
-
-def _note(report: StatusReport, seq: int) -> StandingNote:
-    note = standing_note(report.gate, report.status, seq)
-    if report.status in _BEGUN:
-        return note
-    # The steps that an earlier run finished are to be done again.
-    first = report.gate.steps[0] if report.gate.steps else None
-    step, title = (first.id, first.title) if first is not None else (None, None)
-    return replace(note, done=0, step=step, title=title)

@@ -17,7 +17,6 @@ from signoff.domain.plan import JudgeIn
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SetupFailed
 from signoff.process.confinement import Mount
-from signoff.settings.loading import Policy
 from signoff.usecases.audit import Line, judge_again
 from signoff.usecases.history import Approved
 from signoff.usecases.openwork import (
@@ -72,7 +71,8 @@ def judge_merged(
     boxed = enclosure.isolation is Isolation.BUBBLEWRAP
     work = open_work(site, from_base, enclosure)
     if approved.settings.setup is not None:
-        _refuse_unconfined(approved.settings.policy, enclosure.isolation)
+        if approved.settings.policy.require_sandbox and enclosure.isolation is Isolation.NONE:
+            raise SandboxMissing("the policy requires a sandbox, and the set-up would have none")
         seat = Seat(scratch)
         if boxed:
             shown = Mount(scratch, place.workspace, writable=True)
@@ -134,11 +134,6 @@ def _of_worktree(site: Site, approved: Approved) -> _Beside:
     note = SinceApproval(workspace, pins).needs_setup(workspace.digest_now())
     paths = tuple(path for path in workspace.byproducts if (place.workspace / path).is_dir())
     return _Beside(paths, paths, notes=(note,) if note else ())
-
-
-def _refuse_unconfined(policy: Policy, isolation: Isolation) -> None:
-    if policy.require_sandbox and isolation is Isolation.NONE:
-        raise SandboxMissing("the policy requires a sandbox, and the set-up would have none")
 
 
 def _share(target: Path, source: Path, *, linked: bool) -> None:

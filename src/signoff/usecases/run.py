@@ -141,11 +141,9 @@ def _run(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
             return _waiting(site, approved, options)
         if not begun:
             require_protected_as_approved(site, approved)
-        options = replace(
-            options,
-            session=_session_of(approved.history, options),
-            cancelled=_stopped(options.cancelled, lease),
-        )
+        # A driver that lost its lease stops like one that a person stopped.
+        cancelled, session = options.cancelled, _session_of(approved.history, options)
+        options = replace(options, session=session, cancelled=lambda: cancelled() or lease.lost())
         work = _open(site, approved, options)
         run, fence = _begin(site, approved, holder, options, lease)
         opened = _open_run(site, work, options, run, fence, lease)
@@ -156,11 +154,6 @@ def _run(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
         return report
     # Signed off a moment ago, on a snapshot taken after everything was judged.
     return replace(report, status=replace(report.status, content=Content(differs=False)))
-
-
-def _stopped(cancelled: Callable[[], bool], lease: Lease) -> Callable[[], bool]:
-    """A driver that lost its lease stops like one that a person stopped."""
-    return lambda: cancelled() or lease.lost()
 
 
 def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None:

@@ -126,8 +126,13 @@ def sign_work(
     """Judge a session's work on a person's plan, then have the plan's own run sign it."""
     by = _require_no_agent(site)
     _require_client_gone(site, session)
-    if not (options.yes or site.settings.auto_approve):
-        _refuse_older(site, place)
+    history = read_history(site.ledger, place.record.id)
+    older = older_pins(site.ledger, history, place.digest()) is not None
+    if older and not (options.yes or site.settings.auto_approve):
+        # Before anything is judged by what an older version pinned.
+        upgrade = propose(site, place).upgrade
+        assert upgrade is not None, "its pins are of an older version"
+        raise not_approved(place, upgrade)
     report = _sign_session(site, session, by, place)
     if not report.gate.open:
         return SignReport(report, of_person=True)
@@ -208,16 +213,6 @@ def _is_open(site: Site, sitting: Sitting) -> bool:
 def _may_stand(record: Record, unchecked: bool) -> bool:
     kept = record.latest is not None and record.latest.kept
     return unchecked or record.waived or record.let_go or kept
-
-
-def _refuse_older(site: Site, place: PlanPlace) -> None:
-    """Before anything is judged by what an older version pinned."""
-    history = read_history(site.ledger, place.record.id)
-    if older_pins(site.ledger, history, place.digest()) is None:
-        return
-    upgrade = propose(site, place).upgrade
-    assert upgrade is not None, "its pins are of an older version"
-    raise not_approved(place, upgrade)
 
 
 def _require_no_agent(site: Site) -> str:

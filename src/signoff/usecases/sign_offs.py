@@ -268,15 +268,14 @@ def _approval(entries: Sequence[Entry], started: Entry, read_pins: ReadPins) -> 
     In another worktree a run obeys pins taken there, which say the same of everything approved.
     """
     before = [e for e in entries if e.seq < started.seq and e.kind is Kind.PLAN_APPROVED]
-    if not before or not _same_pins(before[-1].data["pins"], started.data["pins"], read_pins):
+    pinned, obeyed = before[-1].data["pins"] if before else None, started.data["pins"]
+    same = pinned == obeyed or (
+        pinned is not None and not differences(read_pins(pinned), read_pins(obeyed))
+    )
+    if not same:
         raise LedgerBroken(f"run `{started.run}` obeys pins that nobody approved")
-    entry = before[-1]
-    data = entry.data
+    entry, data = before[-1], before[-1].data
     return ApprovalProof(entry.seq, entry.at, data["by"], data["interactive"], data["policy"])
-
-
-def _same_pins(approved: str, obeyed: str, read_pins: ReadPins) -> bool:
-    return approved == obeyed or not differences(read_pins(approved), read_pins(obeyed))
 
 
 def _one(entries: Sequence[Entry], kind: Kind, run: str) -> Entry:

@@ -190,7 +190,9 @@ def _plan_path(
     try:
         in_vault = resolve_active_plan(named, cwd=cwd, environ=environ).plan_path
     except (SignoffError, ValueError) as error:
-        if direct.is_file() or direct.is_symlink() or _looks_like_a_file(named, error):
+        # `notes.md` that is nowhere is missed as a file; a name is missed as a plan.
+        as_file = named.endswith(".md") and not isinstance(error, PlanNameInvalid)
+        if direct.is_file() or direct.is_symlink() or as_file:
             return _not_a_copy(direct, place)
         if even_gone and isinstance(error, PlanNotFound):
             path = resolve_active_plan(named, cwd=cwd, environ=environ, creating=True).plan_path
@@ -204,11 +206,6 @@ def _plan_path(
             f"say {here} for the file, or {there} for the plan",
         )
     return in_vault
-
-
-def _looks_like_a_file(named: str, error: Exception) -> bool:
-    """`notes.md` that is nowhere is missed as a file; a name is missed as a plan."""
-    return named.endswith(".md") and not isinstance(error, PlanNameInvalid)
 
 
 def _not_a_copy(path: Path, place: VaultPlace) -> Path:

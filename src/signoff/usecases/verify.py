@@ -78,12 +78,13 @@ def find(
 ) -> tuple[Finding, ...]:
     """All findings about a parsed plan in its place, whatever other plans there are."""
     path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
+    heldout = site.home.path / "heldout"
     around = RealSurroundings(
         place.workspace,
         place.vault,
         path,
         site.settings,
-        _heldout_names(site),
+        frozenset(check.name for check in heldout.iterdir()) if heldout.is_dir() else frozenset(),
         site.environ,
         read_by_checks,
     )
@@ -105,11 +106,6 @@ def _read_by_checks(site: Site, place: PlanPlace, plan: Plan) -> dict[str, froze
         and step.id in records
         and commands.get(step.id) == step.contract.command
     }
-
-
-def _heldout_names(site: Site) -> frozenset[str]:
-    folder = site.home.path / "heldout"
-    return frozenset(entry.name for entry in folder.iterdir()) if folder.is_dir() else frozenset()
 
 
 def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
