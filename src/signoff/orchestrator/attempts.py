@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +17,22 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
 from signoff.domain.sessionwork import SessionWork
+from signoff.domain.snapshot import Change, ChangeKind
+from signoff.domain.text import storable_path
+from signoff.domain.verdict import Reason
 from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
 from signoff.gate.actions import Abandon, Dispatch
 from signoff.gate.budget import shortfall, wall_left_s
-from signoff.gate.record import Record
+from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Output
-from signoff.orchestrator.restoring import Restored, left_tampered, restore_tampered
+from signoff.orchestrator.openrun import OpenRun
 from signoff.process.leftovers import kill_marked
 from signoff.settings.loading import HUMAN_ROLE, RoleKind
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.handoff import changed_handoffs, handoff_files
+from signoff.verification.protection import file_of
 from signoff.verification.verdicts import output_tail
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
 COSTLY_ATTEMPT_S = 1.0
 IN_SESSION = "in-session"
+_CHANGED_THE_CHECK = frozenset({Reason.TAMPERED, Reason.INFLUENCED, Reason.OUTSIDE})
 
 
 class Attempts:
@@ -112,7 +117,7 @@ class Attempts:
                 variables={
                     "SIGNOFF_PLAN": str(work.plan_path),
                     "SIGNOFF_STEP": step.id,
-                    ATTEMPT_VARIABLE: self._marker(step, attempt),
+                    ATTEMPT_VARIABLE: _marker(work.run, step.id, attempt),
                 },
                 cancelled=work.cancelled,
                 on_output=lambda chunk: work.reporter.tell(Output(chunk)),
@@ -261,16 +266,10 @@ class Attempts:
         limits = (step.timeout_s, role_s, left_s)
         return max(1.0, min(limit for limit in limits if limit is not None))
 
-    def _marker(self, step: Step, attempt: int) -> str:
-        return _marker(self._drive.work.run, step.id, attempt)
-
-    def _report_file(self, step: Step, attempt: int, what: str) -> Path:
-        work = self._drive.work
-        return _report_file(work.exchange, self._marker(step, attempt), what)
-
     def _clean_report_file(self, step: Step, attempt: int, what: str) -> Path:
         """The same before the attempt: after a power cut its number may have been used before."""
-        file = self._report_file(step, attempt, what)
+        work = self._drive.work
+        file = _report_file(work.exchange, _marker(work.run, step.id, attempt), what)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             file.unlink(missing_ok=True)
@@ -329,3 +328,66 @@ def _setback(record: Record, restored: Restored) -> Setback | None:
         broke_later=record.reopened,
         suspects=record.suspects,
     )
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What the harness undid: contents put back, and files removed that had been added."""
+
+    put_back: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All of it."""
+        return tuple(sorted((*self.put_back, *self.removed)))
+
+
+def restore_tampered(work: OpenRun, state: State, record: Record) -> Restored:
+    """Make every file that the latest verdict calls tampered what it has to be.
+
+    As approved, or as the accepted step left it that made it. What the agent made of them stays in
+    the attempt's snapshot. Raises StorageFailed for what cannot be put back, after all the rest.
+    """
+    latest = record.latest
+    if latest is None or latest.reason not in _CHANGED_THE_CHECK:
+        return Restored()
+    wanted: dict[str, set[str]] = {}
+    approved = work.pins.snapshot
+    if latest.reason is Reason.OUTSIDE and record.spans:
+        # What earlier steps made of it stays: the step goes back to where it began.
+        approved = record.spans[0][0] or approved
+    for path in _files(work, latest):
+        product = state.products.get(path)
+        snapshot = approved if product is None else product.snapshot
+        wanted.setdefault(snapshot, set()).add(path)
+    undone: list[Change] = []
+    for snapshot, paths in wanted.items():
+        undone += work.workspace.revert(snapshot, only=paths)
+    added = [change for change in undone if change.kind is ChangeKind.ADDED]
+    return Restored(_names(c for c in undone if c not in added), _names(added))
+
+
+def left_tampered(state: State, besides: str) -> list[tuple[str, Record]]:
+    """Other steps that wait for a person, with what their agents tampered with still in place."""
+    return [
+        (subject, record)
+        for subject, record in state.records.items()
+        if subject != besides
+        and record.question is not None
+        and record.latest is not None
+        and record.latest.reason in _CHANGED_THE_CHECK
+        and record.cleared < record.latest.seq
+    ]
+
+
+def _files(work: OpenRun, latest: Judged) -> set[str]:
+    """The tampered files; of a part, such as `Makefile#target:test`, the file it belongs to."""
+    manifest = work.workspace.manifest
+    known = {*manifest(work.pins.snapshot), *manifest(latest.snapshot)}
+    names = {storable_path(path): path for path in known}
+    return {names.get(name, file_of(name)) for name in latest.tampered}
+
+
+def _names(changes: Iterable[Change]) -> tuple[str, ...]:
+    return tuple(sorted(storable_path(change.path) for change in changes))
