@@ -33,7 +33,7 @@ from signoff.usecases.history import (
 )
 from signoff.usecases.openwork import (
     OpenWork,
-    open_pinned_workspace,
+    approved_workspace,
     open_work,
     pin_watch,
     taken,
@@ -163,10 +163,9 @@ def _audit(site: Site, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditR
     approved, here = work.approved, work.workspace
     history, pins, state = approved.history, approved.pins, approved.state
     there, guards = here, work.guards
-    if pins.workspace != str(approved.place.workspace):
+    if elsewhere := approved.where_approved():
         # What was approved and signed off is kept with the folder in which that happened.
-        folder = replace(approved.place, workspace=Path(pins.workspace))
-        there = open_pinned_workspace(site, folder, pins, approved.plan)
+        there = approved_workspace(site, elsewhere)
         guards = Guards.of_plan(pins, there, approved.plan)
     lines = judge_again(state, work.judge, guards, state.produced, tell)
     now = here.snapshot()
@@ -360,13 +359,11 @@ def look_at_content(site: Site, report: StatusReport) -> StatusReport:
 
 def _digest_now(site: Site, approved: Approved, signed_on: str) -> str | None:
     """Walks the workspace; None for another folder in which something signed is not even there."""
-    place, pins, plan = approved.place, approved.pins, approved.plan
-    if pins.workspace != str(place.workspace):
-        there = replace(place, workspace=Path(pins.workspace))
-        signed = open_pinned_workspace(site, there, pins, plan).manifest(signed_on)
-        if not all(os.path.lexists(place.workspace / path) for path in signed):
+    if elsewhere := approved.where_approved():
+        signed = approved_workspace(site, elsewhere).manifest(signed_on)
+        if not all(os.path.lexists(approved.place.workspace / path) for path in signed):
             return None
-    return open_pinned_workspace(site, place, pins, plan).digest_now().digest
+    return approved_workspace(site, approved).digest_now().digest
 
 
 def _judged_again(history: PlanHistory, content: str | None) -> str | None:

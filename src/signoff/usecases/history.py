@@ -213,6 +213,15 @@ class Approved:
         """Where the newest run stands; empty when there is none."""
         return fold_run(self.history, self.plan)
 
+    def in_folder(self, workspace: Path) -> Approved:
+        """The same plan in another folder."""
+        return replace(self, place=replace(self.place, workspace=workspace))
+
+    def where_approved(self) -> Approved | None:
+        """The same plan in the folder in which it was approved; None when it is there."""
+        there = Path(self.pins.workspace)
+        return self.in_folder(there) if there != self.place.workspace else None
+
 
 def approved_by(ledger: Ledger, place: PlanPlace, history: PlanHistory, entry: Entry) -> Approved:
     """The plan as an approval, or the beginning of a run, pins it."""

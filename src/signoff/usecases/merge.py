@@ -27,7 +27,7 @@ from signoff.usecases.history import Approved, approved_by, trusted_history
 from signoff.usecases.marks import progress_of
 from signoff.usecases.merge_judging import judge_merged
 from signoff.usecases.merged import lived_apart, merge_entries
-from signoff.usecases.openwork import open_pinned_workspace, taken, workspace_lock
+from signoff.usecases.openwork import approved_workspace, taken, workspace_lock
 from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.ready import refuse_unready
@@ -40,7 +40,6 @@ from signoff.workspace.git import Git
 from signoff.workspace.merging import merge
 from signoff.workspace.repository import Repository
 from signoff.workspace.trees import tree_changes
-from signoff.workspace.workspace import Workspace
 from signoff.workspace.worktrees import find_worktree
 
 
@@ -213,13 +212,10 @@ class _Merge:
             notes=judged.notes,
         )
 
-    def _workspace(self) -> Workspace:
-        approved = self.approved
-        return open_pinned_workspace(self.site, self.place, approved.pins, approved.plan)
-
     def _refuse_unjudged(self, base: str, tree: str) -> None:
         """What is in no snapshot was judged by nobody: a branch must not carry it into the base."""
-        paths = unjudged_changes(self.git, self._workspace(), base, tree)
+        workspace = approved_workspace(self.site, self.approved)
+        paths = unjudged_changes(self.git, workspace, base, tree)
         if paths:
             raise NotSignedOff(
                 f"branch `{self.branch}` changes files that no check looks at: "
@@ -251,7 +247,8 @@ class _Merge:
         signed = self.approved.history.finished
         assert signed is not None
         with taken(self.site, self.place, holder):
-            workspace, snapshot = self._workspace(), signed.data["snapshot"]
+            workspace = approved_workspace(self.site, self.approved)
+            snapshot = signed.data["snapshot"]
             now = workspace.snapshot().digest
             if now != snapshot:
                 changed = [change.path for change in workspace.diff(snapshot, now)]

@@ -20,8 +20,8 @@ from signoff.process.confinement import Mount
 from signoff.usecases.audit import Line, judge_again
 from signoff.usecases.history import Approved
 from signoff.usecases.openwork import (
+    approved_workspace,
     enclosure_of,
-    open_pinned_workspace,
     open_work,
 )
 from signoff.usecases.pinning import pins_here
@@ -62,9 +62,9 @@ def judge_merged(
     the worktree, and what changed there since approval is told. SetupFailed: nothing was judged.
     """
     place = approved.place
-    there = replace(place, workspace=scratch)
+    there = approved.in_folder(scratch)
     check_out(git, base, scratch)
-    from_base = replace(approved, place=there, pins=pins_here(site, there, approved.pins))
+    from_base = replace(there, pins=pins_here(site, there.place, approved.pins))
     _empty(scratch)
     check_out(git, tree, scratch)
     enclosure = enclosure_of(site, place, from_base.pins.search_path)
@@ -129,10 +129,11 @@ def _made(setup: ScratchSetUp, scratch: Path) -> _Beside:
 
 def _of_worktree(site: Site, approved: Approved) -> _Beside:
     """What the plan's contracts had beside the content when it was signed off, or since."""
-    place, pins = approved.place, approved.pins
-    workspace = open_pinned_workspace(site, place, pins, approved.plan)
-    note = SinceApproval(workspace, pins).needs_setup(workspace.digest_now())
-    paths = tuple(path for path in workspace.byproducts if (place.workspace / path).is_dir())
+    workspace = approved_workspace(site, approved)
+    note = SinceApproval(workspace, approved.pins).needs_setup(workspace.digest_now())
+    paths = tuple(
+        path for path in workspace.byproducts if (approved.place.workspace / path).is_dir()
+    )
     return _Beside(paths, paths, notes=(note,) if note else ())
 
 

@@ -9,8 +9,8 @@ from signoff.errors import UsageError
 from signoff.gate.mergeorder import Finished, MergeOrder, merge_order
 from signoff.gate.ready import PlanStanding
 from signoff.storage.vault import Vault
-from signoff.usecases.history import pinned_plan, read_pins
-from signoff.usecases.openwork import open_pinned_workspace
+from signoff.usecases.history import approved_by
+from signoff.usecases.openwork import approved_workspace
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.vault.census import Census, PlanFacts, take_census
 from signoff.usecases.worktree import base_branch
@@ -84,10 +84,9 @@ def _waiting(
 def _signed_off_size(site: Site, plan: PlanFacts, workspace: Path) -> int:
     """Changed lines between what was approved and what was signed off."""
     assert plan.history.run is not None and plan.history.finished is not None
-    pins = read_pins(site.ledger, plan.history.run)
     place = PlanPlace(plan.path, plan.record, workspace, Vault(plan.path.parent))
-    opened = open_pinned_workspace(site, place, pins, pinned_plan(pins))
-    text = opened.text_diff(
-        pins.snapshot, plan.history.finished.data["snapshot"], max_bytes=_MOST_COMPARED
+    approved = approved_by(site.ledger, place, plan.history, plan.history.run)
+    text = approved_workspace(site, approved).text_diff(
+        approved.pins.snapshot, plan.history.finished.data["snapshot"], max_bytes=_MOST_COMPARED
     )
     return sum(1 for line in text.split("\n") if line[:1] in ("+", "-") and line[:3] not in _HEADS)

@@ -76,6 +76,11 @@ def open_pinned_workspace(site: Site, place: PlanPlace, pins: Pins, plan: Plan) 
     return open_workspace(site, place, IgnoreRules.from_data(pins.ignore_rules), plan, apart)
 
 
+def approved_workspace(site: Site, approved: Approved) -> Workspace:
+    """The same of a plan that is known to be approved."""
+    return open_pinned_workspace(site, approved.place, approved.pins, approved.plan)
+
+
 def workspace_lock(place: PlanPlace) -> str:
     """The lock that keeps one plan at a time in a workspace."""
     return f"workspace-{_short(place)}"
@@ -281,7 +286,7 @@ def open_work(
 ) -> OpenWork:
     """Open the approved plan's workspace, for whoever holds it."""
     place, pins, plan = approved.place, approved.pins, approved.plan
-    workspace = open_pinned_workspace(site, place, pins, plan)
+    workspace = approved_workspace(site, approved)
     workspace.put_forward()
     bench = Bench(
         pins.search_path,

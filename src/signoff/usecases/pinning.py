@@ -16,7 +16,7 @@ from signoff.errors import NotApproved, UsageError
 from signoff.planfile.parse import parse
 from signoff.process.environment import safe_search_path
 from signoff.usecases.history import Approved, pinned_plan, read_pins
-from signoff.usecases.openwork import held_out_checks, open_pinned_workspace, open_workspace
+from signoff.usecases.openwork import approved_workspace, held_out_checks, open_workspace
 from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.denominator import is_counted
 from signoff.verification.elsewhere import differences
@@ -238,7 +238,7 @@ def require_protected_as_approved(site: Site, approved: Approved) -> None:
     place, plan, pins = approved.place, approved.plan, approved.pins
     if not pins.protected:
         return
-    workspace = open_pinned_workspace(site, place, pins, plan)
+    workspace = approved_workspace(site, approved)
     manifest = workspace.manifest(workspace.snapshot().digest)
     now = protected_files(plan, manifest, Ignored(place.workspace, workspace.byproducts))
     paths = sorted(now.keys() | pins.protected.keys())

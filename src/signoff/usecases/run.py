@@ -47,9 +47,9 @@ from signoff.usecases.history import (
 from signoff.usecases.marks import projection_of
 from signoff.usecases.openwork import (
     OpenWork,
+    approved_workspace,
     attempt_reports,
     driven,
-    open_pinned_workspace,
     open_work,
     open_workspace,
     pin_watch,
@@ -255,7 +255,7 @@ def _upgraded_run(
 def _open(site: Site, approved: Approved, options: RunOptions) -> OpenWork:
     """Workspace, sandbox and judge, where nothing stands in the way of a run."""
     place, pins = approved.place, approved.pins
-    refuse_own_output(options.output, open_pinned_workspace(site, place, pins, approved.plan))
+    refuse_own_output(options.output, approved_workspace(site, approved))
     if options.session is None:
         _check_roles(approved)
     enclosure = required_enclosure(site, place, pins.search_path, approved.settings)
