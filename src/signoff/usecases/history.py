@@ -247,8 +247,10 @@ def pinned_plan(pins: Pins) -> Plan:
 def fold_run(history: PlanHistory, plan: Plan, run: str | None = None) -> State:
     """Where the newest run stands, or the one that is about to begin."""
     run = run or history.run_id or ""
-    state = history.states.setdefault((run, plan.plan_digest), State(plan, run))
-    return fold(state, history.entries)
+    key = run, plan.plan_digest
+    if key not in history.states:
+        history.states[key] = State(plan, run)
+    return fold(history.states[key], history.entries)
 
 
 def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
