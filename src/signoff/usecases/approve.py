@@ -1,4 +1,4 @@
-"""`approve` and `reject`: a person's decision on exactly what was shown."""
+"""`approve` and `reject`: a person's decision on exactly what was shown; `answer ID allow`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`progress`: what happened to a plan, for people who read along; the ledger stays the truth."""
+"""`progress` and `log`: what happened to a plan, in lines for people, and entry by entry."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Only people decide: whether a person is at the keyboard, or an agent in an attempt or a client.
+"""Who asks: a person, or an agent in an attempt or a client; and which worker.
 
 One answer for every verb that is a person's: approve, reject, answer, sign, bind, install, undo.
+Where an agent could type a person's word, because Landlock leaves sockets open, that is recorded.
 """
 
 from __future__ import annotations

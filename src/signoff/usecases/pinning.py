@@ -1,4 +1,8 @@
-"""What approval fixes: everything that a run of a plan obeys, as it is in the workspace now."""
+"""What approval fixes: everything that a run of a plan obeys.
+
+Pins are taken from the workspace as it is, brought up to date where an older version took them, and
+compared where a plan that was approved in one checkout runs in another of the same repository.
+"""
 
 from __future__ import annotations
 

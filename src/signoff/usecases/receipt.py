@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,23 +72,36 @@ def make_receipts(
     Making one again gives the same bytes, because everything in it comes from the ledger and
     ed25519 signs the same message the same way. So a crash before this costs nothing.
     """
-    if entries is None:
-        entries = trusted_entries(site, place)
+    found = trusted_entries(site, place) if entries is None else entries
+    return tuple(_receipts(site, place, found, make=True))
+
+
+def _receipts(
+    site: Site, place: PlanPlace, entries: Sequence[Entry], *, make: bool
+) -> Iterator[Made]:
+    """The receipt of each sign-off, compared with the ledger; a missing one is made or left out."""
     store = ReceiptStore(site.home.receipts)
-    key = signing_key(site.home.keys)
-    made: list[Made] = []
+    key = signing_key(site.home.keys) if make else None
+    public = key.public if key is not None else own_public_key(site.home.keys)
+    previous: str | None = None
     for signed in sign_offs(entries):
-        previous = made[-1].sealed.digest if made else None
-        statement = expected_statement(site, place.name, signed, previous)
         stored = store.read(place.record.id, signed.run)
-        if stored is None:
-            sealed = seal(statement, key)
-            store.keep(place.record.id, signed.run, sealed)
+        if stored is None and key is None:
+            # Not made yet, or lost: what the next one must name is then for itself to say.
+            previous = UNKNOWN
+            continue
+        if previous == UNKNOWN and stored is not None:
+            previous = stored.statement["predicate"].get("previous")
+        statement = expected_statement(site, place.name, signed, previous)
+        if stored is not None:
+            require_match(stored, statement, public, signed)
+            made = Made(signed.run, stored, new=False)
         else:
-            require_match(stored, statement, key.public, signed)
-            sealed = stored
-        made.append(Made(signed.run, sealed, new=stored is None))
-    return tuple(made)
+            assert key is not None
+            made = Made(signed.run, seal(statement, key), new=True)
+            store.keep(place.record.id, signed.run, made.sealed)
+        previous = made.sealed.digest
+        yield made
 
 
 def export_receipt(site: Site, place: PlanPlace, run: str | None, output: Path | None) -> Made:
@@ -139,31 +152,16 @@ def anchor_head(site: Site, place: PlanPlace, file: Path | None, git_note: bool)
 
 def check_receipts(site: Site, place: PlanPlace, entries: Sequence[Entry]) -> tuple[str, ...]:
     """The digests of the receipts here, all of them about this very ledger; raises otherwise."""
-    store = ReceiptStore(site.home.receipts)
-    runs = set(site.home.receipt_runs(place.record.id))
+    runs = site.home.receipt_runs(place.record.id)
     if not runs:
         return ()
-    public = own_public_key(site.home.keys)
-    previous: str | None = None
-    found: list[str] = []
-    for signed in sign_offs(entries):
-        stored = store.read(place.record.id, signed.run)
-        if stored is None:
-            # Not made yet, or lost: what the next one must name is then for itself to say.
-            previous = UNKNOWN
-            continue
-        if previous == UNKNOWN:
-            previous = stored.statement["predicate"].get("previous")
-        statement = expected_statement(site, place.name, signed, previous)
-        require_match(stored, statement, public, signed)
-        previous = stored.digest
-        found.append(stored.digest)
-        runs.discard(signed.run)
-    if runs:
+    found = tuple(_receipts(site, place, entries, make=False))
+    unknown = sorted({*runs} - {made.run for made in found})
+    if unknown:
         raise LedgerBroken(
-            f"the ledger has no sign-off of run `{sorted(runs)[0]}`, but a receipt proves there was"
+            f"the ledger has no sign-off of run `{unknown[0]}`, but a receipt proves there was"
         )
-    return tuple(found)
+    return tuple(made.sealed.digest for made in found)
 
 
 def check_anchors(
