@@ -25,7 +25,7 @@ from signoff.verification.pins import Pins
 from signoff.workspace.workspace import Workspace
 
 
-class Agent(Protocol):
+class AttemptAgent(Protocol):
     """Whoever does the work of an attempt."""
 
     def work(self, assignment: Assignment) -> Report:
@@ -50,7 +50,7 @@ class OpenRun:
     workspace: Workspace
     judge: Judge
     guards: Guards
-    agent: Agent
+    agent: AttemptAgent
     projection: PlanFileProjection
     watch: PinWatch
     reporter: Reporter

@@ -25,7 +25,7 @@ from signoff.orchestrator.watch import PinWatch
 from signoff.settings.loading import read_config_text, says_the_same
 from signoff.storage.records import ChainReport, Holder
 from signoff.usecases.history import (
-    Approved,
+    ApprovedPlan,
     PlanHistory,
     approved_by,
     read_history,
@@ -291,7 +291,7 @@ class Edits:
     notes: tuple[str, ...] = ()
 
 
-def edits_since(approved: Approved) -> Edits:
+def edits_since(approved: ApprovedPlan) -> Edits:
     """Judge the configuration by what it means to this plan, and by what a person said to it."""
     watch = pin_watch(approved.place, approved.pins)
     edit = watch.edited()
@@ -305,7 +305,7 @@ def edits_since(approved: Approved) -> Edits:
     return Edits(edit[1] if edit is not None else "", (note,) if note else ())
 
 
-def _why_harmless(config: str, approved: Approved) -> str:
+def _why_harmless(config: str, approved: ApprovedPlan) -> str:
     """Why an edited configuration does not speak against the sign-off; empty when it does."""
     pins = approved.pins
     if says_the_same(pins.config_text, config, {step.target for step in approved.plan.steps}):
@@ -357,7 +357,7 @@ def look_at_content(site: Site, report: StatusReport) -> StatusReport:
     return replace(report, content=Content(True, _judged_again(history, now)))
 
 
-def _digest_now(site: Site, approved: Approved, signed_on: str) -> str | None:
+def _digest_now(site: Site, approved: ApprovedPlan, signed_on: str) -> str | None:
     """Walks the workspace; None for another folder in which something signed is not even there."""
     if elsewhere := approved.where_approved():
         signed = approved_workspace(site, elsewhere).manifest(signed_on)

@@ -1,6 +1,6 @@
 """What the ledger says of a plan: approvals, runs, where it stands; each entry is folded once.
 
-read_history → PlanHistory → approved_by → Approved
+read_history → PlanHistory → approved_by → ApprovedPlan
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def trusted_chain(ledger: Ledger, plan_id: str) -> ChainReport:
 
 
 @dataclass(frozen=True)
-class Approved:
+class ApprovedPlan:
     """A plan as it was approved: what counts from here on, whatever lies in the files now."""
 
     place: PlanPlace
@@ -213,25 +213,27 @@ class Approved:
         """Where the newest run stands; empty when there is none."""
         return fold_run(self.history, self.plan)
 
-    def in_folder(self, workspace: Path) -> Approved:
+    def in_folder(self, workspace: Path) -> ApprovedPlan:
         """The same plan in another folder."""
         return replace(self, place=replace(self.place, workspace=workspace))
 
-    def where_approved(self) -> Approved | None:
+    def where_approved(self) -> ApprovedPlan | None:
         """The same plan in the folder in which it was approved; None when it is there."""
         there = Path(self.pins.workspace)
         return self.in_folder(there) if there != self.place.workspace else None
 
 
-def approved_by(ledger: Ledger, place: PlanPlace, history: PlanHistory, entry: Entry) -> Approved:
+def approved_by(
+    ledger: Ledger, place: PlanPlace, history: PlanHistory, entry: Entry
+) -> ApprovedPlan:
     """The plan as an approval, or the beginning of a run, pins it."""
     return approved_with(place, history, entry, read_pins(ledger, entry))
 
 
-def approved_with(place: PlanPlace, history: PlanHistory, entry: Entry, pins: Pins) -> Approved:
+def approved_with(place: PlanPlace, history: PlanHistory, entry: Entry, pins: Pins) -> ApprovedPlan:
     """The same with pins that were read already, or taken in another checkout."""
     settings = settings_from_pin(pins.settings)
-    return Approved(place, history, entry, pins, pinned_plan(pins), settings)
+    return ApprovedPlan(place, history, entry, pins, pinned_plan(pins), settings)
 
 
 def read_pins(ledger: Ledger, entry: Entry) -> Pins:

@@ -26,7 +26,7 @@ from signoff.usecases.clients.seats import (
     take_seat,
 )
 from signoff.usecases.history import (
-    Approved,
+    ApprovedPlan,
     PlanHistory,
     approved_by,
     older_pins,
@@ -105,7 +105,7 @@ def bound_plan(site: Site) -> PlanPlace | None:
 
 
 def bound_session(
-    site: Site, approved: Approved, seat: Seat | None, conversation: str, author: str
+    site: Site, approved: ApprovedPlan, seat: Seat | None, conversation: str, author: str
 ) -> PlanSession:
     """The session of this client's conversation about this very plan, as it is approved now."""
     bound = approved.place

@@ -23,7 +23,7 @@ from signoff.gate.gate import Gate, evaluate
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
 from signoff.usecases.audit import WANTING, Finding, Line
-from signoff.usecases.history import Approved, approved_by, trusted_history
+from signoff.usecases.history import ApprovedPlan, approved_by, trusted_history
 from signoff.usecases.marks import progress_of
 from signoff.usecases.merge_judging import judge_merged
 from signoff.usecases.merged import lived_apart, merge_entries
@@ -107,7 +107,7 @@ def merge_plan(
         return _Merge(site, approved, git, base, branch, by, tell).perform()
 
 
-def _signed_off(site: Site, place: PlanPlace) -> Approved:
+def _signed_off(site: Site, place: PlanPlace) -> ApprovedPlan:
     """The ledger's word, checked entry by entry: never a mark, a branch or a frontmatter."""
     history = trusted_history(site.ledger, place.record.id)[1]
     name = shown_name(place.record.name)
@@ -124,7 +124,7 @@ def _signed_off(site: Site, place: PlanPlace) -> Approved:
     return approved
 
 
-def _refuse_gone(approved: Approved) -> None:
+def _refuse_gone(approved: ApprovedPlan) -> None:
     """What was signed off lies in one worktree, and nowhere else."""
     there = Path(approved.entry.data["workspace"])
     shown = shown_name(approved.place.record.name)
@@ -155,7 +155,7 @@ class _Merge:
     """One merge, from the signed-off content to the base."""
 
     site: Site
-    approved: Approved
+    approved: ApprovedPlan
     git: Git
     base: str
     branch: str

@@ -18,7 +18,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SetupFailed
 from signoff.process.confinement import Mount
 from signoff.usecases.audit import Line, judge_again
-from signoff.usecases.history import Approved
+from signoff.usecases.history import ApprovedPlan
 from signoff.usecases.openwork import (
     approved_workspace,
     enclosure_of,
@@ -38,7 +38,7 @@ from signoff.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedMerge:
     """Every line of the plan on the merged content, and that content's digest."""
 
     lines: tuple[Line, ...]
@@ -48,14 +48,14 @@ class Judged:
 
 def judge_merged(
     site: Site,
-    approved: Approved,
+    approved: ApprovedPlan,
     git: Git,
     *,
     base: str,
     tree: str,
     scratch: Path,
     tell: Callable[[str], None],
-) -> Judged:
+) -> JudgedMerge:
     """Judge every contract that may run again on the merged tree, checked out into `scratch`.
 
     By-products come from the set-up command, run there on exactly that content; without one, from
@@ -101,7 +101,7 @@ def judge_merged(
     guards = Guards.of_plan(from_base.pins, workspace, approved.plan)
     judge = replace(work.judge, workspace=workspace, rooms=rooms)
     lines = judge_again(approved.state, judge, guards, {}, tell)
-    return Judged(lines, workspace.snapshot().digest, beside.notes)
+    return JudgedMerge(lines, workspace.snapshot().digest, beside.notes)
 
 
 class _Beside(NamedTuple):
@@ -127,7 +127,7 @@ def _made(setup: ScratchSetUp, scratch: Path) -> _Beside:
     return _Beside(setup.paths, tuple(installed), setup)
 
 
-def _of_worktree(site: Site, approved: Approved) -> _Beside:
+def _of_worktree(site: Site, approved: ApprovedPlan) -> _Beside:
     """What the plan's contracts had beside the content when it was signed off, or since."""
     workspace = approved_workspace(site, approved)
     note = SinceApproval(workspace, approved.pins).needs_setup(workspace.digest_now())

@@ -24,7 +24,7 @@ _HEADS = ("+++", "---")
 
 
 @dataclass(frozen=True)
-class Waiting:
+class UnmergedPlan:
     """A finished plan with the branch it is on, and how large its change is."""
 
     name: str
@@ -37,7 +37,7 @@ class MergeOrderReport:
     """The order, with everything it rests on."""
 
     base: str
-    plans: dict[str, Waiting]
+    plans: dict[str, UnmergedPlan]
     answer: MergeOrder
 
 
@@ -66,7 +66,7 @@ def order_in(site: Site, census: Census) -> MergeOrderReport:
 
 def _waiting(
     site: Site, git: Git, plan: PlanFacts, base: str, trees: dict[Path, Worktree]
-) -> Waiting:
+) -> UnmergedPlan:
     """The real branch of the worktree the plan was signed off in; one that is gone has no size.
 
     What was signed off need not be committed yet, so both measures are taken and the larger counts.
@@ -76,9 +76,9 @@ def _waiting(
     tree = trees.get(workspace)
     branch = tree.branch if tree is not None else None
     if branch is None:
-        return Waiting(plan.name, "", 0)
+        return UnmergedPlan(plan.name, "", 0)
     committed = diff_size(git, base, branch)
-    return Waiting(plan.name, branch, max(committed, _signed_off_size(site, plan, workspace)))
+    return UnmergedPlan(plan.name, branch, max(committed, _signed_off_size(site, plan, workspace)))
 
 
 def _signed_off_size(site: Site, plan: PlanFacts, workspace: Path) -> int:

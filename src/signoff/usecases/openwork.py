@@ -1,6 +1,6 @@
 """An approved plan opened for work: locks and lease, workspace, sandbox, judge and guards.
 
-Approved → with driven(…) or taken(…): open_work → OpenWork
+ApprovedPlan → with driven(…) or taken(…): open_work → OpenWork
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.location import VAULT_FOLDER
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
-from signoff.usecases.history import Approved, pinned_plan, read_history, read_pins
+from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
 from signoff.usecases.person import ADVICE, Worker, in_words, open_sockets
 from signoff.usecases.site import PlanPlace, Site, known_secrets
 from signoff.verification.bench import Bench
@@ -76,7 +76,7 @@ def open_pinned_workspace(site: Site, place: PlanPlace, pins: Pins, plan: Plan) 
     return open_workspace(site, place, IgnoreRules.from_data(pins.ignore_rules), plan, apart)
 
 
-def approved_workspace(site: Site, approved: Approved) -> Workspace:
+def approved_workspace(site: Site, approved: ApprovedPlan) -> Workspace:
     """The same of a plan that is known to be approved."""
     return open_pinned_workspace(site, approved.place, approved.pins, approved.plan)
 
@@ -266,7 +266,7 @@ def held_out_checks(site: Site) -> HeldOutChecks:
 class OpenWork:
     """An approved plan whose contracts can be run: where, in which sandbox, under which guards."""
 
-    approved: Approved
+    approved: ApprovedPlan
     workspace: Workspace
     judge: Judge
     guards: Guards
@@ -279,7 +279,7 @@ class OpenWork:
 
 def open_work(
     site: Site,
-    approved: Approved,
+    approved: ApprovedPlan,
     enclosure: Enclosure | None = None,
     cancelled: Callable[[], bool] | None = None,
     on_output: Callable[[bytes], None] | None = None,

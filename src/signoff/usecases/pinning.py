@@ -19,7 +19,7 @@ from signoff.domain.plan import Plan
 from signoff.errors import NotApproved, UsageError
 from signoff.planfile.parse import parse
 from signoff.process.environment import safe_search_path
-from signoff.usecases.history import Approved, pinned_plan, read_pins
+from signoff.usecases.history import ApprovedPlan, pinned_plan, read_pins
 from signoff.usecases.openwork import approved_workspace, held_out_checks, open_workspace
 from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.denominator import is_counted
@@ -237,7 +237,7 @@ def pins_for(site: Site, place: PlanPlace, pins: Pins, *, running: bool) -> Pins
     return here
 
 
-def require_protected_as_approved(site: Site, approved: Approved) -> None:
+def require_protected_as_approved(site: Site, approved: ApprovedPlan) -> None:
     """Protected files a person edited after approving must not be blamed on the agent."""
     place, plan, pins = approved.place, approved.plan, approved.pins
     if not pins.protected:

@@ -31,7 +31,7 @@ from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve_unasked, propose
 from signoff.usecases.audit import AuditReport, audit_plan, look_at_content
 from signoff.usecases.history import (
-    Approved,
+    ApprovedPlan,
     PlanHistory,
     approved_by,
     approved_with,
@@ -176,7 +176,7 @@ def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunRepo
     return replace(report, status=status, nothing_to_do=True)
 
 
-def _waiting(site: Site, approved: Approved, options: RunOptions) -> RunReport:
+def _waiting(site: Site, approved: ApprovedPlan, options: RunOptions) -> RunReport:
     """It goes on as it was approved, or not at all: what is asked for now changes nothing."""
     _mark(site, approved, PlanStatus.IN_PROGRESS)
     report = _report(site, approved.place, None)
@@ -192,12 +192,14 @@ def _waiting(site: Site, approved: Approved, options: RunOptions) -> RunReport:
     return replace(report, unheeded=unheeded)
 
 
-def _mark(site: Site, approved: Approved, status: PlanStatus) -> None:
+def _mark(site: Site, approved: ApprovedPlan, status: PlanStatus) -> None:
     """The last driver may have died between an entry and its mark in the plan file."""
     projection_of(site, approved.place).show(approved.state, status, now=True)
 
 
-def _approved(site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions) -> Approved:
+def _approved(
+    site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions
+) -> ApprovedPlan:
     """What the run goes by: an open one by its own pins, a new one by the newest approval."""
     if history.running:
         history = _upgraded_run(site, place, history, options)
@@ -252,7 +254,7 @@ def _upgraded_run(
     return intact_history(site.ledger, place.record.id, place.path)
 
 
-def _open(site: Site, approved: Approved, options: RunOptions) -> OpenWork:
+def _open(site: Site, approved: ApprovedPlan, options: RunOptions) -> OpenWork:
     """Workspace, sandbox and judge, where nothing stands in the way of a run."""
     place, pins = approved.place, approved.pins
     refuse_own_output(options.output, approved_workspace(site, approved))
@@ -268,7 +270,7 @@ def _open(site: Site, approved: Approved, options: RunOptions) -> OpenWork:
     )
 
 
-def _check_roles(approved: Approved) -> None:
+def _check_roles(approved: ApprovedPlan) -> None:
     """Whether somebody is configured, and can be started, for every role of the plan."""
     roles = approved.settings.roles
     for target in dict.fromkeys(step.target for step in approved.plan.steps):
@@ -283,7 +285,7 @@ def _check_roles(approved: Approved) -> None:
 
 
 def _begin(
-    site: Site, approved: Approved, holder: Holder, options: RunOptions, lease: Lease
+    site: Site, approved: ApprovedPlan, holder: Holder, options: RunOptions, lease: Lease
 ) -> tuple[str, Fence]:
     """A new run, or the unfinished one taken over with a higher fence."""
     place, history, ledger = approved.place, approved.history, site.ledger
