@@ -35,6 +35,8 @@ from signoff.storage.vault import Vault
 from signoff.workspace.checkout import is_git_directory
 from signoff.workspace.repository import find_repository
 
+MOST_FILES = 200_000
+
 
 @dataclass(frozen=True)
 class Site:
@@ -245,6 +247,18 @@ def _workspace(
             return bound
     inside = place.repository is not None and str(place.repository) == record.repository
     return place.worktree if inside else Path(record.repository)
+
+
+def file_names(workspace: Path) -> list[str]:
+    """The files of a workspace by name, git's own left out; of very many only the first."""
+    found: list[str] = []
+    for folder, folders, files in os.walk(workspace):
+        folders[:] = [name for name in folders if name != ".git"]
+        base = os.path.relpath(folder, workspace)
+        found.extend(name if base == "." else f"{base}/{name}" for name in files)
+        if len(found) > MOST_FILES:
+            break
+    return found
 
 
 def known_secrets(

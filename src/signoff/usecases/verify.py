@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from signoff.domain.globs import has_wildcard, matches
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import PlanInvalid
-from signoff.planfile.parse import Parsed, parse
+from signoff.planfile.parse import Parsed
 from signoff.planfile.verify import verify
 from signoff.process.environment import safe_search_path
 from signoff.process.shell import find_tool
@@ -26,7 +26,7 @@ from signoff.storage.vault import Vault
 from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
 from signoff.usecases.marks import write_status
 from signoff.usecases.ready import find_needs
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import PlanPlace, Site, file_names
 from signoff.verification.evidence import read_before
 
 
@@ -47,20 +47,17 @@ class VerifyReport:
 
 def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     """Check, record, and show the new status in the file."""
-    text = place.read()
-    parsed = parse(text)
-    findings = find_all(site, place, parsed)
-    report = VerifyReport(place, parsed.plan, findings, PlanStatus.DRAFT)
-    history = read_history(site.ledger, place.record.id)
+    parsed = place.parse()
     digest = parsed.plan.plan_digest
-    status = history.status(digest)
+    status = read_history(site.ledger, place.record.id).status(digest)
+    report = VerifyReport(place, parsed.plan, find_all(site, place, parsed), status)
     if report.ok and status is PlanStatus.DRAFT:
         place.own_vault()
         remember_plan(site.ledger, place.record)
         site.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
-        status = PlanStatus.VERIFIED
-        write_status(site, place, status)
-    return VerifyReport(place, parsed.plan, findings, status)
+        report = replace(report, status=PlanStatus.VERIFIED)
+        write_status(site, place, report.status)
+    return report
 
 
 def find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
@@ -124,9 +121,6 @@ def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding
     return findings
 
 
-MOST_FILES = 200_000
-
-
 class RealSurroundings:
     """Looks at the disk, and only at names; the texts of contracts are read by bash, not run."""
 
@@ -182,11 +176,4 @@ class RealSurroundings:
 
     @cached_property
     def _files(self) -> list[str]:
-        found: list[str] = []
-        for folder, folders, files in os.walk(self._workspace):
-            folders[:] = [name for name in folders if name != ".git"]
-            base = os.path.relpath(folder, self._workspace)
-            found.extend(name if base == "." else f"{base}/{name}" for name in files)
-            if len(found) > MOST_FILES:
-                break
-        return found
+        return file_names(self._workspace)
