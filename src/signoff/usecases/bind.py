@@ -13,7 +13,7 @@ from signoff.storage.binding import bind_worktree, unbind_worktree
 from signoff.storage.identity import plan_identity, remember_plan
 from signoff.storage.location import VaultPlace, find_vault
 from signoff.usecases.history import read_history
-from signoff.usecases.merged import Base, is_merged, signed_off
+from signoff.usecases.merged import Base, is_merged
 from signoff.usecases.person import require_person
 from signoff.usecases.site import Site, refuse_bare
 from signoff.workspace.excluding import exclude_from_git
@@ -99,7 +99,7 @@ def _refuse_a_run(site: Site, name: str | None, place: VaultPlace) -> None:
             f"signoff run {quoted}, or signoff cancel {quoted}",
         )
     holds = Base(place.repository, site.environ).holds
-    if signed_off(history) and not is_merged(history, record, holds):
+    if history.signed_off and not is_merged(history, record, holds):
         raise Held(
             f"plan `{shown_name(name)}` is signed off in this worktree and not merged",
             f"signoff merge {quoted}",
