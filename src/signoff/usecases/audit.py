@@ -169,7 +169,7 @@ def _audit(site: Site, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditR
         guards = Guards.of_plan(pins, there, approved.plan)
     lines = judge_again(state, work.judge, guards, state.produced, tell)
     now = here.snapshot()
-    edits, older = edits_since(approved), lacked_by(pins)
+    (edited, notes), older = _edits_since(approved), lacked_by(pins)
     waived = tuple(line.subject for line in lines if line.finding is Finding.WAIVED)
     waivers = waivers_of(history.entries, state.run, waived)
     said = {w.subject: f"{w.by} went on without it{w.note and f': {w.note}'}" for w in waivers}
@@ -184,10 +184,10 @@ def _audit(site: Site, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditR
         signed_off_on=signed.data["snapshot"] if signed else None,
         content=now.digest,
         drift=_drift(there, signed.data["snapshot"], here, now.digest) if signed else (),
-        edited=edits.difference,
+        edited=edited,
         lines=tuple(replace(ln, message=said.get(ln.subject, ln.message)) for ln in lines),
         isolation=work.enclosure.isolation,
-        notes=(*edits.notes, *_byproduct_notes(work, now), *([f"it {older}"] if older else ())),
+        notes=(*notes, *_byproduct_notes(work, now), *([f"it {older}"] if older else ())),
         waivers=waivers,
         says_done=history.signed_off,
     )
@@ -280,29 +280,21 @@ def why_not_rerun(contract: Contract) -> str:
     return f"judged once (effects: {contract.effects}, holds: {contract.holds})"
 
 
-@dataclass(frozen=True)
-class Edits:
-    """What became of the plan file and signoff.toml since approval.
+def _edits_since(approved: ApprovedPlan) -> tuple[str, tuple[str, ...]]:
+    """What makes plan file or signoff.toml another than the approved one, and what is only told.
 
-    `difference` is what makes it another plan than the approved one; `notes` are only told.
+    The configuration is judged by what it means to this plan, and by what a person said to it.
     """
-
-    difference: str = ""
-    notes: tuple[str, ...] = ()
-
-
-def edits_since(approved: ApprovedPlan) -> Edits:
-    """Judge the configuration by what it means to this plan, and by what a person said to it."""
     watch = pin_watch(approved.place, approved.pins)
     edit = watch.edited()
     if edit is None:
-        return Edits()
+        return "", ()
     config = read_config_text(watch.config_path)
     note = "" if config == approved.pins.config_text else _why_harmless(config, approved)
     if note:
         # As if it had been pinned like this: what is left is about the plan file.
         edit = replace(watch, config_text=config).edited()
-    return Edits(edit[1] if edit is not None else "", (note,) if note else ())
+    return edit[1] if edit is not None else "", (note,) if note else ()
 
 
 def _why_harmless(config: str, approved: ApprovedPlan) -> str:

@@ -121,9 +121,15 @@ _READ: WeakKeyDictionary[Ledger, dict[str, PlanHistory]] = WeakKeyDictionary()
 def read_history(ledger: Ledger, plan_id: str) -> PlanHistory:
     """The plan's history as it is now; of a chain that was read before, only what is new."""
     known = _READ.setdefault(ledger, {}).get(plan_id, PlanHistory())
-    after = known.entries[-1].seq if known.entries else 0
-    new = tuple(ledger.entries(plan_id, after=after))
-    return _remember(ledger, plan_id, known, new)
+    if not known.entries:
+        return _remember(ledger, plan_id, known, tuple(ledger.entries(plan_id)))
+    last = known.entries[-1]
+    new = tuple(ledger.entries(plan_id, after=last.seq))
+    before = new[0].prev if new else ledger.head(plan_id)[1]
+    if before == last.hash:
+        return _remember(ledger, plan_id, known, new)
+    # Another chain than the one that was read: brought back from a backup, or rewritten.
+    return _read_again(ledger, plan_id, tuple(ledger.entries(plan_id)))
 
 
 def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
