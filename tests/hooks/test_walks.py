@@ -22,7 +22,7 @@ def _walk(heading: str) -> list[str]:
     """The functions that a walk names, in order."""
     _, found, rest = PAGE.read_text("utf-8").partition(f"### {heading}\n")
     assert found, heading
-    lines = re.findall(r"^\d+\. .*$", re.split(r"^#", rest, maxsplit=1, flags=re.M)[0], re.M)
+    lines = re.findall(r"^\| \d+ \|.*$", re.split(r"^#", rest, maxsplit=1, flags=re.M)[0], re.M)
     assert 0 < len(lines) <= MOST_LINES
     return [name for line in lines for name in re.findall(r"`([\w/]+\.py:[\w.]+)`", line)]
 
