@@ -18,7 +18,7 @@ from signoff.planfile.parse import parse
 from signoff.planfile.verify import verify
 from signoff.settings.loading import Settings
 from signoff.storage.vault import Vault
-from signoff.usecases.ground.surroundings import RealSurroundings
+from signoff.usecases.verify import RealSurroundings
 
 PARSE_GOAL_S = 1.0
 MEMORY_GOAL_MB = 150.0
@@ -60,8 +60,9 @@ def _parse_and_verify(folder: Path, text: str) -> float:
     return time.process_time() - began
 
 
-def _numbered(steps: int, _turn: int) -> str:
-    return large_plan(steps)
+def _numbered(steps: int, turn: int) -> str:
+    """Another text every turn: one that was read before is not read again."""
+    return f"{large_plan(steps)}\n<!-- {turn} -->\n"
 
 
 def _mixed(steps: int, turn: int) -> str:

@@ -26,7 +26,7 @@ def plan_a_run(path: Path) -> None:
     from signoff.planfile.verify import verify  # noqa: PLC0415
     from signoff.settings.loading import Policy, Settings  # noqa: PLC0415
     from signoff.storage.vault import Vault  # noqa: PLC0415
-    from signoff.usecases.ground.surroundings import RealSurroundings  # noqa: PLC0415
+    from signoff.usecases.verify import RealSurroundings  # noqa: PLC0415
 
     settings = Settings().with_roles({"coder": "true"})
     parsed = parse(path.read_text())

@@ -16,7 +16,7 @@ from signoff.domain.ledger import Entry
 from signoff.domain.verdict import Isolation, Result
 from signoff.errors import SignoffError
 from signoff.storage.location import VAULT_FOLDER
-from signoff.usecases.ground.site import find_plan
+from signoff.usecases.site import find_plan
 from signoff.wiring import open_site
 from truth.agents import command_line
 from truth.case import CHECK_FILES, Case, Door

@@ -15,10 +15,10 @@ from signoff.domain.verdict import Result
 from signoff.errors import Exit, SignoffError
 from signoff.orchestrator.events import Event
 from signoff.usecases.audit import audit_plan
-from signoff.usecases.ground.questions import open_items
-from signoff.usecases.ground.site import Site, find_plan
 from signoff.usecases.inbox import answer
+from signoff.usecases.questions import open_items
 from signoff.usecases.run import RunOptions, run_plan
+from signoff.usecases.site import Site, find_plan
 from signoff.wiring import open_site
 
 COMMAND_LIMIT_S = 120
@@ -87,8 +87,8 @@ class Library:
         """`signoff run --yes`."""
         try:
             place = find_plan(self.cwd, self.plan)
-            options = RunOptions(yes=True, roles=self.roles)
-            outcome = run_plan(self._site(), place, options, _Silence(), _Direct).outcome
+            options = RunOptions(_Silence(), _Direct, yes=True, roles=self.roles)
+            outcome = run_plan(self._site(), place, options).outcome
         except SignoffError as error:
             return Ended(int(error.exit_code), error.code, error.message)
         if outcome is None:

@@ -16,7 +16,7 @@ from signoff.settings.loading import load_settings
 from signoff.storage.database import open_database
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
-from signoff.usecases.ground.site import Site, known_secrets
+from signoff.usecases.site import Site, known_secrets
 from signoff.workspace.caches import put_back_caches
 from signoff.workspace.repository import find_repository
 

@@ -13,10 +13,10 @@ from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.orchestrator.events import Event
 from signoff.storage.ledger import Ledger
-from signoff.usecases.ground.questions import open_items
-from signoff.usecases.ground.site import Site, find_plan
 from signoff.usecases.inbox import answer
+from signoff.usecases.questions import open_items
 from signoff.usecases.run import RunOptions, RunReport, run_plan
+from signoff.usecases.site import Site, find_plan
 from signoff.wiring import open_site
 from tests.unconfined import user_file
 from tests.warm import SOURCE, run_to_end
@@ -115,8 +115,8 @@ class Arena:
         python = f"export PYTHONPATH='{self.environ['PYTHONPATH']}'\n"
         self.agent.write_text(f"{head}{signoff_command}{python}{script}\n")
         place = find_plan(self.root, str(self.plan), self.root)
-        options = RunOptions(yes=True, roles=self.role)
-        return run_plan(self.site(), place, options, Silence(), Direct)
+        options = RunOptions(Silence(), Direct, yes=True, roles=self.role)
+        return run_plan(self.site(), place, options)
 
     def entries(self, kind: Kind) -> list[Entry]:
         """What the ledger recorded of this kind."""

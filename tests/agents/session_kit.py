@@ -13,10 +13,10 @@ from signoff.domain.escalation import Choice
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import ToolCall
 from signoff.settings.agent import SessionPolicy
-from signoff.usecases.ground.questions import Item, open_items
-from signoff.usecases.ground.site import Site, find_plan
 from signoff.usecases.inbox import answer
+from signoff.usecases.questions import Item, open_items
 from signoff.usecases.sessions.opening import open_session, sign
+from signoff.usecases.site import Site, find_plan
 from signoff.wiring import open_site
 from tests.unconfined import UNCONFINED
 

@@ -23,9 +23,9 @@ from signoff.storage.identity import plan_identity
 from signoff.storage.ledger import Ledger
 from signoff.storage.location import find_vault
 from signoff.usecases.approve import approve, propose
-from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.site import find_plan
-from signoff.usecases.merging.merged import merge_entries, signed_off
+from signoff.usecases.history import read_history
+from signoff.usecases.merged import merge_entries
+from signoff.usecases.site import find_plan
 from signoff.wiring import open_site
 from tests.cli.plans import plan_text, step
 from tests.crash.scene import PATIENCE_S, wait_until
@@ -155,7 +155,7 @@ class Fleet:
         everything = True
         for record in self.ledger.plans():
             history = read_history(self.ledger, record.id)
-            if not signed_off(history):
+            if not history.signed_off:
                 everything = False
             elif not merge_entries(history):
                 data = {"run": history.run_id, "base": "main", "branch": "b", "commit": self.base}

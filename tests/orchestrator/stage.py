@@ -13,18 +13,19 @@ from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.redaction import NOTHING_SECRET
 from signoff.gate.gate import GateReport, evaluate
+from signoff.gate.state import State
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Event
-from signoff.orchestrator.mission import Mission
+from signoff.orchestrator.openrun import OpenRun
 from signoff.orchestrator.projection import PlanFileProjection
 from signoff.planfile.parse import parse
 from signoff.settings.loading import settings_from_pin
 from signoff.storage.records import Fence, Holder
 from signoff.usecases.approve import approve, propose
-from signoff.usecases.ground.questions import open_items
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
-from signoff.usecases.ground.workbench import open_judge, open_pinned_workspace, pin_watch
 from signoff.usecases.inbox import answer
+from signoff.usecases.openwork import open_judge, open_pinned_workspace, pin_watch
+from signoff.usecases.questions import open_items
+from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.verification.bench import Bench
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins
@@ -122,10 +123,10 @@ class Stage:
 
     def drive(self, script: Script | None = None, **changes: Any) -> Outcome | None:
         """Approve the first time, then drive until the run is over or waits."""
-        return Drive(self.mission(script, **changes)).drive()
+        return Drive(self.work(script, **changes)).drive()
 
-    def mission(self, script: Script | None = None, **changes: Any) -> Mission:
-        """A mission for the next driver of the run; `changes` replace parts of it."""
+    def work(self, script: Script | None = None, **changes: Any) -> OpenRun:
+        """What the next driver of the run works with; `changes` replace parts of it."""
         site, place = self.site, self.place
         fence = self._begin(site, place)
         assert self._pins is not None
@@ -133,13 +134,14 @@ class Stage:
         workspace = open_pinned_workspace(site, place, self._pins, plan)
         self._agent = ScriptedAgent(script or {})
         bench = Bench(self._pins.search_path, site.environ, self.cancelled)
-        mission = Mission(
+        work = OpenRun(
             plan_id=place.record.id,
             run=self.run,
             plan=plan,
             plan_path=self.plan,
             pins=self._pins,
             settings=settings_from_pin(self._pins.settings),
+            state=State(plan, self.run),
             root=self.root,
             exchange=site.home.logs / "attempts",
             ledger=site.ledger,
@@ -154,7 +156,7 @@ class Stage:
             read_topic=lambda _: None,
             cancelled=self.cancelled,
         )
-        return replace(mission, **changes)
+        return replace(work, **changes)
 
     def entries(self, kind: Kind | None = None) -> list[Entry]:
         """The run's ledger."""
@@ -167,10 +169,10 @@ class Stage:
 
     def gate(self) -> GateReport:
         """What the gate says now."""
-        mission = self.mission()
-        drive = Drive(mission)
+        work = self.work()
+        drive = Drive(work)
         drive.catch_up()
-        return evaluate(drive.state, mission.workspace.snapshot().digest)
+        return evaluate(drive.state, work.workspace.snapshot().digest)
 
     def questions(self) -> list[str]:
         """What waits for a person."""

@@ -157,7 +157,7 @@ def test_a_persons_step_waits_for_the_person_and_is_judged_all_the_same(tmp_path
 
 def test_a_driver_that_was_replaced_cannot_append(tmp_path: Path) -> None:
     stage = Stage(tmp_path, TWO)
-    late = Drive(stage.mission(WORK))
+    late = Drive(stage.work(WORK))
     assert stage.drive(WORK) is Outcome.DONE
     before = stage.story()
     with pytest.raises(Fenced):
@@ -170,7 +170,7 @@ def test_a_driver_that_is_replaced_while_its_agent_works_accepts_nothing(tmp_pat
 
     def overtaken(workspace: Path) -> None:
         write("one.txt")(workspace)
-        other = stage.mission()
+        other = stage.work()
         other.ledger.append(other.plan_id, [], fence=other.fence)
 
     with pytest.raises(Fenced):
@@ -181,7 +181,7 @@ def test_a_driver_that_is_replaced_while_its_agent_works_accepts_nothing(tmp_pat
 def test_a_step_is_accepted_once_in_a_run_whoever_tries(tmp_path: Path) -> None:
     stage = Stage(tmp_path, TWO)
     stage.drive(WORK)
-    again = Drive(stage.mission())
+    again = Drive(stage.work())
     again.catch_up()
     with pytest.raises(AlreadyAccepted):
         again.append(again.draft(Kind.STEP_DONE, {"key": "k"}, "1"))
@@ -227,7 +227,7 @@ def test_a_run_that_is_ended_early_leaves_no_attempt_open(tmp_path: Path) -> Non
 
     with pytest.raises(KeyboardInterrupt):
         stage.drive({("1", 1): die})
-    drive = Drive(stage.mission())
+    drive = Drive(stage.work())
     drive.catch_up()
     drive.append(drive.question(Cause.PLAN_EDITED, "go on?", None, None))
     stage.answer(Choice.ABORT)

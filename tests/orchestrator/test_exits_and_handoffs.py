@@ -7,7 +7,7 @@ from pathlib import Path
 from signoff.agents.assignment import Answer, AnswerKind, Assignment, Report
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
-from signoff.usecases.ground.questions import open_items
+from signoff.usecases.questions import open_items
 from tests.orchestrator.scripted_agent import Act, printed
 from tests.orchestrator.stage import Stage, step, write
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from signoff.orchestrator.later import put_off
+from signoff.orchestrator.engine import put_off
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from signoff.domain.escalation import Outcome
 from signoff.orchestrator.events import Event
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.run import RunOptions, RunReport, run_plan
+from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.wiring import open_site
 from tests.cli.plans import Step, plan_text
 from tests.unconfined import user_file
@@ -75,5 +75,6 @@ class Library:
     ) -> RunReport:
         """Run or resume the plan, approved without asking."""
         site, place = self.open()
-        options = RunOptions(yes=True, cancelled=cancelled)
-        return run_plan(site, place, options, listener or Listener(), PlainEngine)
+        told = listener or Listener()
+        options = RunOptions(told, PlainEngine, yes=True, cancelled=cancelled)
+        return run_plan(site, place, options)

@@ -14,11 +14,10 @@ from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, entry_hash
 from signoff.storage.home import Home
 from signoff.usecases.approve import approve, propose
-from signoff.usecases.bundle import BundleReport, write_bundle
-from signoff.usecases.bundle_audit import BundleAudit, audit_bundle
-from signoff.usecases.ground.questions import open_items
+from signoff.usecases.bundle import BundleAudit, BundleReport, audit_bundle, write_bundle
 from signoff.usecases.inbox import answer
-from signoff.usecases.log import read_log
+from signoff.usecases.journal import read_log
+from signoff.usecases.questions import open_items
 from signoff.usecases.receipt import Made, make_receipts
 from tests.cli.plans import step
 from tests.usecases.library import Library

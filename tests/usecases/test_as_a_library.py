@@ -24,9 +24,9 @@ from signoff.usecases.approve import approve, propose, reject
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.cancel import cancel_run
 from signoff.usecases.diff import diff_plan
-from signoff.usecases.ground.questions import open_items
 from signoff.usecases.inbox import answer
-from signoff.usecases.log import read_log
+from signoff.usecases.journal import read_log
+from signoff.usecases.questions import open_items
 from signoff.usecases.status import status_of
 from signoff.usecases.verify import verify_plan
 from tests.cli.plans import step

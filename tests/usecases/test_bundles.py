@@ -20,7 +20,7 @@ from signoff.storage.home import Home
 from signoff.storage.keys import signing_key
 from signoff.storage.receipts import open_sealed, seal
 from signoff.usecases.audit import audit_plan
-from signoff.usecases.bundle_audit import audit_bundle
+from signoff.usecases.bundle import audit_bundle
 from signoff.usecases.receipt import anchor_head
 from tests.usecases.library import Library
 from tests.usecases.signed import (

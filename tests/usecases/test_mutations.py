@@ -18,8 +18,8 @@ from signoff.errors import SignoffError
 from signoff.storage.archive import pack, unpack
 from signoff.storage.chain import check_rows, encode_data, to_entry, to_row
 from signoff.usecases.audit import audit_plan
-from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.receipt import anchor_head, check_anchors, check_receipts, verify_receipt
+from signoff.usecases.site import PlanPlace, Site
 from tests.usecases.library import Library
 from tests.usecases.signed import (
     audit_elsewhere,

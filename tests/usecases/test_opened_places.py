@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.verdict import Isolation
-from signoff.usecases.ground.site import find_plan
 from signoff.usecases.run import RunOptions, run_plan
+from signoff.usecases.site import find_plan
 from tests.adversary.arena import HONEST, Arena, Direct, Silence
 from tests.usecases.test_isolation import AVAILABLE, SEVERAL
 
@@ -27,9 +26,9 @@ def heard(arena: Arena) -> list[str]:
     """Run the plan with an honest agent; what the person was told before it began."""
     told: list[str] = []
     arena.agent.write_text(f"{HONEST}\n")
-    options = replace(RunOptions(yes=True, roles=arena.role), tell=told.append)
+    options = RunOptions(Silence(), Direct, yes=True, roles=arena.role, tell=told.append)
     place = find_plan(arena.root, str(arena.plan), arena.root)
-    assert run_plan(arena.site(), place, options, Silence(), Direct).outcome is Outcome.DONE
+    assert run_plan(arena.site(), place, options).outcome is Outcome.DONE
     return told
 
 

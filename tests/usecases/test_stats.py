@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.escalation import Choice, Outcome
-from signoff.usecases.ground.questions import open_items
 from signoff.usecases.inbox import answer
+from signoff.usecases.questions import open_items
 from signoff.usecases.stats import StatsReport, Tally, read_stats
 from tests.cli.plans import step
 from tests.usecases.library import Library

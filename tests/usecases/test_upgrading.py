@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from signoff.usecases.ground.upgrading import describe
+from signoff.usecases.pinning import describe
 from signoff.verification.pins import Pins
 from tests.cli.plans import plan_text, step
 

@@ -25,7 +25,7 @@ from signoff.domain.session import SessionStanding
 from signoff.domain.text import escape
 from signoff.errors import Exit, ExtraMissing, UsageError, how_to_install
 from signoff.orchestrator.events import Appended, Event
-from signoff.usecases.ground.site import find_plan
+from signoff.usecases.site import find_plan
 from signoff.wiring import open_engine, open_site
 from signoff.workspace.repository import find_repository
 

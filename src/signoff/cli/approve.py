@@ -15,8 +15,8 @@ from signoff.domain.plan import Contract
 from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
 from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
-from signoff.usecases.ground.escapes import ADVICE, UNPROVEN, in_words
-from signoff.usecases.ground.upgrading import OLDER
+from signoff.usecases.person import ADVICE, UNPROVEN, in_words
+from signoff.usecases.pinning import OLDER
 
 
 @click.command("approve")

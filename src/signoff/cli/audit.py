@@ -80,7 +80,7 @@ def _audit_bundle(
 ) -> int:
     # What checks signatures takes longer to load than everything else here.
     from signoff.cli.bundle import bundle_json, show_bundle  # noqa: PLC0415
-    from signoff.usecases.bundle_audit import audit_bundle  # noqa: PLC0415 - for the same reason
+    from signoff.usecases.bundle import audit_bundle  # noqa: PLC0415 - for the same reason
 
     report = audit_bundle(bundle, keys, existing_home(dict(os.environ)), anchor)
     if machine:

@@ -7,7 +7,7 @@ from typing import Any
 from signoff.cli.audit import answer_line
 from signoff.cli.proofs import show_summary
 from signoff.cli.show import count, say, say_line, short, versioned
-from signoff.usecases.bundle_audit import BundleAudit
+from signoff.usecases.bundle import BundleAudit
 
 
 def show_bundle(report: BundleAudit, strict: bool) -> None:

@@ -16,8 +16,8 @@ from signoff.domain.globs import literal
 from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import escape_line, tail
 from signoff.storage.location import find_vault
-from signoff.usecases.ground.questions import Item
 from signoff.usecases.inbox import LOOP, AnswerReport, answer, questions
+from signoff.usecases.questions import Item
 
 
 @click.command("inbox")

@@ -9,8 +9,8 @@ import click
 
 from signoff.cli.options import json_option
 from signoff.cli.show import note, say_json, say_line, versioned, wants_json
-from signoff.usecases.ground.site import find_plan
-from signoff.usecases.progress import add_progress, progress_of
+from signoff.usecases.journal import add_progress, progress_of
+from signoff.usecases.site import find_plan
 
 
 @click.command("progress")

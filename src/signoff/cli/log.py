@@ -13,7 +13,7 @@ from signoff.cli.progress import entry_line
 from signoff.cli.show import say, say_json, wants_json
 from signoff.domain.ledger import Entry
 from signoff.domain.session import SESSION_PREFIX
-from signoff.usecases.log import read_log, read_session_log
+from signoff.usecases.journal import read_log, read_session_log
 
 
 @click.command("log")

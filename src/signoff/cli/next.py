@@ -12,10 +12,9 @@ from signoff.domain.text import escape_line
 from signoff.errors import Exit, UsageError
 from signoff.gate.ready import PlanState
 from signoff.planfile.values import duration_s
-from signoff.usecases.ground.person import refuse_in_attempt
-from signoff.usecases.ground.site import Site
-from signoff.usecases.ground.worker import find_worker
 from signoff.usecases.next import NextReport, give_back, hand_out
+from signoff.usecases.person import find_worker, refuse_in_attempt
+from signoff.usecases.site import Site
 
 LONGEST_CLAIM_S = 7 * 24 * 3600.0
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from signoff.domain.session import SESSION_ID
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
+from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.wiring import open_site
 
 F = TypeVar("F", bound=Callable[..., Any])

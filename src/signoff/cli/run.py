@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -89,27 +88,30 @@ def run_command(
 
         return run_all(jobs, yes, roles, machine)
     opened = open_plan(plan, workspace, roles)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    reporter = _reporter(machine)
     asked = RunOptions(
+        reporter,
+        lambda: open_engine(opened.site),
         yes,
         roles,
+        cancelled=stop.is_set,
         worker=worker,
         anyway=anyway,
         output=own_output(),
         warn=lambda found: _warn(opened.place.path.name, found),
         tell=note,
     )
-    return _run_one(opened, asked, strict, machine)
+    return _run_one(opened, asked, reporter, strict, machine)
 
 
-def _run_one(opened: Opened, asked: RunOptions, strict: bool, machine: bool) -> NoReturn:
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.signal(signal.SIGINT, lambda *_: stop.set())
-    reporter = _reporter(machine)
-    options = replace(asked, cancelled=stop.is_set)
+def _run_one(
+    opened: Opened, asked: RunOptions, reporter: ClosableReporter, strict: bool, machine: bool
+) -> NoReturn:
     try:
-        site, place = opened
-        report = run_or_sign(site, place, options, reporter, lambda: open_engine(site), note)
+        report = run_or_sign(*opened, asked)
     except BaseException as error:
         reporter.close()
         leave_at_once(show_failure(error, machine))

@@ -23,6 +23,7 @@ from signoff.usecases.hook import bound_plan
 from signoff.usecases.run import RunOptions
 from signoff.usecases.sessions.sittings import find_sitting
 from signoff.usecases.sign import SignReport, sign_named, sign_plan, sign_sessions
+from signoff.usecases.site import Site
 from signoff.wiring import open_engine, open_site
 
 
@@ -54,25 +55,28 @@ def sign_command(
 
 
 def _sign(plan: str | None, workspace: Path | None) -> tuple[SignReport, ...]:
-    reporter, options = LineReporter(), RunOptions(output=own_output())
     if plan is not None and plan.startswith(SESSION_PREFIX):
         found = find_sitting(open_here(), plan)
         site = open_site(dict(os.environ), Path.cwd(), found.workspace)
-        return (sign_named(site, plan, options, reporter, lambda: open_engine(site)),)
+        return (sign_named(site, plan, _options(site)),)
     if plan is None and workspace is None and bound_plan(open_here()) is None:
-        return _sign_all(options, reporter)
+        return _sign_all()
     try:
         site, place = open_plan(plan, workspace)
     except (PlanNotFound, NoVault):
         if plan is not None:
             raise
-        return _sign_all(options, reporter)
-    return (sign_plan(site, place, options, reporter, lambda: open_engine(site)),)
+        return _sign_all()
+    return (sign_plan(site, place, _options(site)),)
 
 
-def _sign_all(options: RunOptions, reporter: LineReporter) -> tuple[SignReport, ...]:
+def _sign_all() -> tuple[SignReport, ...]:
     site = open_here()
-    return sign_sessions(site, options, reporter, lambda: open_engine(site))
+    return sign_sessions(site, _options(site))
+
+
+def _options(site: Site) -> RunOptions:
+    return RunOptions(LineReporter(), lambda: open_engine(site), output=own_output())
 
 
 def _code(report: SignReport) -> Exit:

@@ -28,9 +28,8 @@ from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import Exit, NotApproved
 from signoff.gate.subjects import Standing, StepState
 from signoff.planfile.digest import file_digest
-from signoff.usecases.ground.driver import Driver
-from signoff.usecases.ground.history import approved_text
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.history import Driver, approved_text
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import Content, StatusReport, status_of
 
 MARKS = {
@@ -77,7 +76,7 @@ def _looked_at(site: Site, place: PlanPlace) -> StatusReport:
     report = status_of(site, place)
     if report.status is not PlanStatus.DONE:
         return report
-    from signoff.usecases.running.drift import look_at_content  # noqa: PLC0415 - loads slowly
+    from signoff.usecases.audit import look_at_content  # noqa: PLC0415 - loads slowly
 
     return look_at_content(site, report)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +17,22 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
 from signoff.domain.sessionwork import SessionWork
+from signoff.domain.snapshot import Change, ChangeKind
+from signoff.domain.text import storable_path
+from signoff.domain.verdict import Reason
 from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
 from signoff.gate.actions import Abandon, Dispatch
 from signoff.gate.budget import shortfall, wall_left_s
-from signoff.gate.record import Record
+from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Output
-from signoff.orchestrator.restoring import Restored, left_tampered, restore_tampered
+from signoff.orchestrator.openrun import OpenRun
 from signoff.process.leftovers import kill_marked
 from signoff.settings.loading import HUMAN_ROLE, RoleKind
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.handoff import changed_handoffs, handoff_files
+from signoff.verification.protection import file_of
 from signoff.verification.verdicts import output_tail
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
 COSTLY_ATTEMPT_S = 1.0
 IN_SESSION = "in-session"
+_CHANGED_THE_CHECK = frozenset({Reason.TAMPERED, Reason.INFLUENCED, Reason.OUTSIDE})
 
 
 class Attempts:
@@ -49,8 +54,8 @@ class Attempts:
         drive, step = self._drive, action.step
         self.clear_ground(step)
         short = shortfall(drive.state, step)
-        if drive.mission.session is not None and step.target != HUMAN_ROLE:
-            self._take_work(drive.mission.session, step, action.attempt)
+        if drive.work.session is not None and step.target != HUMAN_ROLE:
+            self._take_work(drive.work.session, step, action.attempt)
         elif short is not None:
             drive.ask(Cause.BUDGET, str(short), None, {"step": step.id})
         elif step.target == HUMAN_ROLE:
@@ -60,12 +65,12 @@ class Attempts:
 
     def abandon(self, action: Abandon) -> None:
         """Clear up after an attempt whose driver died; it is repeated, not counted as a failure."""
-        mission = self._drive.mission
-        self._drive.append(_lost(mission.run, mission.exchange, action.step, action.attempt))
+        work = self._drive.work
+        self._drive.append(_lost(work.run, work.exchange, action.step, action.attempt))
 
     def abandon_all(self) -> None:
         """Before a run ends early: no agent of a driver that died may outlive it."""
-        for draft in lost_attempts(self._drive.state, self._drive.mission.exchange):
+        for draft in lost_attempts(self._drive.state, self._drive.work.exchange):
             self._drive.append(draft)
 
     def _ask_person(self, step: Step, attempt: int) -> None:
@@ -76,51 +81,51 @@ class Attempts:
         drive.project(now=True)
 
     def _let_agent_work(self, step: Step, attempt: int) -> None:
-        drive, mission = self._drive, self._drive.mission
-        role = mission.settings.roles[step.target]
+        drive, work = self._drive, self._drive.work
+        role = work.settings.roles[step.target]
         record = drive.state.record(step.id)
         restored = self._restore_protected(step)
         if restored is None:
             return
         prompt = build_prompt(
-            mission.plan.title,
-            mission.plan.context,
-            replace(step, protects=mission.guards.protected_from(step)),
-            gather(step.subscriptions, mission.root, mission.read_topic),
+            work.plan.title,
+            work.plan.context,
+            replace(step, protects=work.guards.protected_from(step)),
+            gather(step.subscriptions, work.root, work.read_topic),
             _setback(record, restored),
             tuple((advice.question, advice.note) for advice in record.advice),
             reviews=role.kind is RoleKind.REVIEW,
-            deciding=mission.guards.deciding(step),
-            bound=mission.guards.bound_of(step),
+            deciding=work.guards.deciding(step),
+            bound=work.guards.bound_of(step),
         )
         timeout_s = self._timeout_s(step, role.timeout_s)
         reach(CrashPoint.BEFORE_ATTEMPT)
-        stored = mission.ledger.redactor.text(prompt).encode("utf-8", "replace")
+        stored = work.ledger.redactor.text(prompt).encode("utf-8", "replace")
         started = self._started(step, attempt, digest_bytes(stored), timeout_s, restored)
         drive.append(started, durable=False, blobs=(stored,))
         drive.project()
         reach(CrashPoint.ATTEMPT_STARTED)
-        mission.reporter.tell(Doing(step.id, f"{role.name} works"))
-        report = mission.agent.work(
+        work.reporter.tell(Doing(step.id, f"{role.name} works"))
+        report = work.agent.work(
             Assignment(
                 role=role,
                 prompt=prompt,
-                workspace=mission.root,
+                workspace=work.root,
                 usage_file=self._clean_report_file(step, attempt, "usage"),
                 answer_file=self._clean_report_file(step, attempt, "answer"),
                 timeout_s=timeout_s,
                 variables={
-                    "SIGNOFF_PLAN": str(mission.plan_path),
+                    "SIGNOFF_PLAN": str(work.plan_path),
                     "SIGNOFF_STEP": step.id,
-                    ATTEMPT_VARIABLE: self._marker(step, attempt),
+                    ATTEMPT_VARIABLE: _marker(work.run, step.id, attempt),
                 },
-                cancelled=mission.cancelled,
-                on_output=lambda chunk: mission.reporter.tell(Output(chunk)),
+                cancelled=work.cancelled,
+                on_output=lambda chunk: work.reporter.tell(Output(chunk)),
                 prompt_file=self._clean_report_file(step, attempt, "prompt"),
             )
         )
         if report.observation.ending is Ending.CANCELLED:
-            if not mission.ousted():
+            if not work.ousted():
                 drive.append(self._interrupted(step, attempt, report))
             raise Interrupted(f"step {step.id} was interrupted")
         reach(CrashPoint.AGENT_ENDED)
@@ -173,7 +178,7 @@ class Attempts:
     ) -> Draft:
         data = {
             "role": step.target,
-            "role_kind": self._drive.mission.settings.roles[step.target].kind,
+            "role_kind": self._drive.work.settings.roles[step.target].kind,
             "prompt": prompt,
             "timeout_s": timeout_s,
             "restored": list(restored.paths),
@@ -190,13 +195,13 @@ class Attempts:
             "why": report.why,
             "duration_s": round(seen.duration_s, 6),
             "leftovers_killed": seen.leftovers_killed,
-            "output_tail": output_tail(seen, drive.mission.ledger.redactor),
+            "output_tail": output_tail(seen, drive.work.ledger.redactor),
             "stdout_sha256": seen.stdout.sha256,
             "stderr_sha256": seen.stderr.sha256,
             "usage": report.usage and report.usage.to_data(),
             "usage_unreadable": report.usage_unreadable,
             "answer": answer and {"kind": answer.kind, "reason": answer.reason},
-            "isolation": drive.mission.agent_isolation,
+            "isolation": drive.work.agent_isolation,
             "handoff": self._handoff(step, content),
             "snapshot": content,
         }
@@ -208,23 +213,23 @@ class Attempts:
 
         Judging it then says so: the verdict is unknown.
         """
-        mission = self._drive.mission
+        work = self._drive.work
         try:
-            with mission.workspace.time_limit(step.timeout_s):
-                return mission.workspace.snapshot().digest
+            with work.workspace.time_limit(step.timeout_s):
+                return work.workspace.snapshot().digest
         except SnapshotTooSlow:
-            return self._drive.state.snapshot or mission.pins.snapshot
+            return self._drive.state.snapshot or work.pins.snapshot
 
     def notice_edits(self) -> list[Draft]:
         """Entries that pause the run when what was pinned is not what lies there now."""
         drive = self._drive
-        edited = drive.mission.watch.edited()
+        edited = drive.work.watch.edited()
         if edited is None or edited[0] in drive.state.noticed:
             return []
-        if not drive.mission.root.is_dir():
-            raise WorkspaceMissing(f"the workspace `{drive.mission.root}` is gone")
+        if not drive.work.root.is_dir():
+            raise WorkspaceMissing(f"the workspace `{drive.work.root}` is gone")
         digest, difference = edited
-        question = drive.mission.watch.question()
+        question = drive.work.watch.question()
         return [
             drive.draft(Kind.PLAN_EDITED, {"digest": digest, "difference": difference}),
             drive.question(Cause.PLAN_EDITED, question, None, {"difference": difference}),
@@ -238,7 +243,7 @@ class Attempts:
         drive = self._drive
         for subject, record in left_tampered(drive.state, step.id):
             try:
-                restored = restore_tampered(drive.mission, drive.state, record)
+                restored = restore_tampered(drive.work, drive.state, record)
             except StorageFailed:
                 continue  # this step will be told, and ask what is to be done
             if restored.paths:
@@ -250,7 +255,7 @@ class Attempts:
         """Put tampered files back; None when something is in the way and a person was asked."""
         drive, record = self._drive, self._drive.state.record(step.id)
         try:
-            return restore_tampered(drive.mission, drive.state, record)
+            return restore_tampered(drive.work, drive.state, record)
         except StorageFailed as error:
             question, context = escalations.about_blocked(step, record, error)
             drive.ask(Cause.TAMPERED, question, step, context)
@@ -261,16 +266,10 @@ class Attempts:
         limits = (step.timeout_s, role_s, left_s)
         return max(1.0, min(limit for limit in limits if limit is not None))
 
-    def _marker(self, step: Step, attempt: int) -> str:
-        return _marker(self._drive.mission.run, step.id, attempt)
-
-    def _report_file(self, step: Step, attempt: int, what: str) -> Path:
-        mission = self._drive.mission
-        return _report_file(mission.exchange, self._marker(step, attempt), what)
-
     def _clean_report_file(self, step: Step, attempt: int, what: str) -> Path:
         """The same before the attempt: after a power cut its number may have been used before."""
-        file = self._report_file(step, attempt, what)
+        work = self._drive.work
+        file = _report_file(work.exchange, _marker(work.run, step.id, attempt), what)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             file.unlink(missing_ok=True)
@@ -281,10 +280,10 @@ class Attempts:
 
     def _handoff(self, step: Step, content: str) -> dict[str, str]:
         """Files that make other programs act, unless the step is there to change them."""
-        mission, state = self._drive.mission, self._drive.state
-        known = {**mission.pins.handoff, **state.handoff}
-        changes = mission.workspace.diff(state.snapshot or mission.pins.snapshot, content)
-        found = changed_handoffs(known, handoff_files(mission.root), changes)
+        work, state = self._drive.work, self._drive.state
+        known = {**work.pins.handoff, **state.handoff}
+        changes = work.workspace.diff(state.snapshot or work.pins.snapshot, content)
+        found = changed_handoffs(known, handoff_files(work.root), changes)
         may_change = step.contract.may_change if step.contract else ()
         meant = (*step.produces, *may_change)
         return {path: seen for path, seen in found.items() if not matches_any(meant, path)}
@@ -329,3 +328,66 @@ def _setback(record: Record, restored: Restored) -> Setback | None:
         broke_later=record.reopened,
         suspects=record.suspects,
     )
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What the harness undid: contents put back, and files removed that had been added."""
+
+    put_back: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All of it."""
+        return tuple(sorted((*self.put_back, *self.removed)))
+
+
+def restore_tampered(work: OpenRun, state: State, record: Record) -> Restored:
+    """Make every file that the latest verdict calls tampered what it has to be.
+
+    As approved, or as the accepted step left it that made it. What the agent made of them stays in
+    the attempt's snapshot. Raises StorageFailed for what cannot be put back, after all the rest.
+    """
+    latest = record.latest
+    if latest is None or latest.reason not in _CHANGED_THE_CHECK:
+        return Restored()
+    wanted: dict[str, set[str]] = {}
+    approved = work.pins.snapshot
+    if latest.reason is Reason.OUTSIDE and record.spans:
+        # What earlier steps made of it stays: the step goes back to where it began.
+        approved = record.spans[0][0] or approved
+    for path in _files(work, latest):
+        product = state.products.get(path)
+        snapshot = approved if product is None else product.snapshot
+        wanted.setdefault(snapshot, set()).add(path)
+    undone: list[Change] = []
+    for snapshot, paths in wanted.items():
+        undone += work.workspace.revert(snapshot, only=paths)
+    added = [change for change in undone if change.kind is ChangeKind.ADDED]
+    return Restored(_names(c for c in undone if c not in added), _names(added))
+
+
+def left_tampered(state: State, besides: str) -> list[tuple[str, Record]]:
+    """Other steps that wait for a person, with what their agents tampered with still in place."""
+    return [
+        (subject, record)
+        for subject, record in state.records.items()
+        if subject != besides
+        and record.question is not None
+        and record.latest is not None
+        and record.latest.reason in _CHANGED_THE_CHECK
+        and record.cleared < record.latest.seq
+    ]
+
+
+def _files(work: OpenRun, latest: Judged) -> set[str]:
+    """The tampered files; of a part, such as `Makefile#target:test`, the file it belongs to."""
+    manifest = work.workspace.manifest
+    known = {*manifest(work.pins.snapshot), *manifest(latest.snapshot)}
+    names = {storable_path(path): path for path in known}
+    return {names.get(name, file_of(name)) for name in latest.tampered}
+
+
+def _names(changes: Iterable[Change]) -> tuple[str, ...]:
+    return tuple(sorted(storable_path(change.path) for change in changes))

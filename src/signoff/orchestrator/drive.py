@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from signoff.domain.escalation import Cause, Outcome
-from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
+from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, PlanStatus, Postcondition, Step
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
@@ -32,11 +32,10 @@ from signoff.gate.actions import (
     next_action,
 )
 from signoff.gate.fold import fold
-from signoff.gate.state import State
 from signoff.orchestrator import escalations
 from signoff.orchestrator.attempts import Attempts
 from signoff.orchestrator.events import Appended, Doing, Driving
-from signoff.orchestrator.mission import Mission
+from signoff.orchestrator.openrun import OpenRun
 from signoff.orchestrator.sweep import FinalSweep
 from signoff.planfile.verify import unfit_items
 from signoff.planfile.verify.rules_steering import proposed_lines
@@ -59,14 +58,14 @@ _FROM_OTHERS = frozenset({Kind.ESCALATION_ANSWERED, Kind.STEP_WAIVED, Kind.AUDIT
 
 
 class Drive:
-    """Drives one mission; the only writer of its run while it holds the fence."""
+    """Drives one run; the only writer of its run while it holds the fence."""
 
-    def __init__(self, mission: Mission):
-        self.mission = mission
-        self.state = State(mission.plan, mission.run)
+    def __init__(self, work: OpenRun):
+        self.work = work
+        self.state = work.state
         # Verdicts are reused within a run only, so the fold is all the evidence there is to ask.
-        self.court = replace(mission.judge, evidence=self.state)
-        self._last_hash = GENESIS
+        self.court = replace(work.judge, evidence=self.state)
+        self._last_hash = work.last_hash
         self._at_work = False
         self._attempts = Attempts(self)
         self._sweep = FinalSweep(self)
@@ -85,15 +84,15 @@ class Drive:
     def drive(self) -> Outcome | None:
         """Go on until the run is over; None when it waits for a person."""
         self.catch_up()
-        self.mission.reporter.tell(Driving(self.state))
+        self.work.reporter.tell(Driving(self.state))
         self._at_work = True
         edits = self._attempts.notice_edits() if self.state.outcome is None else []
         if edits:
             self.append(*edits)
         while True:
-            if self.mission.cancelled():
+            if self.work.cancelled():
                 raise Interrupted("interrupted between two actions; state is safe")
-            action = next_action(self.state, self.mission.settings.policy)
+            action = next_action(self.state, self.work.settings.policy)
             if isinstance(action, Finish):
                 return self._finish(action.outcome)
             if isinstance(action, Wait):
@@ -109,7 +108,7 @@ class Drive:
         `ours` are the hashes of entries that this drive itself has just written.
         """
         seq = self.state.seq
-        for entry in self.mission.ledger.entries(self.mission.plan_id, after=seq):
+        for entry in self.work.ledger.entries(self.work.plan_id, after=seq):
             if entry.hash not in ours:
                 self._refuse_foreign(entry)
             self._fold(entry, intact=entry.hash == entry.expected_hash())
@@ -119,8 +118,8 @@ class Drive:
         """While we drive, nobody else writes a verdict or an acceptance through an honest door."""
         if not self._at_work or entry.run != self.state.run or entry.kind in _FROM_OTHERS:
             return
-        driver = self.mission.ledger.run_record(self.mission.run)
-        if driver is not None and driver.token == self.mission.fence.token:
+        driver = self.work.ledger.run_record(self.work.run)
+        if driver is not None and driver.token == self.work.fence.token:
             raise LedgerBroken(
                 f"entry {entry.seq} (`{entry.kind}`) was written by somebody else",
                 facts={"first_bad": entry.seq},
@@ -148,7 +147,7 @@ class Drive:
             entries = self._write(drafts, durable, blobs)
         except StorageFailed as error:
             # A full disk must not cost the verdict in hand: the reserve makes room for it.
-            if error.facts.get("cause") != StorageCause.FULL or not self.mission.make_room():
+            if error.facts.get("cause") != StorageCause.FULL or not self.work.make_room():
                 raise
             self._write(drafts, durable, blobs)
             raise
@@ -158,30 +157,30 @@ class Drive:
             for entry in entries:
                 self._fold(entry, intact=True)  # hashed in this process a moment ago
         for entry in entries:
-            self.mission.reporter.tell(Appended(entry))
+            self.work.reporter.tell(Appended(entry))
         return entries
 
     def _write(
         self, drafts: tuple[Draft, ...], durable: bool, blobs: tuple[bytes, ...]
     ) -> tuple[Entry, ...]:
-        return self.mission.ledger.append(
-            self.mission.plan_id, drafts, fence=self.mission.fence, durable=durable, blobs=blobs
+        return self.work.ledger.append(
+            self.work.plan_id, drafts, fence=self.work.fence, durable=durable, blobs=blobs
         )
 
     def draft(
         self, kind: Kind, data: dict[str, Any], step: str | None = None, attempt: int | None = None
     ) -> Draft:
         """An entry of this run."""
-        return Draft(kind, data, run=self.mission.run, step=step, attempt=attempt)
+        return Draft(kind, data, run=self.work.run, step=step, attempt=attempt)
 
     def project(self, *, now: bool = False) -> None:
         """Bring the marks in the plan file up to date."""
-        self.mission.projection.show(self.state, PlanStatus.IN_PROGRESS, now=now)
+        self.work.projection.show(self.state, PlanStatus.IN_PROGRESS, now=now)
         reach(CrashPoint.PROJECTED)
 
     def judge(self, subject: Step | Postcondition, phase: Phase) -> Verdict:
         """Judge a contract on the workspace as it is."""
-        self.mission.reporter.tell(Doing(subject.id, "judging"))
+        self.work.reporter.tell(Doing(subject.id, "judging"))
         return self.court.judge(self._case(subject, phase))
 
     def tampered(self, step: Step) -> Verdict | None:
@@ -195,12 +194,12 @@ class Drive:
         assert contract is not None, "a plan file's step without contract is never verified"
         state = self.state
         record = state.record(subject.id)
-        guards = self.mission.guards
+        guards = self.work.guards
         guard = guards.of(subject, state.produced, state.products, record.allowed)
         if phase is Phase.ATTEMPT:
             guard = replace(guard, spans=record.spans)
         limit_s = subject.timeout_s if isinstance(subject, Step) else DEFAULT_STEP_TIMEOUT_S
-        run, read = self.mission.run, tuple(dict.fromkeys(record.read_sets))
+        run, read = self.work.run, tuple(dict.fromkeys(record.read_sets))
         return Case(subject.id, contract, phase, guard, run, record.baseline, limit_s, read)
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
@@ -209,7 +208,7 @@ class Drive:
 
     def acceptance(self, step: Step, key: str, snapshot: str, *, carried: bool = False) -> Draft:
         """The entry that accepts a kept verdict: `done` the first time, `restored` after that."""
-        state, guards = self.state, self.mission.guards
+        state, guards = self.state, self.work.guards
         again = state.record(step.id).accepted
         data = {
             "key": key,
@@ -232,7 +231,7 @@ class Drive:
     def _subject(self, subject: str) -> Step | Postcondition:
         if self.state.schedule.has(subject):
             return self.state.schedule.step(subject)
-        return next(p for p in self.mission.plan.postconditions if p.id == subject)
+        return next(p for p in self.work.plan.postconditions if p.id == subject)
 
     def _judge(self, action: Judge) -> None:
         if action.phase is Phase.BEFORE:
@@ -258,9 +257,9 @@ class Drive:
 
     def _read_list(self, action: ReadList) -> None:
         step = action.step
-        judge = self.mission.judge
+        judge = self.work.judge
         try:
-            found = judge.bench.read_list(step.for_each or "", self.mission.root)
+            found = judge.bench.read_list(step.for_each or "", self.work.root)
         except ListUnreadable as error:
             if action.first_look:
                 self.append(self.draft(Kind.STEP_LISTED, {"items": []}, step.id))
@@ -305,7 +304,7 @@ class Drive:
         self, cause: Cause, question: str, subject: str | None, context: dict[str, Any] | None
     ) -> Draft:
         """The entry that asks; a policy may forbid waiving."""
-        waivable = not self.mission.settings.policy.forbid_waivers
+        waivable = not self.work.settings.policy.forbid_waivers
         return escalations.ask(
             self.state, cause, question, step=subject, context=context, waivable=waivable
         )
@@ -322,10 +321,10 @@ class Drive:
             data = {"outcome": outcome, "snapshot": self.state.snapshot, "waived": self._waived()}
             drafts = [self.draft(Kind.RUN_FINISHED, data)]
             if outcome is Outcome.REVISED:
-                drafts.append(self.draft(Kind.PLAN_DRAFTED, {"run": self.mission.run}))
+                drafts.append(self.draft(Kind.PLAN_DRAFTED, {"run": self.work.run}))
             self.append(*drafts)
         reach(CrashPoint.FINISHED)
-        self.mission.projection.show(self.state, STATUS_OF[outcome], now=True)
+        self.work.projection.show(self.state, STATUS_OF[outcome], now=True)
         return outcome
 
     def finish_done(self, snapshot: str) -> None:

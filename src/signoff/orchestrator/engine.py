@@ -8,20 +8,59 @@ would: the next driver takes it up again.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import sqlalchemy
 
 from signoff.domain.escalation import Outcome
 from signoff.errors import StorageFailed
-from signoff.orchestrator.later import put_off
 from signoff.storage.locks import wait_for
 from signoff.testing.crash import EnginePoint, reach
+
+
+@contextmanager
+def put_off(package: str, *submodules: str) -> Iterator[None]:
+    """Whoever is imported in here gets a stand-in, which loads the package when it is used."""
+    if package in sys.modules:
+        yield
+        return
+    stand_ins = {package: _StandIn(package)}
+    for name in submodules:
+        stand_ins[f"{package}.{name}"] = _StandIn(f"{package}.{name}")
+        setattr(stand_ins[package], name, stand_ins[f"{package}.{name}"])
+    sys.modules.update(stand_ins)
+    try:
+        yield
+    finally:
+        _withdraw(package)
+
+
+class _StandIn(ModuleType):
+    """Stays with whoever imported it; only while that happens do others find it as well."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.__path__: list[str] = []  # or `from package import name` asks for it, and loads
+
+    def __getattr__(self, name: str) -> Any:
+        _withdraw(self.__name__.partition(".")[0])
+        return getattr(import_module(self.__name__), name)
+
+
+def _withdraw(package: str) -> None:
+    """So that an import finds the package itself."""
+    for name, module in tuple(sys.modules.items()):
+        if isinstance(module, _StandIn) and name.partition(".")[0] == package:
+            sys.modules.pop(name, None)
+
 
 # A run on the embedded database need not wait for the driver of the other one.
 with put_off("psycopg", "errors"):

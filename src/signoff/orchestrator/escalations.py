@@ -69,9 +69,15 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
     """The question for one cause, and the evidence so far."""
     context = _evidence(step, record)
     if cause is Cause.HELD_BEFORE:
-        return _about_held_before(step), context
+        return (
+            f"the contract of step {step.id} ({step.title}) already holds, "
+            "so keeping it would prove nothing; retry dispatches the step all the same"
+        ), context
     if cause is Cause.HANDOFF:
-        return _about_handoff(step, record), context
+        return (
+            f"step {step.id} ({step.title}) left files that make other programs act: "
+            f"{', '.join(record.handoff)}; look at them, retry goes on with them"
+        ), context
     latest = record.latest or record.before
     assert latest is not None, "a step fails by a verdict"
     tries = f"{record.attempts} attempt" + ("" if record.attempts == 1 else "s")
@@ -79,7 +85,8 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
     why = _WHY.get(cause, "").format(answer=record.answer)
     if cause is Cause.TAMPERED and record.tamperings == 1:
         why = ""  # the step allows no retry, so nothing had been put back
-    agent = f"; the agent ended: {record.worked}" if _is_in_trouble(record) else ""
+    in_trouble = record.worked is not None and record.worked.in_trouble
+    agent = f"; the agent ended: {record.worked}" if in_trouble else ""
     return f"{said}{agent}{f'; {why}' if why else ''}", context
 
 
@@ -133,24 +140,6 @@ def held_out_output(latest: Judged | None) -> dict[str, Any]:
     """Why a held-out check could not be run: a person repairs it, and no agent is to read it."""
     said = latest.heldout_tail if latest is not None else ""
     return {"the held-out check's last output": said} if said else {}
-
-
-def _is_in_trouble(record: Record) -> bool:
-    return record.worked is not None and record.worked.in_trouble
-
-
-def _about_held_before(step: Step) -> str:
-    return (
-        f"the contract of step {step.id} ({step.title}) already holds, "
-        "so keeping it would prove nothing; retry dispatches the step all the same"
-    )
-
-
-def _about_handoff(step: Step, record: Record) -> str:
-    return (
-        f"step {step.id} ({step.title}) left files that make other programs act: "
-        f"{', '.join(record.handoff)}; look at them, retry goes on with them"
-    )
 
 
 def about_human(step: Step, record: Record) -> tuple[str, dict[str, Any]]:

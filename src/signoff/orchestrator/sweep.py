@@ -39,15 +39,15 @@ class FinalSweep:
         """One or more rounds, until signed off, or until somebody must act."""
         moving: tuple[Change, ...] = ()
         for _ in range(MOST_ROUNDS):
-            content = self._drive.mission.workspace.snapshot().digest
+            content = self._drive.work.workspace.snapshot().digest
             if not (self._steps_hold(content) and self._postconditions_hold(content)):
                 return
             # A verdict about other content, or a change since, makes another round necessary.
-            fresh = self._drive.mission.workspace.snapshot().digest
+            fresh = self._drive.work.workspace.snapshot().digest
             if fresh == content and not self._anything_stale(content):
                 self._sign_off(content)
                 return
-            moving = self._drive.mission.workspace.diff(content, fresh) or moving
+            moving = self._drive.work.workspace.diff(content, fresh) or moving
         names = ", ".join(f"`{storable_path(c.path)}`" for c in moving[:NAMED_FILES])
         raise ContentMoved(f"the workspace keeps changing although no agent is at work: {names}")
 
@@ -98,14 +98,14 @@ class FinalSweep:
         drive = self._drive
         kept = drive.state.record(step.id).latest
         assert kept is not None and step.contract is not None
-        drive.mission.reporter.tell(Doing(step.id, "looking for the change that broke it"))
+        drive.work.reporter.tell(Doing(step.id, "looking for the change that broke it"))
         later = [Moment(label, s) for seq, label, s in drive.state.moments if seq > kept.seq]
         return find_suspects(drive.court, step.contract, kept.snapshot, later)
 
     def _postconditions_hold(self, content: str) -> bool:
         drive = self._drive
         ok = True
-        for post in drive.mission.plan.postconditions:
+        for post in drive.work.plan.postconditions:
             record = drive.state.record(post.id)
             if record.waived:
                 continue
@@ -124,7 +124,7 @@ class FinalSweep:
         vouched = drive.state.record(post.id).vouched
         if vouched is not None and vouched.snapshot == content:
             return True
-        allowed = not drive.mission.settings.policy.forbid_waivers
+        allowed = not drive.work.settings.policy.forbid_waivers
         drive.append(escalations.ask_for_word(drive.state, post, content, allowed=allowed))
         return False
 

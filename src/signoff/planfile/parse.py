@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 
 from signoff.domain.findings import Finding
 from signoff.domain.globs import plain_path
@@ -21,6 +22,8 @@ from signoff.planfile.structure import check_structure
 from signoff.planfile.values import amounts
 
 __all__ = ["Limits", "Parsed", "decode", "parse"]
+
+_TEXTS_KEPT = 8
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Parsed:
         ) from error
 
 
+# A command asks about the same text more than once: as it is written, as it was approved.
+@lru_cache(maxsize=_TEXTS_KEPT)
 def _parse(text: str, limits: Limits) -> Parsed:
     if len(text) * 4 > limits.max_bytes:
         check_size(len(text.encode("utf-8", "surrogatepass")), limits)

@@ -44,16 +44,16 @@ from signoff.orchestrator.events import Event, Reporter
 from signoff.process.environment import safe_search_path
 from signoff.settings.loading import REPOSITORY_FILE, Role
 from signoff.storage.records import Holder
-from signoff.usecases.ground.person import require_person
-from signoff.usecases.ground.site import PlanPlace, Site, session_place
-from signoff.usecases.ground.workbench import enclosure_of, taken, workspace_lock
 from signoff.usecases.inbox import LOOP
+from signoff.usecases.openwork import enclosure_of, taken, workspace_lock
+from signoff.usecases.person import require_person
 from signoff.usecases.run import Engine, RunOptions, RunReport
 from signoff.usecases.sessions.batching import batching_of
 from signoff.usecases.sessions.opening import open_session, sign
 from signoff.usecases.sessions.watching import WorkspaceWatch, watch_of
 from signoff.usecases.sessions.workable import plan_of_past, require_workable
 from signoff.usecases.sign import sign_work
+from signoff.usecases.site import PlanPlace, Site, session_place
 from signoff.usecases.undo import UndoReport, restore_step
 
 AUTHOR = LOOP
@@ -200,7 +200,7 @@ def _signed(
         return AgentReport(loop, session.report())  # it awaits a sign-off at a terminal
     assert request.engine is not None
     signed = sign_work(
-        site, request.bound, session.id, RunOptions(), request.run_reporter, request.engine
+        site, request.bound, session.id, RunOptions(request.run_reporter, request.engine)
     )
     return AgentReport(loop, signed.session, signed.run)
 

@@ -1,30 +1,36 @@
-"""`approve` and `reject`: a person's decision on exactly what was shown."""
+"""`approve` and `reject`: a person's decision on exactly what was shown; `answer ID allow`."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.verdict import Isolation
-from signoff.errors import Held, PlanConflict
+from signoff.errors import Held, NothingToAnswer, PlanConflict
+from signoff.orchestrator.watch import PinWatch
+from signoff.planfile.amend import with_may_change
+from signoff.planfile.digest import plan_digest
 from signoff.planfile.parse import parse
 from signoff.storage.identity import remember_plan
-from signoff.usecases.ground.driver import driver_of
-from signoff.usecases.ground.escapes import open_sockets, word_of
-from signoff.usecases.ground.history import PlanHistory, older_pins, read_history
-from signoff.usecases.ground.person import refuse_in_attempt, require_person, user_name
-from signoff.usecases.ground.pinning import take_pins
-from signoff.usecases.ground.questions import ways_to_end
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.upgrading import OLDER, Upgrade, describe, upgraded
-from signoff.usecases.ground.workbench import enclosure_of, learn_secrets
-from signoff.usecases.running.marks import write_status
-from signoff.usecases.running.rehoming import pins_for
+from signoff.usecases.edit import read_to_edit, replace_text
+from signoff.usecases.history import PlanHistory, driver_of, older_pins, read_history, read_pins
+from signoff.usecases.marks import write_status
+from signoff.usecases.openwork import enclosure_of, learn_secrets
+from signoff.usecases.person import (
+    open_sockets,
+    refuse_in_attempt,
+    require_person,
+    user_name,
+    word_of,
+)
+from signoff.usecases.pinning import OLDER, Upgrade, describe, pins_for, take_pins, upgraded
+from signoff.usecases.questions import Item, ways_to_end
 from signoff.usecases.sessions.sittings import find_sittings
+from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.usecases.verify import find_all, require_valid
 from signoff.verification.pins import Pins
 
@@ -62,7 +68,10 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
     """
     history = read_history(site.ledger, place.record.id)
     older = _older(site, place, history)
-    begun = older is not None and (history.running or _worked_on(site, place, older))
+    begun = older is not None and (
+        history.running
+        or any(s.plan_digest == older.plan_digest for s in find_sittings(site, place.workspace))
+    )
     text = older.plan_text if older is not None and begun else place.read()
     parsed = parse(text)
     # What was begun may go on, although today's rules would not let it begin.
@@ -80,14 +89,8 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
 
 def _older(site: Site, place: PlanPlace, history: PlanHistory) -> Pins | None:
     """The pins of an older version that are in force, whatever became of an open run's file."""
-    digest = "" if history.running else place.parse().plan.plan_digest
+    digest = "" if history.running else place.digest()
     return older_pins(site.ledger, history, digest)
-
-
-def _worked_on(site: Site, place: PlanPlace, pins: Pins) -> bool:
-    """Whether an agent's session has worked on the plan as it was approved."""
-    sittings = find_sittings(site, place.workspace)
-    return any(sitting.plan_digest == pins.plan_digest for sitting in sittings)
 
 
 def approve(
@@ -107,7 +110,7 @@ def approve(
                 f"run `{history.run_id}` of this plan is not over; it goes by its own pins",
                 f"end it, then approve again: {ways_to_end(site.ledger, place)}",
             )
-    elif place.parse().plan.plan_digest != proposal.plan.plan_digest:
+    elif place.digest() != proposal.plan.plan_digest:
         raise PlanConflict(
             "the plan changed while it was shown", f"signoff approve {shlex.quote(str(place.path))}"
         )
@@ -166,3 +169,44 @@ def reject(site: Site, place: PlanPlace, note: str) -> Approval:
     (entry,) = site.ledger.append(place.record.id, [Draft(Kind.PLAN_REJECTED, data)])
     write_status(site, place, PlanStatus.DRAFT)
     return Approval(place, entry, PlanStatus.DRAFT)
+
+
+def amend_plan(site: Site, item: Item, question: Entry, by: str) -> Draft:
+    """Write the line into the plan file, and pin the approved plan with the same line.
+
+    Only a plan file that still says what was approved is amended: nobody allows by the way what
+    an agent wrote into it.
+    """
+    place = find_plan(site.cwd, item.path, environ=site.environ)
+    step = (item.step or "").partition("[")[0]  # the items of a list have one step in the plan
+    paths = tuple(question.data["allow"])
+    approval = read_history(site.ledger, question.plan).approval
+    before = read_to_edit(site, place)
+    text = with_may_change(place.read(), step, paths)
+    pins = read_pins(site.ledger, approval) if approval is not None else None
+    approved = with_may_change(pins.plan_text, step, paths) if pins is not None else None
+    if approval is None or pins is None or approved is None or text is None:
+        raise _by_hand(item, step, paths, "cannot be added to the plan")
+    plan = parse(approved).plan
+    if plan_digest(text) != plan.plan_digest:
+        raise _by_hand(item, step, paths, "is not added: the plan file is not what was approved")
+    replace_text(site, place, text.encode("utf-8", "surrogateescape"), before.digest)
+    amended = replace(pins, plan_text=approved, plan_digest=plan.plan_digest)
+    data = {
+        **approval.data,
+        "plan_digest": plan.plan_digest,
+        "pins": site.ledger.put_blob(amended.to_bytes()),
+        "by": by,
+        "subject": step,
+        "may_change": list(paths),
+        "seen": PinWatch.digest_of_edit(plan.plan_digest, pins.config_text),
+    }
+    return Draft(Kind.PLAN_AMENDED, data, question.run)
+
+
+def _by_hand(item: Item, step: str, paths: tuple[str, ...], why: str) -> NothingToAnswer:
+    line = f"**may_change:** {', '.join(paths)}"
+    return NothingToAnswer(
+        f"`{line}` {why}",
+        f"write it into step {step} yourself, then signoff answer {item.id} revise",
+    )

@@ -1,47 +1,80 @@
-"""`audit`: trusts no agent: chain, pins, then every contract on the workspace as it is."""
+"""`audit`: trusts no agent: chain, pins, then every contract on the workspace as it is.
+
+audit_plan → trusted_history → approved_by → open_work → judge_again → AuditReport
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
-from signoff.domain.escalation import Outcome
+from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.plan import Contract, Postcondition, Step
 from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change, Snapshot
-from signoff.domain.verdict import Isolation, Result
-from signoff.errors import NoSuchRun, SignoffError
+from signoff.domain.verdict import Isolation, Phase, Result
+from signoff.errors import NoSuchRun, PlanNotFound, PlanUnreadable, SignoffError
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
-from signoff.settings.loading import settings_from_pin
+from signoff.gate.subjects import Standing, StepState
+from signoff.orchestrator.watch import PinWatch
+from signoff.settings.loading import read_config_text, says_the_same
 from signoff.storage.records import ChainReport, Holder
-from signoff.usecases.ground.history import (
+from signoff.usecases.history import (
+    ApprovedPlan,
     PlanHistory,
-    fold_run,
-    pinned_plan,
+    approved_by,
     read_history,
-    read_pins,
-    trusted_chain,
+    trusted_history,
 )
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.upgrading import lacked_by
-from signoff.usecases.ground.workbench import (
-    enclosure_of,
-    open_judge,
-    open_pinned_workspace,
-    redactor_of,
+from signoff.usecases.openwork import (
+    OpenWork,
+    approved_workspace,
+    open_work,
+    pin_watch,
     taken,
-    workspace_lock,
 )
-from signoff.usecases.proofs.edits import edits_since
-from signoff.usecases.proofs.rejudging import Finding, Line, judge_again
-from signoff.usecases.proofs.sign_offs import waivers_of
-from signoff.verification.bench import Bench
-from signoff.verification.guards import Guards
+from signoff.usecases.pinning import lacked_by
+from signoff.usecases.sign_offs import waivers_of
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.status import Content, StatusReport
+from signoff.verification.case import Case
+from signoff.verification.guards import Guards, Produced
 from signoff.verification.judge import Judge
-from signoff.verification.pins import Pins
 from signoff.workspace.workspace import Workspace, changes_between
+
+Tell = Callable[[str], None]
+
+
+class Finding(StrEnum):
+    """How one subject came out."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"
+    NOT_RERUN = "not re-run"
+    WAIVED = "waived"
+    ACCEPTED = "accepted"
+    UNPROVED = "unproved"
+    CITED = "cited"  # an agent's evidence, looked up; nothing was judged
+
+
+# What keeps a plan from being called done on this content.
+WANTING = frozenset({Finding.BROKEN, Finding.UNKNOWN, Finding.UNPROVED})
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step or postcondition, judged again."""
+
+    subject: str
+    title: str
+    finding: Finding
+    message: str
 
 
 @dataclass(frozen=True)
@@ -94,20 +127,16 @@ class AuditReport:
 
 
 def audit_plan(
-    site: Site,
-    place: PlanPlace,
-    tell: Callable[[str], None] = lambda _: None,
-    anchor: Path | None = None,
+    site: Site, place: PlanPlace, tell: Tell = lambda _: None, anchor: Path | None = None
 ) -> AuditReport:
     """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
-    chain = trusted_chain(site.ledger, place.record.id)
-    history = read_history(site.ledger, place.record.id)
+    chain, history = trusted_history(site.ledger, place.record.id)
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
     receipts, anchors = outside_proofs(site, place, history.entries, anchor)
-    pins = read_pins(site.ledger, history.run)
+    approved = approved_by(site.ledger, place, history, history.run)
     with taken(site, place, Holder.current(str(place.path))):
-        report = _audit(site, place, history, pins, chain, tell)
+        report = _audit(site, open_work(site, approved), chain, tell)
     report = replace(report, receipts=receipts, anchors=anchors)
     record_audit(site, report)
     return report
@@ -130,96 +159,58 @@ def outside_proofs(
     return len(receipts), anchors
 
 
-def _audit(
-    site: Site,
-    place: PlanPlace,
-    history: PlanHistory,
-    pins: Pins,
-    chain: ChainReport,
-    tell: Callable[[str], None],
-) -> AuditReport:
-    plan = pinned_plan(pins)
-    workspace = open_pinned_workspace(site, place, pins, plan)
-    workspace.put_forward()
-    approved = workspace
-    if pins.workspace != str(place.workspace):
+def _audit(site: Site, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditReport:
+    approved, here = work.approved, work.workspace
+    history, pins, state = approved.history, approved.pins, approved.state
+    there, guards = here, work.guards
+    if elsewhere := approved.where_approved():
         # What was approved and signed off is kept with the folder in which that happened.
-        there = replace(place, workspace=Path(pins.workspace))
-        approved = open_pinned_workspace(site, there, pins, plan)
-    state = fold_run(history, plan)
-    bench = Bench(
-        pins.search_path,
-        site.environ,
-        mark=workspace_lock(place),
-        enclosure=enclosure_of(site, place, pins.search_path),
-    )
-    redactor = redactor_of(site, plan, settings_from_pin(pins.settings))
-    judge = open_judge(site, place, pins, workspace, bench, redactor)
-    guards = Guards.of_plan(pins, approved, plan)
-    lines = judge_again(state, judge, guards, state.produced, tell)
-    now = workspace.snapshot()
-    content = now.digest
-    at, on = _sign_off(history, state)
-    edits = edits_since(place, pins, plan, history)
-    older = lacked_by(pins)
+        there = approved_workspace(site, elsewhere)
+        guards = Guards.of_plan(pins, there, approved.plan)
+    lines = judge_again(state, work.judge, guards, state.produced, tell)
+    now = here.snapshot()
+    (edited, notes), older = _edits_since(approved), lacked_by(pins)
     waived = tuple(line.subject for line in lines if line.finding is Finding.WAIVED)
     waivers = waivers_of(history.entries, state.run, waived)
+    said = {w.subject: f"{w.by} went on without it{w.note and f': {w.note}'}" for w in waivers}
+    # The sign-off counts only if the gate, asked again about that content, is open.
+    signed = history.finished if history.signed_off else None
+    if signed is not None and evaluate(state, signed.data["snapshot"]).gate is Gate.SHUT:
+        signed = None
     return AuditReport(
-        place=place,
+        place=approved.place,
         chain=chain,
-        signed_off_at=at,
-        signed_off_on=on,
-        content=content,
-        drift=_drift(approved, on, workspace, content),
-        edited=edits.difference,
-        lines=_with_waivers(lines, waivers),
-        isolation=bench.enclosure.isolation,
-        notes=(*edits.notes, *_byproduct_notes(judge, now), *([f"it {older}"] if older else ())),
+        signed_off_at=signed.at if signed else None,
+        signed_off_on=signed.data["snapshot"] if signed else None,
+        content=now.digest,
+        drift=_drift(there, signed.data["snapshot"], here, now.digest) if signed else (),
+        edited=edited,
+        lines=tuple(replace(ln, message=said.get(ln.subject, ln.message)) for ln in lines),
+        isolation=work.enclosure.isolation,
+        notes=(*notes, *_byproduct_notes(work, now), *([f"it {older}"] if older else ())),
         waivers=waivers,
-        says_done=_says_done(history),
+        says_done=history.signed_off,
     )
 
 
-def _byproduct_notes(judge: Judge, now: Snapshot) -> tuple[str, ...]:
+def _byproduct_notes(work: OpenWork, now: Snapshot) -> tuple[str, ...]:
     """What is to be known of by-products that no set-up command made for this audit."""
+    judge = work.judge
     if judge.rooms.setups is not None and judge.rooms.by_default:
         return ()
     note = judge.since_approval.needs_setup(now)
-    if not note and settings_from_pin(judge.pins.settings).setup is not None:
+    if not note and work.approved.settings.setup is not None:
         note = "judged with the workspace's by-products: a fresh set-up needs a clean room"
     return (note,) if note else ()
 
 
-def _drift(
-    approved: Workspace, signed_on: str | None, here: Workspace, content: str
-) -> tuple[Change, ...]:
+def _drift(there: Workspace, signed_on: str, here: Workspace, content: str) -> tuple[Change, ...]:
     """What is different here from what was signed off, be it in another folder."""
-    if signed_on is None or signed_on == content:
+    if signed_on == content:
         return ()
-    if approved is here:
+    if there is here:
         return here.diff(signed_on, content)
-    return changes_between(approved.manifest(signed_on), here.manifest(content))
-
-
-def _with_waivers(lines: tuple[Line, ...], waivers: tuple[WaiverProof, ...]) -> tuple[Line, ...]:
-    """Whoever went on without something is named, with their reason."""
-    said = {
-        w.subject: f"{w.by} went on without it{f': {w.note}' if w.note else ''}" for w in waivers
-    }
-    return tuple(replace(line, message=said.get(line.subject, line.message)) for line in lines)
-
-
-def _sign_off(history: PlanHistory, state: State) -> tuple[str | None, str | None]:
-    """The sign-off counts only if the gate, asked again about that content, is open."""
-    finished = history.finished
-    if finished is None or not _says_done(history):
-        return None, None
-    on: str = finished.data["snapshot"]
-    return (None, None) if evaluate(state, on).gate is Gate.SHUT else (finished.at, on)
-
-
-def _says_done(history: PlanHistory) -> bool:
-    return history.finished is not None and history.finished.data["outcome"] == Outcome.DONE
+    return changes_between(there.manifest(signed_on), here.manifest(content))
 
 
 def record_audit(site: Site, report: AuditReport) -> None:
@@ -234,3 +225,141 @@ def record_audit(site: Site, report: AuditReport) -> None:
         site.ledger.append(report.place.record.id, [Draft(Kind.AUDITED, data)])
     except SignoffError:
         return
+
+
+def judge_again(
+    state: State,
+    judge: Judge,
+    guards: Guards,
+    produced: Produced,
+    tell: Tell = lambda _: None,
+) -> tuple[Line, ...]:
+    """Every step and postcondition once more, on whatever content lies there now."""
+    gate = evaluate(state, state.snapshot)
+    steps, posts = state.schedule.steps, state.schedule.plan.postconditions
+    subjects: tuple[Step | Postcondition, ...] = (*steps, *posts)
+    lines: list[Line] = []
+    for subject, standing in zip(subjects, (*gate.steps, *gate.postconditions), strict=True):
+        said = _not_judged(subject, standing)
+        if said is None:
+            assert subject.contract is not None
+            record = state.record(subject.id)
+            case = Case(
+                subject.id,
+                subject.contract,
+                Phase.AUDIT,
+                guards.of(subject, produced, state.products, record.allowed),
+                baseline=record.baseline,
+                read_sets=record.read_sets,
+            )
+            tell(subject.id)
+            verdict = judge.judge(case)
+            said = Finding(verdict.result.value), verdict.message
+        lines.append(Line(subject.id, standing.title, *said))
+    return tuple(lines)
+
+
+def _not_judged(subject: Step | Postcondition, standing: Standing) -> tuple[Finding, str] | None:
+    """A waived or unproved subject is never called kept, whatever its contract says now."""
+    if standing.state is StepState.WAIVED:
+        return Finding.WAIVED, "a person went on without it"
+    if standing.state is StepState.ACCEPTED:
+        said = f"{standing.accepted_by} said so of what was signed off; nothing was judged"
+        return Finding.ACCEPTED, said
+    if subject.contract is None:
+        return Finding.UNPROVED, "it has no contract"
+    if standing.state is not StepState.DONE:
+        return Finding.UNPROVED, f"it is {standing.state} in the ledger"
+    if subject.contract.judged_once:
+        return Finding.NOT_RERUN, why_not_rerun(subject.contract)
+    return None
+
+
+def why_not_rerun(contract: Contract) -> str:
+    """What may happen only once is not done again for an audit."""
+    return f"judged once (effects: {contract.effects}, holds: {contract.holds})"
+
+
+def _edits_since(approved: ApprovedPlan) -> tuple[str, tuple[str, ...]]:
+    """What makes plan file or signoff.toml another than the approved one, and what is only told.
+
+    The configuration is judged by what it means to this plan, and by what a person said to it.
+    """
+    watch = pin_watch(approved.place, approved.pins)
+    edit = watch.edited()
+    if edit is None:
+        return "", ()
+    config = read_config_text(watch.config_path)
+    note = "" if config == approved.pins.config_text else _why_harmless(config, approved)
+    if note:
+        # As if it had been pinned like this: what is left is about the plan file.
+        edit = replace(watch, config_text=config).edited()
+    return edit[1] if edit is not None else "", (note,) if note else ()
+
+
+def _why_harmless(config: str, approved: ApprovedPlan) -> str:
+    """Why an edited configuration does not speak against the sign-off; empty when it does."""
+    pins = approved.pins
+    if says_the_same(pins.config_text, config, {step.target for step in approved.plan.steps}):
+        return "signoff.toml was edited since approval; nothing that this plan uses differs"
+    try:
+        written = approved.place.digest()
+    except (PlanNotFound, PlanUnreadable):
+        written = None
+    answers = _answered_with_retry(approved.history)
+    # It was noticed together with the plan file, as that was approved or as it is now.
+    for digest in (pins.plan_digest, written):
+        answer = answers.get(PinWatch.digest_of_edit(digest, config))
+        if answer is not None:
+            said = f"{answer.data['by']} answered retry to that ({answer.data['id']})"
+            return f"signoff.toml is not what was approved, and {said}; the run went by the pins"
+    return ""
+
+
+def _answered_with_retry(history: PlanHistory) -> dict[str, Entry]:
+    """The edits that a person saw during the run and said to go on after, by their digest."""
+    noticed = ""
+    asked: dict[str, str] = {}
+    answered: dict[str, Entry] = {}
+    for entry in history.entries:
+        data = entry.data
+        if entry.run != history.run_id:
+            continue
+        if entry.kind is Kind.PLAN_EDITED:
+            noticed = data["digest"]
+        elif entry.kind is Kind.ESCALATION_OPENED and data["cause"] == Cause.PLAN_EDITED:
+            asked[data["id"]] = noticed
+        elif entry.kind is Kind.ESCALATION_ANSWERED and data["choice"] == Choice.RETRY:
+            answered[asked.get(data["id"], "")] = entry
+    return answered
+
+
+def look_at_content(site: Site, report: StatusReport) -> StatusReport:
+    """The same report, with the workspace compared with what was signed off."""
+    place, signed_on = report.place, report.signed_off_on
+    history = read_history(site.ledger, place.record.id)
+    assert history.run is not None and signed_on is not None, "it is signed off"
+    approved = approved_by(site.ledger, place, history, history.run)
+    try:
+        now = _digest_now(site, approved, signed_on)
+    except SignoffError:
+        return replace(report, content=Content(differs=None))
+    if now == signed_on:
+        return replace(report, content=Content(differs=False))
+    return replace(report, content=Content(True, _judged_again(history, now)))
+
+
+def _digest_now(site: Site, approved: ApprovedPlan, signed_on: str) -> str | None:
+    """Walks the workspace; None for another folder in which something signed is not even there."""
+    if elsewhere := approved.where_approved():
+        signed = approved_workspace(site, elsewhere).manifest(signed_on)
+        if not all(os.path.lexists(approved.place.workspace / path) for path in signed):
+            return None
+    return approved_workspace(site, approved).digest_now().digest
+
+
+def _judged_again(history: PlanHistory, content: str | None) -> str | None:
+    """When an audit last found no contract wanting on this content, unless a later one did."""
+    audits = [e for e in history.entries if e.kind is Kind.AUDITED]
+    here = [e for e in audits if e.data["snapshot"] == content]
+    return here[-1].at if here and not WANTING & set(here[-1].data["lines"].values()) else None

@@ -12,10 +12,10 @@ from signoff.storage.active import MARKER_RULE, marker_path, resolve_active_plan
 from signoff.storage.binding import bind_worktree, unbind_worktree
 from signoff.storage.identity import plan_identity, remember_plan
 from signoff.storage.location import VaultPlace, find_vault
-from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.person import require_person
-from signoff.usecases.ground.site import Site, refuse_bare
-from signoff.usecases.merging.merged import Base, is_merged, signed_off
+from signoff.usecases.history import read_history
+from signoff.usecases.merged import Base, is_merged
+from signoff.usecases.person import require_person
+from signoff.usecases.site import Site, refuse_bare
 from signoff.workspace.excluding import exclude_from_git
 from signoff.workspace.repository import Repository
 
@@ -99,7 +99,7 @@ def _refuse_a_run(site: Site, name: str | None, place: VaultPlace) -> None:
             f"signoff run {quoted}, or signoff cancel {quoted}",
         )
     holds = Base(place.repository, site.environ).holds
-    if signed_off(history) and not is_merged(history, record, holds):
+    if history.signed_off and not is_merged(history, record, holds):
         raise Held(
             f"plan `{shown_name(name)}` is signed off in this worktree and not merged",
             f"signoff merge {quoted}",

@@ -1,4 +1,4 @@
-"""`cancel`: end a run for good; whoever drives it is fenced out at once."""
+"""`cancel`: end a run for good; and a run that a person's answer ends while nobody drives it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import shlex
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
-from signoff.errors import Held, NoSuchRun
+from signoff.errors import Held, NoSuchRun, SignoffError
+from signoff.gate.actions import Finish, next_action
+from signoff.orchestrator.attempts import lost_attempts
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
-from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.person import refuse_in_attempt
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import learn_secrets, plan_lock, taken
-from signoff.usecases.running.marks import show_run
+from signoff.usecases.history import approved_by, read_history, read_pins
+from signoff.usecases.marks import show_run
+from signoff.usecases.openwork import attempt_reports, driven, learn_secrets, plan_lock, taken
+from signoff.usecases.person import find_worker, refuse_in_attempt
+from signoff.usecases.site import PlanPlace, Site, find_plan
 
 
 @dataclass(frozen=True)
@@ -63,3 +66,55 @@ def _stop(site: Site, place: PlanPlace, driver: Holder) -> int | None:
         os.kill(driver.pid, signal.SIGINT)
         return driver.pid
     return None
+
+
+def end_decided_run(site: Site, plan: str) -> Outcome | None:
+    """How the run of this plan ended just now by a person's answer.
+
+    None when it goes on, or somebody drives it: then the answer is the next thing that they read.
+    """
+    place = _where_begun(site, plan)
+    if place is None:
+        return None
+    try:
+        with driven(site, place, find_worker(site.environ)) as (_, holder):
+            return _end(site, place, holder)
+    except Held:
+        return None
+
+
+def _where_begun(site: Site, plan: str) -> PlanPlace | None:
+    """Where the run was begun; one whose workspace is gone is left to the next run."""
+    run = read_history(site.ledger, plan).run
+    records = [record for record in site.ledger.plans() if record.id == plan]
+    if run is None or not records:
+        return None
+    try:
+        workspace = Path(read_pins(site.ledger, run).workspace)
+        place = find_plan(site.cwd, records[0].path, workspace, site.environ, even_gone=True)
+    except SignoffError:
+        return None
+    return place if place.record.id == plan else None
+
+
+def _end(site: Site, place: PlanPlace, holder: Holder) -> Outcome | None:
+    history = read_history(site.ledger, place.record.id)
+    if not history.running or history.run is None:
+        return None
+    approved = approved_by(site.ledger, place, history, history.run)
+    state = approved.state
+    action = next_action(state, approved.settings.policy)
+    if not isinstance(action, Finish):
+        return None
+    fence = site.ledger.take_over(state.run, holder)
+    waived = sorted(subject for subject, record in state.records.items() if record.waived)
+    data = {"outcome": action.outcome, "snapshot": state.snapshot, "waived": waived}
+    drafts = [
+        *lost_attempts(state, attempt_reports(site, state.run)),
+        Draft(Kind.RUN_FINISHED, data, run=state.run),
+    ]
+    if action.outcome is Outcome.REVISED:
+        drafts.append(Draft(Kind.PLAN_DRAFTED, {"run": state.run}, run=state.run))
+    site.ledger.append(place.record.id, drafts, fence=fence)
+    show_run(site, place)
+    return action.outcome

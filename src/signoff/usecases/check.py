@@ -16,10 +16,9 @@ from signoff.gate.overlap import Territory
 from signoff.storage.location import find_vault
 from signoff.storage.vault import Vault
 from signoff.usecases.conflicts import ConflictKind, find_conflicts
-from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
-from signoff.usecases.merging.merged import signed_off
+from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
 from signoff.usecases.ready import find_ready, needs_findings
+from signoff.usecases.site import PlanPlace, Site, find_plan
 from signoff.usecases.verify import find
 
 # Where a file as a whole is meant.
@@ -123,7 +122,7 @@ def _plan(site: Site, place: PlanPlace, name: str, active: dict[str, Plan]) -> I
 
 def _drift(name: str, history: PlanHistory, plan: Plan) -> Iterator[Remark]:
     """A sign-off does not un-happen, so this stops no commit; but what stands there is not done."""
-    if not signed_off(history) or history.run is None:
+    if not history.signed_off or history.run is None:
         return
     if history.run.data["plan_digest"] != plan.plan_digest:
         yield _remark(

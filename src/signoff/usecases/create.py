@@ -11,7 +11,7 @@ from signoff.errors import PlanConflict
 from signoff.settings.loading import REPOSITORY_FILE
 from signoff.storage.files import durable_replace
 from signoff.storage.vault import Vault, checked_new_slug
-from signoff.usecases.ground.site import Site, vault_to_write
+from signoff.usecases.site import Site, vault_to_write
 from signoff.usecases.staging import staged_vault
 
 PLAN_TEMPLATE = """\

@@ -10,9 +10,9 @@ from signoff.domain.snapshot import Change
 from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile.diff import unified
 from signoff.planfile.digest import plan_digest
-from signoff.usecases.ground.history import PlanHistory, pinned_plan, read_history, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import open_pinned_workspace
+from signoff.usecases.history import PlanHistory, approved_by, read_history, read_pins
+from signoff.usecases.openwork import approved_workspace
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import how_to_take_edit
 
 
@@ -40,8 +40,8 @@ def diff_plan(
             f"plan `{place.name}` was never approved",
             f"signoff approve {shlex.quote(str(place.path))}",
         )
-    pins = read_pins(site.ledger, newest)
-    workspace = open_pinned_workspace(site, place, pins, pinned_plan(pins))
+    approved = approved_by(site.ledger, place, history, newest)
+    pins, workspace = approved.pins, approved_workspace(site, approved)
     if step is None:
         old, new = pins.snapshot, workspace.snapshot().digest
     else:

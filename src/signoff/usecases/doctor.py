@@ -20,8 +20,8 @@ from signoff.settings.loading import Settings, load_settings
 from signoff.storage.database import open_database
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
-from signoff.usecases.ground.escapes import ADVICE, in_words, open_sockets
-from signoff.usecases.ground.workbench import opened_places, unopened, wanted_isolation
+from signoff.usecases.openwork import opened_places, unopened, wanted_isolation
+from signoff.usecases.person import ADVICE, in_words, open_sockets
 from signoff.usecases.vault.health import Check, Health, vault_checks
 from signoff.verification.enclosure import Enclosure
 from signoff.workspace.repository import find_repository

@@ -9,8 +9,8 @@ from signoff.domain.digests import digest_bytes, is_digest
 from signoff.errors import PlanUnreadable, UsageError
 from signoff.planfile.decode import decode
 from signoff.storage.files import MAX_PLAN_BYTES, read_plan_file, swap_file
-from signoff.usecases.ground.person import refuse_in_attempt
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.person import refuse_in_attempt
+from signoff.usecases.site import PlanPlace, Site
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,11 @@ def replace_text(site: Site, place: PlanPlace, data: bytes, expected: str) -> Ed
         hint = f"if the plan is to go: {shlex.join(['rm', str(place.path)])}"
         raise UsageError("the new text is empty", hint)
     if not is_digest(expected):
-        raise UsageError(f"`{expected}` is no digest", _show_digest(place))
+        shown = f"signoff show {shlex.quote(str(place.path))} --json"
+        raise UsageError(f"`{expected}` is no digest", f"its file_digest is in: {shown}")
     decode(data, "the new text")
     digest = digest_bytes(data)
     if digest_bytes(read_plan_file(place.path)) == digest:
         return EditReport(place, digest, digest)
     place.own_vault()
     return EditReport(place, swap_file(place.path, expected, data, keep_loser=True), expected)
-
-
-def _show_digest(place: PlanPlace) -> str:
-    return f"its file_digest is in: signoff show {shlex.quote(str(place.path))} --json"

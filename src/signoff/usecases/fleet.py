@@ -28,12 +28,12 @@ from signoff.process.command import Command
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.streams import StreamName
-from signoff.usecases.ground.site import Site, find_plan
-from signoff.usecases.ground.worker import WORKER_VARIABLE, find_worker
 from signoff.usecases.merge import merge_plan
 from signoff.usecases.mergeorder import order_in
 from signoff.usecases.next import give_back, hand_out
+from signoff.usecases.person import WORKER_VARIABLE, find_worker
 from signoff.usecases.ready import find_ready
+from signoff.usecases.site import Site, find_plan
 from signoff.usecases.vault.census import PlanFacts, take_census
 from signoff.usecases.worktree import add
 

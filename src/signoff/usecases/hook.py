@@ -25,16 +25,16 @@ from signoff.usecases.clients.seats import (
     note_session,
     take_seat,
 )
-from signoff.usecases.ground.history import (
+from signoff.usecases.history import (
+    ApprovedPlan,
     PlanHistory,
+    approved_by,
     older_pins,
-    pinned_plan,
     proved_history,
     read_history,
-    read_pins,
 )
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.sessions.opening import open_session
+from signoff.usecases.site import PlanPlace, Site, find_plan
 
 LONGEST_REASON = 8_000
 
@@ -68,18 +68,17 @@ def may_stop(site: Site, request: StopRequest) -> HookAnswer:
         history = proved_history(site.ledger, bound.record.id, bound.path)
     except (ActivePlanError, LedgerBroken) as error:
         return _block_a_while(site, request, f"{error.message}\nnext: {error.hint}")
+    digest, unreadable = "", "it changed since then"
     try:
-        digest = bound.parse().plan.plan_digest
+        digest = bound.digest()
     except SignoffError as error:
-        digest, unreadable = "", error.message
-    else:
-        unreadable = "it changed since then"
+        unreadable = error.message
     if history.status(digest) is PlanStatus.DONE:
         return HookAnswer(False)
     if history.approval is None:
         note = f"plan `{bound.name}` is not approved, so nothing holds the agent to it yet"
         return HookAnswer(False, note)
-    if history.approval.data["plan_digest"] != digest:
+    if not history.approves(digest):
         return _block_a_while(
             site,
             request,
@@ -88,7 +87,8 @@ def may_stop(site: Site, request: StopRequest) -> HookAnswer:
             f" approve it again: signoff approve {shlex.quote(bound.name)}",
         )
     seat = take_seat(site.home.path, bound.workspace)
-    session = bound_session(site, bound, seat, request.session, request.client)
+    approved = approved_by(site.ledger, bound, history, history.approval)
+    session = bound_session(site, approved, seat, request.session, request.client)
     answer = _ask(request, session, bound.name)
     if answer.refused or older_pins(site.ledger, history, digest) is None:
         return answer
@@ -105,11 +105,12 @@ def bound_plan(site: Site) -> PlanPlace | None:
 
 
 def bound_session(
-    site: Site, bound: PlanPlace, seat: Seat | None, conversation: str, author: str
+    site: Site, approved: ApprovedPlan, seat: Seat | None, conversation: str, author: str
 ) -> PlanSession:
     """The session of this client's conversation about this very plan, as it is approved now."""
+    bound = approved.place
     base = seat.base if seat is not None else f"{author}:{conversation}:{bound.workspace}"
-    session_id = _bound_id(base, bound)
+    session_id = _bound_id(base, bound, approved.plan.plan_digest)
     session = open_session(site, bound.workspace, author=author, session_id=session_id, bound=bound)
     if seat is not None:
         note_session(site.home.path, seat, session.id)
@@ -136,15 +137,15 @@ def sit_down(site: Site) -> None:
 def protected_by_plan(site: Site, paths: Iterable[str]) -> str:
     """Why one of these files must stay as it is by the plan at work; empty when none must."""
     bound = bound_plan(site)
-    history = read_history(site.ledger, bound.record.id) if bound is not None else PlanHistory(())
+    history = read_history(site.ledger, bound.record.id) if bound is not None else PlanHistory()
     if bound is None or history.approval is None:
         return ""
-    pins = read_pins(site.ledger, history.approval)
-    globs = [glob for step in pinned_plan(pins).steps for glob in step.protects]
+    approved = approved_by(site.ledger, bound, history, history.approval)
+    globs = [glob for step in approved.plan.steps for glob in step.protects]
     root = os.path.realpath(bound.workspace)
     for path in paths:
         inside = os.path.relpath(os.path.realpath(path), root)
-        if inside in pins.protected or matches_any(globs, inside):
+        if inside in approved.pins.protected or matches_any(globs, inside):
             return f"`{escape_line(inside)}` is protected by plan `{bound.name}`"
     return ""
 
@@ -160,7 +161,9 @@ def end_session(site: Site) -> HookAnswer:
     seat = find_seat(site.home.path, workspace)
     if seat is None:
         return HookAnswer(False)
-    session_id = seat.own_session if bound is None else _bound_id(seat.base, bound)
+    session_id = seat.own_session
+    if bound is not None:
+        session_id = _bound_id(seat.base, bound, bound.digest())
     session = None
     if session_id in seat.sessions:
         session = open_session(site, workspace, author="hook", session_id=session_id, bound=bound)
@@ -177,8 +180,7 @@ def end_session(site: Site) -> HookAnswer:
     return HookAnswer(False, f"the work awaits sign-off; next: {sign}")
 
 
-def _bound_id(base: str, bound: PlanPlace) -> str:
-    digest = bound.parse().plan.plan_digest
+def _bound_id(base: str, bound: PlanPlace, digest: str) -> str:
     return session_id_of(f"{base}\n{bound.record.id}\n{digest}")
 
 

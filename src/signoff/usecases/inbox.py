@@ -10,10 +10,9 @@ from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NothingToAnswer
 from signoff.storage.ledger import Ledger
-from signoff.usecases.ground.escapes import open_sockets, word_of
-from signoff.usecases.ground.person import require_person
-from signoff.usecases.ground.questions import Item, open_items
-from signoff.usecases.ground.site import Site, find_plan
+from signoff.usecases.person import open_sockets, require_person, word_of
+from signoff.usecases.questions import Item, open_items
+from signoff.usecases.site import Site, find_plan
 
 LOOP = "signoff agent"  # the author of sessions of the built-in loop
 
@@ -73,12 +72,12 @@ def answer(
         drafts.append(Draft(Kind.STEP_WAIVED, waiver, entry.run, entry.step))
     if choice is Choice.ALLOW:
         # Pins and plans load slowly, and most answers need neither.
-        from signoff.usecases.allowing import amend_plan  # noqa: PLC0415
+        from signoff.usecases.approve import amend_plan  # noqa: PLC0415
 
         drafts.append(amend_plan(site, item, entry, by))
     if note:
         # For the same reason.
-        from signoff.usecases.ground.workbench import learn_secrets  # noqa: PLC0415
+        from signoff.usecases.openwork import learn_secrets  # noqa: PLC0415
 
         learn_secrets(site, entry.plan)
     site.ledger.append(entry.plan, drafts)
@@ -103,7 +102,7 @@ def _end_run(site: Site, entry: Entry) -> Outcome | None:
     if entry.run is None:
         return None
     # What knows how runs end takes longer to load than a list of questions.
-    from signoff.usecases.running.ending import end_decided_run  # noqa: PLC0415
+    from signoff.usecases.cancel import end_decided_run  # noqa: PLC0415
 
     return end_decided_run(site, entry.plan)
 
@@ -112,8 +111,11 @@ def _role_words(site: Site, entry: Entry) -> str:
     if entry.run is None:
         return ""
     # For the same reason as above.
-    from signoff.usecases.ground.history import read_history  # noqa: PLC0415
-    from signoff.usecases.ground.roles import role_words, roles_given  # noqa: PLC0415 - as above
+    from signoff.usecases.history import (  # noqa: PLC0415 - as above
+        read_history,
+        role_words,
+        roles_given,
+    )
 
     return role_words(roles_given(site, read_history(site.ledger, entry.plan)))
 

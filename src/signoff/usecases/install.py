@@ -30,7 +30,7 @@ from signoff.usecases.clients.jsonconfig import add_to_json, doubts_about, take_
 from signoff.usecases.clients.parts import Wanted
 from signoff.usecases.clients.phases import is_ours, is_untouched
 from signoff.usecases.clients.tomlconfig import add_to_toml, take_from_toml, toml_doubts
-from signoff.usecases.ground.person import require_person
+from signoff.usecases.person import require_person
 
 CODEX_TRUST = (
     "codex skips hooks that nobody trusted, without a word: start codex here, type /hooks, and"

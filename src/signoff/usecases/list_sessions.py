@@ -16,8 +16,7 @@ from signoff.process.ancestry import identify
 from signoff.storage.location import find_vault
 from signoff.storage.locks import holders
 from signoff.usecases.clients.seats import living_client
-from signoff.usecases.ground.history import proved_history
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.history import proved_history
 from signoff.usecases.sessions.opening import open_session
 from signoff.usecases.sessions.sittings import (
     Sitting,
@@ -26,6 +25,7 @@ from signoff.usecases.sessions.sittings import (
     plan_of,
     read_sitting,
 )
+from signoff.usecases.site import PlanPlace, Site
 
 LIBRARY = "signoff.start_session"  # in a program of which we know nothing
 

@@ -25,11 +25,11 @@ from signoff.gate.ready import PlanState
 from signoff.process.ancestry import identify
 from signoff.storage.location import find_vault
 from signoff.usecases.clients.seats import Seat, note_session, take_seat
-from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
+from signoff.usecases.history import approved_by, read_history
 from signoff.usecases.hook import bound_plan, bound_session, own_session
 from signoff.usecases.ready import find_ready
 from signoff.usecases.sessions.opening import open_session
+from signoff.usecases.site import PlanPlace, Site, find_plan
 
 MOST_PLANS = 50
 MOST_ENTRIES = 200
@@ -105,15 +105,15 @@ class McpDesk:
             workspace = self._workspace()
             seat = self._seat(workspace)
             return own_session(site, workspace, seat, self._conversation, author)
-        approval = read_history(site.ledger, bound.record.id).approval
-        digest = bound.parse().plan.plan_digest
-        if approval is None or approval.data["plan_digest"] != digest:
+        history = read_history(site.ledger, bound.record.id)
+        if history.approval is None or not history.approves(bound.digest()):
             raise NotApproved(
                 f"plan `{bound.name}` is not approved as it is now, so nobody works on it",
                 f"a person runs: signoff approve {shlex.quote(bound.name)}",
             )
+        approved = approved_by(site.ledger, bound, history, history.approval)
         seat = self._seat(bound.workspace)
-        return bound_session(site, bound, seat, self._conversation, author)
+        return bound_session(site, approved, seat, self._conversation, author)
 
     def plan_text(self) -> str:
         """The plan, for reading."""

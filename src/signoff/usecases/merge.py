@@ -18,29 +18,21 @@ from signoff.domain.escalation import Cause, Choice
 from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.names import shown_name
-from signoff.errors import LedgerBroken, NotSignedOff, UsageError
+from signoff.errors import NotSignedOff, UsageError
 from signoff.gate.gate import Gate, evaluate
-from signoff.gate.state import State
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
-from signoff.usecases.ground.history import (
-    PlanHistory,
-    fold_run,
-    pinned_plan,
-    read_history,
-    read_pins,
-)
-from signoff.usecases.ground.person import refuse_in_attempt
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.upgrading import lacked_by
-from signoff.usecases.ground.workbench import open_pinned_workspace, taken, workspace_lock
-from signoff.usecases.merging.merged import lived_apart, merge_entries, signed_off
-from signoff.usecases.merging.room import judge_merged
-from signoff.usecases.proofs.rejudging import Finding, Line
+from signoff.usecases.audit import WANTING, Finding, Line
+from signoff.usecases.history import ApprovedPlan, approved_by, trusted_history
+from signoff.usecases.marks import progress_of
+from signoff.usecases.merge_judging import judge_merged
+from signoff.usecases.merged import lived_apart, merge_entries
+from signoff.usecases.openwork import approved_workspace, taken, workspace_lock
+from signoff.usecases.person import refuse_in_attempt
+from signoff.usecases.pinning import lacked_by
 from signoff.usecases.ready import refuse_unready
-from signoff.usecases.running.marks import progress_of
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.worktree import base_branch
-from signoff.verification.pins import Pins
 from signoff.workspace.advancing import advance
 from signoff.workspace.branches import existing_head, is_ancestor, make_commit
 from signoff.workspace.committing import commit_content, unjudged_changes
@@ -48,10 +40,7 @@ from signoff.workspace.git import Git
 from signoff.workspace.merging import merge
 from signoff.workspace.repository import Repository
 from signoff.workspace.trees import tree_changes
-from signoff.workspace.workspace import Workspace
 from signoff.workspace.worktrees import find_worktree
-
-_BAD = frozenset({Finding.BROKEN, Finding.UNKNOWN, Finding.UNPROVED})
 
 
 @dataclass(frozen=True)
@@ -77,7 +66,7 @@ class MergeReport:
     @property
     def regressions(self) -> tuple[Line, ...]:
         """What does not hold on the merged content."""
-        return tuple(line for line in self.lines if line.finding in _BAD)
+        return tuple(line for line in self.lines if line.finding in WANTING)
 
 
 def merge_plan(
@@ -95,79 +84,59 @@ def merge_plan(
     by = refuse_in_attempt(site.environ, site.home.path)
     if not anyway:
         refuse_unready(site, place, "merge")
-    work = _finished_work(site, place)
+    approved = _signed_off(site, place)
+    main = Path(place.record.repository or "")
+    repository = Repository(place.workspace, main)
+    what = f"merging in `{main}`"
     with (
-        hold(
-            site.home.locks,
-            f"merge-{work.repository.main}",
-            Holder.current(str(place.path)),
-            what=f"merging in `{work.repository.main}`",
-        ),
-        Git.open(work.repository, site.environ) as git,
+        hold(site.home.locks, f"merge-{main}", Holder.current(str(place.path)), what=what),
+        Git.open(repository, site.environ) as git,
     ):
-        base = into or base_branch(git, work.repository)
+        base = into or base_branch(git, repository)
         head = existing_head(git, base)
-        for entry in merge_entries(work.history):
-            if entry.data["base"] == base and is_ancestor(git, entry.data["commit"], head):
-                commit = entry.data["commit"]
+        for entry in merge_entries(approved.history):
+            commit = entry.data["commit"]
+            if entry.data["base"] == base and is_ancestor(git, commit, head):
                 return MergeReport(place, base, entry.data["branch"], commit, already=True)
-        _refuse_gone(work, place)
+        _refuse_gone(approved)
         branch = _own_branch(git, place.workspace)
         if branch == base:
             raise UsageError(
                 f"`{branch}` cannot be merged into itself", "signoff merge --into BASE"
             )
-        return _Merge(site, place, work, git, base, branch, by, tell).perform()
+        return _Merge(site, approved, git, base, branch, by, tell).perform()
 
 
-@dataclass(frozen=True)
-class _Work:
-    """A signed-off run, and the pins it went by."""
-
-    repository: Repository
-    history: PlanHistory
-    state: State
-    pins: Pins
-    snapshot: str
-
-
-def _finished_work(site: Site, place: PlanPlace) -> _Work:
+def _signed_off(site: Site, place: PlanPlace) -> ApprovedPlan:
     """The ledger's word, checked entry by entry: never a mark, a branch or a frontmatter."""
-    chain = site.ledger.check_chain(place.record.id)
-    if not chain.holds:
-        raise LedgerBroken(f"entry {chain.first_bad} of the ledger is not to be trusted")
-    history = read_history(site.ledger, place.record.id)
+    history = trusted_history(site.ledger, place.record.id)[1]
     name = shown_name(place.record.name)
-    if not signed_off(history) or history.run is None or history.finished is None:
+    if not history.signed_off or history.run is None or history.finished is None:
         raise NotSignedOff(f"plan `{name}` was not signed off", f"signoff run {shlex.quote(name)}")
-    if place.record.repository is None or not lived_apart(history, place.record):
+    if not lived_apart(history, place.record):
         raise UsageError(
             f"plan `{name}` was worked on in the main checkout: there is nothing to merge",
             "commit it there",
         )
-    pins = read_pins(site.ledger, history.run)
-    state = fold_run(history, pinned_plan(pins))
-    snapshot: str = history.finished.data["snapshot"]
-    if evaluate(state, snapshot).gate is Gate.SHUT:
+    approved = approved_by(site.ledger, place, history, history.run)
+    if evaluate(approved.state, history.finished.data["snapshot"]).gate is Gate.SHUT:
         raise NotSignedOff(f"the ledger does not prove the sign-off of plan `{name}`")
-    repository = Repository(place.workspace, Path(place.record.repository))
-    return _Work(repository, history, state, pins, snapshot)
+    return approved
 
 
-def _refuse_gone(work: _Work, place: PlanPlace) -> None:
+def _refuse_gone(approved: ApprovedPlan) -> None:
     """What was signed off lies in one worktree, and nowhere else."""
-    assert work.history.run is not None
-    there = Path(work.history.run.data["workspace"])
-    name = shlex.quote(shown_name(place.record.name))
+    there = Path(approved.entry.data["workspace"])
+    shown = shown_name(approved.place.record.name)
     if not there.is_dir():
         raise NotSignedOff(
             f"the worktree `{there}` is gone, and with it what was signed off",
-            f"signoff worktree add {name}, approve and run it again",
+            f"signoff worktree add {shlex.quote(shown)}, approve and run it again",
         )
-    if there != place.workspace:
+    if there != approved.place.workspace:
         raise UsageError(
-            f"plan `{shown_name(place.record.name)}` was signed off in `{there}`",
-            f"signoff merge {name} --workspace {shlex.quote(str(there))}",
+            f"plan `{shown}` was signed off in `{there}`",
+            f"signoff merge {shlex.quote(shown)} --workspace {shlex.quote(str(there))}",
         )
 
 
@@ -186,16 +155,27 @@ class _Merge:
     """One merge, from the signed-off content to the base."""
 
     site: Site
-    place: PlanPlace
-    work: _Work
+    approved: ApprovedPlan
     git: Git
     base: str
     branch: str
     by: str
     tell: Callable[[str], None]
 
+    @property
+    def place(self) -> PlanPlace:
+        return self.approved.place
+
+    @property
+    def name(self) -> str:
+        return shown_name(self.place.record.name)
+
+    @property
+    def run(self) -> str | None:
+        return self.approved.history.run_id
+
     def perform(self) -> MergeReport:
-        if older := lacked_by(self.work.pins):
+        if older := lacked_by(self.approved.pins):
             self.tell(f"it {older}; what is merged is judged by pins taken from `{self.base}` now")
         ours = self._commit()
         base = existing_head(self.git, self.base)
@@ -207,21 +187,18 @@ class _Merge:
         with self._scratch() as scratch:
             judged = judge_merged(
                 self.site,
-                self.place,
-                self.work.pins,
-                self.work.state,
+                self.approved,
                 self.git,
                 base=base,
                 tree=merged.tree,
                 scratch=scratch,
                 tell=self.tell,
             )
-        if any(line.finding in _BAD for line in judged.lines):
+        if any(line.finding in WANTING for line in judged.lines):
             return replace(self._regression(judged.lines), notes=judged.notes)
         commit = base
         if not already:
-            title = f"Merge plan {shown_name(self.place.record.name)}"
-            message = f"{title}\n\nSigned off by signoff, run {self.work.history.run_id}\n"
+            message = f"Merge plan {self.name}\n\nSigned off by signoff, run {self.run}\n"
             commit = make_commit(self.git, merged.tree, (base, ours), message)
             self._advance(commit, base)
         self._record(commit, judged.snapshot, judged.lines)
@@ -235,13 +212,10 @@ class _Merge:
             notes=judged.notes,
         )
 
-    def _workspace(self) -> Workspace:
-        plan = pinned_plan(self.work.pins)
-        return open_pinned_workspace(self.site, self.place, self.work.pins, plan)
-
     def _refuse_unjudged(self, base: str, tree: str) -> None:
         """What is in no snapshot was judged by nobody: a branch must not carry it into the base."""
-        paths = unjudged_changes(self.git, self._workspace(), base, tree)
+        workspace = approved_workspace(self.site, self.approved)
+        paths = unjudged_changes(self.git, workspace, base, tree)
         if paths:
             raise NotSignedOff(
                 f"branch `{self.branch}` changes files that no check looks at: "
@@ -253,7 +227,7 @@ class _Merge:
 
     def _undeclared(self, base: str, tree: str) -> tuple[str, ...]:
         """What the plan changed beyond the files it said it would."""
-        touches = pinned_plan(self.work.pins).touches
+        touches = self.approved.plan.touches
         if not touches:
             return ()
         changed = (change.path for change in tree_changes(self.git, base, tree))
@@ -262,7 +236,7 @@ class _Merge:
     def _advance(self, commit: str, base: str) -> None:
         """Nobody may be at work in a checkout whose files move along with the base."""
         holder = Holder.current(str(self.place.path))
-        main = replace(self.place, workspace=self.work.repository.main)
+        main = replace(self.place, workspace=Path(self.place.record.repository or ""))
         what = f"the workspace `{main.workspace}`"
         with hold(self.site.home.locks, workspace_lock(main), holder, what=what):
             advance(self.git, self.base, commit, base)
@@ -270,29 +244,31 @@ class _Merge:
     def _commit(self) -> str:
         """What was signed off as a commit; work that moved on since is not what was judged."""
         holder = Holder.current(str(self.place.path))
+        signed = self.approved.history.finished
+        assert signed is not None
         with taken(self.site, self.place, holder):
-            workspace = self._workspace()
+            workspace = approved_workspace(self.site, self.approved)
+            snapshot = signed.data["snapshot"]
             now = workspace.snapshot().digest
-            if now != self.work.snapshot:
-                changed = [change.path for change in workspace.diff(self.work.snapshot, now)]
-                name = shown_name(self.place.record.name)
+            if now != snapshot:
+                changed = [change.path for change in workspace.diff(snapshot, now)]
                 raise NotSignedOff(
-                    f"`{self.place.workspace}` changed since plan `{name}` was signed off: "
+                    f"`{self.place.workspace}` changed since plan `{self.name}` was signed off: "
                     f"{', '.join(changed[:10])}",
                     "put it back, or approve and run the plan again:"
-                    f" signoff approve {shlex.quote(name)}",
+                    f" signoff approve {shlex.quote(self.name)}",
                     {"changed": changed},
                 )
-            message = f"Plan {shown_name(self.place.record.name)}, run {self.work.history.run_id}\n"
+            message = f"Plan {self.name}, run {self.run}\n"
             done = commit_content(
-                self.git, workspace, self.work.snapshot, branch=self.branch, message=message
+                self.git, workspace, snapshot, branch=self.branch, message=message
             )
         return done.commit
 
     @contextmanager
     def _scratch(self) -> Iterator[Path]:
         """A folder beside the worktree; an earlier one was left by a process that was killed."""
-        folder = self.place.workspace.parent / f".merging-{self.work.history.run_id}"
+        folder = self.place.workspace.parent / f".merging-{self.run}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
@@ -311,10 +287,9 @@ class _Merge:
         )
 
     def _regression(self, lines: tuple[Line, ...]) -> MergeReport:
-        bad = [line for line in lines if line.finding in _BAD]
-        name = shown_name(self.place.record.name)
+        bad = [line for line in lines if line.finding in WANTING]
         said = (
-            f"merged into `{self.base}`, plan `{name}` does not hold: "
+            f"merged into `{self.base}`, plan `{self.name}` does not hold: "
             + "; ".join(f"{line.subject} is {line.finding}: {line.message}" for line in bad)
             + "; the base is as it was"
         )
@@ -328,9 +303,9 @@ class _Merge:
         for entry in self.site.ledger.open_escalations(plan):
             if entry.data["cause"] == Cause.MERGE:
                 return str(entry.data["id"])
-        count = sum(1 for e in self.work.history.entries if e.data.get("cause") == Cause.MERGE)
+        count = sum(1 for e in self.approved.history.entries if e.data.get("cause") == Cause.MERGE)
         data = {
-            "id": f"{self.work.history.run_id}-merge-{count + 1}",
+            "id": f"{self.run}-merge-{count + 1}",
             "cause": Cause.MERGE,
             "question": question,
             "context": context,
@@ -343,7 +318,7 @@ class _Merge:
         """Said after the base moved: killed in between, the same command finds it merged."""
         plan = self.place.record.id
         data = {
-            "run": self.work.history.run_id,
+            "run": self.run,
             "branch": self.branch,
             "base": self.base,
             "commit": commit,

@@ -9,9 +9,9 @@ from signoff.errors import UsageError
 from signoff.gate.mergeorder import Finished, MergeOrder, merge_order
 from signoff.gate.ready import PlanStanding
 from signoff.storage.vault import Vault
-from signoff.usecases.ground.history import pinned_plan, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import open_pinned_workspace
+from signoff.usecases.history import approved_by
+from signoff.usecases.openwork import approved_workspace
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.vault.census import Census, PlanFacts, take_census
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.branches import diff_size
@@ -24,7 +24,7 @@ _HEADS = ("+++", "---")
 
 
 @dataclass(frozen=True)
-class Waiting:
+class UnmergedPlan:
     """A finished plan with the branch it is on, and how large its change is."""
 
     name: str
@@ -37,7 +37,7 @@ class MergeOrderReport:
     """The order, with everything it rests on."""
 
     base: str
-    plans: dict[str, Waiting]
+    plans: dict[str, UnmergedPlan]
     answer: MergeOrder
 
 
@@ -66,7 +66,7 @@ def order_in(site: Site, census: Census) -> MergeOrderReport:
 
 def _waiting(
     site: Site, git: Git, plan: PlanFacts, base: str, trees: dict[Path, Worktree]
-) -> Waiting:
+) -> UnmergedPlan:
     """The real branch of the worktree the plan was signed off in; one that is gone has no size.
 
     What was signed off need not be committed yet, so both measures are taken and the larger counts.
@@ -76,18 +76,17 @@ def _waiting(
     tree = trees.get(workspace)
     branch = tree.branch if tree is not None else None
     if branch is None:
-        return Waiting(plan.name, "", 0)
+        return UnmergedPlan(plan.name, "", 0)
     committed = diff_size(git, base, branch)
-    return Waiting(plan.name, branch, max(committed, _signed_off_size(site, plan, workspace)))
+    return UnmergedPlan(plan.name, branch, max(committed, _signed_off_size(site, plan, workspace)))
 
 
 def _signed_off_size(site: Site, plan: PlanFacts, workspace: Path) -> int:
     """Changed lines between what was approved and what was signed off."""
     assert plan.history.run is not None and plan.history.finished is not None
-    pins = read_pins(site.ledger, plan.history.run)
     place = PlanPlace(plan.path, plan.record, workspace, Vault(plan.path.parent))
-    opened = open_pinned_workspace(site, place, pins, pinned_plan(pins))
-    text = opened.text_diff(
-        pins.snapshot, plan.history.finished.data["snapshot"], max_bytes=_MOST_COMPARED
+    approved = approved_by(site.ledger, place, plan.history, plan.history.run)
+    text = approved_workspace(site, approved).text_diff(
+        approved.pins.snapshot, plan.history.finished.data["snapshot"], max_bytes=_MOST_COMPARED
     )
     return sum(1 for line in text.split("\n") if line[:1] in ("+", "-") and line[:3] not in _HEADS)

@@ -10,9 +10,9 @@ from signoff.errors import PlanNotFound
 from signoff.gate.ready import PlanStanding
 from signoff.storage.claims import CLAIM_S, Offer, claim_first, give_back_claim, renew_claim
 from signoff.storage.vault import checked_slug
-from signoff.usecases.ground.site import Site
-from signoff.usecases.ground.worker import Worker
+from signoff.usecases.person import Worker
 from signoff.usecases.ready import ReadyReport, find_ready
+from signoff.usecases.site import Site
 from signoff.usecases.vault.census import PlanFacts, presumed_dead, take_census
 
 # Each further look means that somebody else was faster; there is no need to look for ever.

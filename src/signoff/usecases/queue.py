@@ -20,9 +20,9 @@ from signoff.storage.files import read_plan_file
 from signoff.storage.location import STAGED_FOLDER
 from signoff.storage.standings import read_standing
 from signoff.storage.vault import Vault
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.marks import note_standing
 from signoff.usecases.ready import ReadyReport, find_ready
-from signoff.usecases.running.marks import note_standing
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.vault.census import PlanFacts
 
 PROGRESS_CHARACTERS = 120

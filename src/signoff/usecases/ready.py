@@ -19,7 +19,7 @@ from signoff.gate.ready import (
     readiness,
 )
 from signoff.planfile.parse import Parsed
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.vault.census import Census, PlanFacts, take_census
 
 

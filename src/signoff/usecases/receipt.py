@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.ledger import Entry
+from signoff.domain.plan import Plan
 from signoff.domain.receipt import Anchor, Summary, summary_of
 from signoff.domain.verdict import Result
 from signoff.errors import (
@@ -20,14 +21,15 @@ from signoff.errors import (
     ProofInvalid,
     UsageError,
 )
+from signoff.gate.state import State
 from signoff.storage.anchors import note_in_git, read_anchors
 from signoff.storage.files import append_line, read_plan_file, swap_file
 from signoff.storage.home import Home
 from signoff.storage.keys import PublicKey, own_public_key, read_public_key, signing_key
 from signoff.storage.receipts import MAX_RECEIPT_BYTES, ReceiptStore, Sealed, open_sealed, seal
-from signoff.usecases.ground.history import trusted_chain
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.proofs.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
+from signoff.usecases.history import fold_run, read_history, trusted_history
+from signoff.usecases.sign_offs import SENSELESS, SignOff, fold_entries, receipt_of, sign_offs
+from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.pins import Pins
 
 LARGEST_KEY = 16 * 1024
@@ -70,23 +72,36 @@ def make_receipts(
     Making one again gives the same bytes, because everything in it comes from the ledger and
     ed25519 signs the same message the same way. So a crash before this costs nothing.
     """
-    if entries is None:
-        entries = trusted_entries(site, place)
+    found = trusted_entries(site, place) if entries is None else entries
+    return tuple(_receipts(site, place, found, make=True))
+
+
+def _receipts(
+    site: Site, place: PlanPlace, entries: Sequence[Entry], *, make: bool
+) -> Iterator[Made]:
+    """The receipt of each sign-off, compared with the ledger; a missing one is made or left out."""
     store = ReceiptStore(site.home.receipts)
-    key = signing_key(site.home.keys)
-    made: list[Made] = []
+    key = signing_key(site.home.keys) if make else None
+    public = key.public if key is not None else own_public_key(site.home.keys)
+    previous: str | None = None
     for signed in sign_offs(entries):
-        previous = made[-1].sealed.digest if made else None
-        statement = expected_statement(site, place.name, signed, previous)
         stored = store.read(place.record.id, signed.run)
-        if stored is None:
-            sealed = seal(statement, key)
-            store.keep(place.record.id, signed.run, sealed)
+        if stored is None and key is None:
+            # Not made yet, or lost: what the next one must name is then for itself to say.
+            previous = UNKNOWN
+            continue
+        if previous == UNKNOWN and stored is not None:
+            previous = stored.statement["predicate"].get("previous")
+        statement = expected_statement(site, place.name, signed, previous)
+        if stored is not None:
+            require_match(stored, statement, public, signed)
+            made = Made(signed.run, stored, new=False)
         else:
-            require_match(stored, statement, key.public, signed)
-            sealed = stored
-        made.append(Made(signed.run, sealed, new=stored is None))
-    return tuple(made)
+            assert key is not None
+            made = Made(signed.run, seal(statement, key), new=True)
+            store.keep(place.record.id, signed.run, made.sealed)
+        previous = made.sealed.digest
+        yield made
 
 
 def export_receipt(site: Site, place: PlanPlace, run: str | None, output: Path | None) -> Made:
@@ -137,31 +152,16 @@ def anchor_head(site: Site, place: PlanPlace, file: Path | None, git_note: bool)
 
 def check_receipts(site: Site, place: PlanPlace, entries: Sequence[Entry]) -> tuple[str, ...]:
     """The digests of the receipts here, all of them about this very ledger; raises otherwise."""
-    store = ReceiptStore(site.home.receipts)
-    runs = set(site.home.receipt_runs(place.record.id))
+    runs = site.home.receipt_runs(place.record.id)
     if not runs:
         return ()
-    public = own_public_key(site.home.keys)
-    previous: str | None = None
-    found: list[str] = []
-    for signed in sign_offs(entries):
-        stored = store.read(place.record.id, signed.run)
-        if stored is None:
-            # Not made yet, or lost: what the next one must name is then for itself to say.
-            previous = UNKNOWN
-            continue
-        if previous == UNKNOWN:
-            previous = stored.statement["predicate"].get("previous")
-        statement = expected_statement(site, place.name, signed, previous)
-        require_match(stored, statement, public, signed)
-        previous = stored.digest
-        found.append(stored.digest)
-        runs.discard(signed.run)
-    if runs:
+    found = tuple(_receipts(site, place, entries, make=False))
+    unknown = sorted({*runs} - {made.run for made in found})
+    if unknown:
         raise LedgerBroken(
-            f"the ledger has no sign-off of run `{sorted(runs)[0]}`, but a receipt proves there was"
+            f"the ledger has no sign-off of run `{unknown[0]}`, but a receipt proves there was"
         )
-    return tuple(found)
+    return tuple(made.sealed.digest for made in found)
 
 
 def check_anchors(
@@ -191,8 +191,7 @@ def check_anchors(
 
 def trusted_entries(site: Site, place: PlanPlace) -> tuple[Entry, ...]:
     """The plan's entries, every hash recomputed first."""
-    trusted_chain(site.ledger, place.record.id)
-    return tuple(site.ledger.entries(place.record.id))
+    return trusted_history(site.ledger, place.record.id)[1].entries
 
 
 def expected_statement(
@@ -203,8 +202,15 @@ def expected_statement(
     def read_pins(digest: str) -> Pins:
         return Pins.from_bytes(site.ledger.get_blob(digest))
 
+    def folded(signed: SignOff, plan: Plan) -> State:
+        """The state that this command has folded already, if it is of these very entries."""
+        known = read_history(site.ledger, signed.finished.plan)
+        same = known.entries[: len(signed.entries)] == signed.entries
+        newest = same and known.run_id == signed.run
+        return fold_run(known, plan) if newest else fold_entries(signed, plan)
+
     try:
-        return receipt_of(signed, name, read_pins, previous).statement()
+        return receipt_of(signed, name, read_pins, previous, folded).statement()
     except SENSELESS as error:
         raise LedgerBroken(f"the entries of run `{signed.run}` make no sense: {error!r}") from error
 

@@ -1,4 +1,7 @@
-"""`run`: drive an approved plan until it is over or must wait; the same call resumes it."""
+"""`run`: drive an approved plan until it is over or must wait; the same call resumes it.
+
+run_plan → driven → _approved → open_work → _begin → Drive.drive → report
+"""
 
 from __future__ import annotations
 
@@ -10,66 +13,63 @@ from pathlib import Path
 from typing import Protocol
 
 from signoff import __version__
-from signoff.agents.command import CommandAgent
+from signoff.agents.command import CommandAgent, check_role
 from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
-from signoff.domain.ledger import Draft, Entry, Kind
-from signoff.domain.plan import Plan, PlanStatus
+from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
+from signoff.domain.plan import PlanStatus
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Result
-from signoff.errors import NotApproved, SignoffError
+from signoff.errors import NotApproved, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Output, Reporter
-from signoff.orchestrator.mission import Mission
-from signoff.settings.loading import REPOSITORY_FILE, Settings, settings_from_pin
+from signoff.orchestrator.openrun import OpenRun
+from signoff.settings.loading import HUMAN_ROLE, REPOSITORY_FILE
 from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve_unasked, propose
-from signoff.usecases.audit import AuditReport, audit_plan
-from signoff.usecases.ground.history import (
+from signoff.usecases.audit import AuditReport, audit_plan, look_at_content
+from signoff.usecases.history import (
+    ApprovedPlan,
     PlanHistory,
+    approved_by,
+    approved_with,
     fold_run,
     intact_history,
     older_pins,
-    pinned_plan,
     read_history,
     read_pins,
     require_proved,
+    role_words,
     waits_for_person,
 )
-from signoff.usecases.ground.questions import Item, open_items
-from signoff.usecases.ground.roles import check_roles, role_words
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.upgrading import not_approved
-from signoff.usecases.ground.workbench import (
+from signoff.usecases.marks import projection_of
+from signoff.usecases.openwork import (
+    OpenWork,
+    approved_workspace,
     attempt_reports,
     driven,
-    open_judge,
-    open_pinned_workspace,
+    open_work,
     open_workspace,
     pin_watch,
-    redactor_of,
+    refuse_own_output,
     required_enclosure,
-    tell_unopened,
+    unopened,
     workspace_lock,
 )
-from signoff.usecases.ground.worker import find_worker
-from signoff.usecases.ready import refuse_unready
-from signoff.usecases.running.drift import look_at_content
-from signoff.usecases.running.marks import projection_of
-from signoff.usecases.running.outputs import refuse_own_output
-from signoff.usecases.running.rehoming import (
+from signoff.usecases.person import find_worker
+from signoff.usecases.pinning import (
     is_reconfigured,
+    not_approved,
     pins_for,
     refuse_foreign_worktree,
     require_protected_as_approved,
 )
+from signoff.usecases.questions import Item, open_items
+from signoff.usecases.ready import refuse_unready
+from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import Content, StatusReport, status_of
-from signoff.verification.bench import Bench
-from signoff.verification.enclosure import Enclosure
-from signoff.verification.guards import Guards
-from signoff.verification.pins import Pins
 from signoff.workspace.ignore import read_ignore_rules
 
 
@@ -82,8 +82,10 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the person asked for."""
+    """What the person asked for; whom the run tells, and what makes it durable."""
 
+    reporter: Reporter
+    engine: Callable[[], Engine]
     yes: bool = False
     roles: Mapping[str, str] | None = None
     cancelled: Callable[[], bool] = lambda: False
@@ -109,15 +111,9 @@ class RunReport:
     audit: AuditReport | None = None  # of a plan that was signed off already, on other content
 
 
-def run_plan(
-    site: Site,
-    place: PlanPlace,
-    options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
-) -> RunReport:
+def run_plan(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
     """Drive the plan; one that is signed off is not driven, but judged again on other content."""
-    report = _run(site, place, options, reporter, engine)
+    report = _run(site, place, options)
     looked = report.status.content
     if not report.nothing_to_do or (looked is not None and looked.differs is False):
         return report
@@ -127,13 +123,7 @@ def run_plan(
     return replace(report, outcome=outcome, audit=audit)
 
 
-def _run(
-    site: Site,
-    place: PlanPlace,
-    options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
-) -> RunReport:
+def _run(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
     """Take the plan and its workspace, then drive; whoever else holds them is named."""
     site.home.keep_apart(place.workspace)
     refuse_foreign_worktree(site, place)
@@ -141,56 +131,29 @@ def _run(
     if not options.anyway and not read_history(site.ledger, place.record.id).running:
         refuse_unready(site, place, "run")
     site.home.keep_reserve()
-    worker = find_worker(site.environ, options.worker)
-    holder = worker.driver(site, str(place.path))
-    with driven(site, place, holder, worker) as lease:
-        options = replace(options, cancelled=_stopped(options.cancelled, lease))
+    with driven(site, place, find_worker(site.environ, options.worker)) as (lease, holder):
         history = intact_history(site.ledger, place.record.id, place.path)
-        if not history.running:
-            settled = _already_over(site, place, history)
-            if settled is not None:
-                return settled
-            entry = _require_approval(site, place, history, options)
-        else:
-            history = _upgraded_run(site, place, history, options)
-            assert history.run is not None
-            entry = history.run
-        pins = read_pins(site.ledger, entry)
-        plan = pinned_plan(pins)
-        pins = pins_for(site, place, pins, running=history.running)
-        if history.running and waits_for_person(history, plan, pins):
-            _mark(site, place, history, plan, PlanStatus.IN_PROGRESS)
-            waiting = _report(site, place, None)
-            return replace(waiting, unheeded=_unheeded(options, waiting.status))
-        if not history.running:
-            require_protected_as_approved(site, place, plan, pins)
-        pinned = open_pinned_workspace(site, place, pins, plan)
-        refuse_own_output(options.output, pinned, place.workspace)
-        settings = settings_from_pin(pins.settings).with_roles(options.roles or {})
-        options = replace(options, session=_session_of(history, options))
-        if options.session is None:
-            check_roles(plan, settings, pins.search_path, place.workspace)
-        enclosure = required_enclosure(site, place, pins.search_path, settings)
-        tell_unopened(enclosure, place.workspace, options.tell)
-        run, fence = _begin(
-            site, place, history, entry, holder, options, reporter, pins, plan, lease
-        )
-        mission = _mission(
-            site, place, pins, plan, settings, options, reporter, enclosure, run, fence
-        )
-        mission = replace(mission, ousted=lease.lost)
+        if history.finished is not None and history.status(place.digest()) is PlanStatus.DONE:
+            return _already_over(site, place, history)
+        approved = _approved(site, place, history, options)
+        begun = approved.history.running
+        if begun and waits_for_person(approved.history, approved.plan, approved.pins):
+            return _waiting(site, approved, options)
+        if not begun:
+            require_protected_as_approved(site, approved)
+        # A driver that lost its lease stops like one that a person stopped.
+        cancelled, session = options.cancelled, _session_of(approved.history, options)
+        options = replace(options, session=session, cancelled=lambda: cancelled() or lease.lost())
+        work = _open(site, approved, options)
+        run, fence = _begin(site, approved, holder, options, lease)
+        opened = _open_run(site, work, options, run, fence, lease)
         reach(CrashPoint.RUN_STARTED)
-        outcome = engine().drive(run, Drive(mission).drive)
-    report = replace(_report(site, place, outcome), unmarked=mission.projection.unwritten)
+        outcome = options.engine().drive(run, Drive(opened).drive)
+    report = replace(_report(site, place, outcome), unmarked=opened.projection.unwritten)
     if outcome is not Outcome.DONE:
         return report
     # Signed off a moment ago, on a snapshot taken after everything was judged.
     return replace(report, status=replace(report.status, content=Content(differs=False)))
-
-
-def _stopped(cancelled: Callable[[], bool], lease: Lease) -> Callable[[], bool]:
-    """A driver that lost its lease stops like one that a person stopped."""
-    return lambda: cancelled() or lease.lost()
 
 
 def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None:
@@ -202,56 +165,66 @@ def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None
     return SessionWork.from_data(said[-1]) if said[-1] else None
 
 
-def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunReport | None:
+def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunReport:
     """A plan that is signed off is not run again unless it is approved again."""
-    if history.finished is None:
-        return None
-    if history.status(place.parse().plan.plan_digest) is not PlanStatus.DONE:
-        return None
     assert history.run is not None
-    pins = read_pins(site.ledger, history.run)
-    plan = pinned_plan(pins)
-    require_proved(history, fold_run(history, plan), place.path)
-    _mark(site, place, history, plan, PlanStatus.DONE)
+    approved = approved_by(site.ledger, place, history, history.run)
+    require_proved(history, approved.state, place.path)
+    _mark(site, approved, PlanStatus.DONE)
     report = _report(site, place, Outcome.DONE)
     status = look_at_content(site, report.status)
     return replace(report, status=status, nothing_to_do=True)
 
 
-def _unheeded(options: RunOptions, status: StatusReport) -> str:
-    """Said of a run that waits: it goes on as it was approved, or not at all."""
-    given = ["--role"] if options.roles else []
-    if options.yes and status.edited:
-        given.insert(0, "--yes")
+def _waiting(site: Site, approved: ApprovedPlan, options: RunOptions) -> RunReport:
+    """It goes on as it was approved, or not at all: what is asked for now changes nothing."""
+    _mark(site, approved, PlanStatus.IN_PROGRESS)
+    report = _report(site, approved.place, None)
+    given = ["--yes"] if options.yes and report.status.edited else []
+    given += ["--role"] if options.roles else []
     if not given:
-        return ""
+        return report
     verb = "change" if len(given) > 1 else "changes"
-    return (
-        f"{' and '.join(given)} {verb} nothing while run `{status.run}` waits for an answer:"
+    unheeded = (
+        f"{' and '.join(given)} {verb} nothing while run `{report.status.run}` waits for an answer:"
         " it goes by what was approved"
     )
+    return replace(report, unheeded=unheeded)
 
 
-def _mark(
-    site: Site, place: PlanPlace, history: PlanHistory, plan: Plan, status: PlanStatus
-) -> None:
+def _mark(site: Site, approved: ApprovedPlan, status: PlanStatus) -> None:
     """The last driver may have died between an entry and its mark in the plan file."""
-    projection_of(site, place).show(fold_run(history, plan), status, now=True)
+    projection_of(site, approved.place).show(approved.state, status, now=True)
+
+
+def _approved(
+    site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions
+) -> ApprovedPlan:
+    """What the run goes by: an open one by its own pins, a new one by the newest approval."""
+    if history.running:
+        history = _upgraded_run(site, place, history, options)
+        assert history.run is not None
+        entry = history.run
+    else:
+        entry = _require_approval(site, place, history, options)
+        history = read_history(site.ledger, place.record.id)
+    pins = pins_for(site, place, read_pins(site.ledger, entry), running=history.running)
+    approved = approved_with(place, history, entry, pins)
+    return replace(approved, settings=approved.settings.with_roles(options.roles or {}))
 
 
 def _require_approval(
     site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions
 ) -> Entry:
-    digest = place.parse().plan.plan_digest
-    status = history.status(digest)
+    digest = place.digest()
     approval = history.approval
-    stands = approval is not None and status in (PlanStatus.APPROVED, PlanStatus.FAILED)
+    approved = history.status(digest) in (PlanStatus.APPROVED, PlanStatus.FAILED)
     older = older_pins(site.ledger, history, digest) is not None
-    if approval is not None and stands and not is_reconfigured(site, place, approval) and not older:
+    as_configured = approval is not None and not is_reconfigured(site, place, approval)
+    if approval is not None and approved and as_configured and not older:
         return approval
-    rules = read_ignore_rules(place.workspace)
-    workspace = open_workspace(site, place, rules, place.parse().plan)
-    refuse_own_output(options.output, workspace, place.workspace)
+    workspace = open_workspace(site, place, read_ignore_rules(place.workspace), place.parse().plan)
+    refuse_own_output(options.output, workspace)
     given = site.settings.with_roles(options.roles or {})
     proposal = propose(replace(site, settings=given), place)
     if options.yes or site.settings.auto_approve:
@@ -259,8 +232,8 @@ def _require_approval(
     given_roles = role_words(options.roles or {})
     if proposal.upgrade is not None:
         raise not_approved(place, proposal.upgrade, given_roles)
-    why = "was not approved" if history.approval is None else "changed since it was approved"
-    if stands:
+    why = "was not approved" if approval is None else "changed since it was approved"
+    if approved:
         why = f"was approved with another `{REPOSITORY_FILE}` than there is now"
     raise NotApproved(
         f"plan `{place.name}` {why}", f"signoff approve {shlex.quote(str(place.path))}{given_roles}"
@@ -281,20 +254,41 @@ def _upgraded_run(
     return intact_history(site.ledger, place.record.id, place.path)
 
 
+def _open(site: Site, approved: ApprovedPlan, options: RunOptions) -> OpenWork:
+    """Workspace, sandbox and judge, where nothing stands in the way of a run."""
+    place, pins = approved.place, approved.pins
+    refuse_own_output(options.output, approved_workspace(site, approved))
+    if options.session is None:
+        _check_roles(approved)
+    enclosure = required_enclosure(site, place, pins.search_path, approved.settings)
+    missing = unopened(enclosure, place.workspace)
+    if missing is not None:
+        options.tell(f"{missing.said} ({missing.advice})")
+    tell = options.reporter.tell
+    return open_work(
+        site, approved, enclosure, options.cancelled, lambda chunk: tell(Output(chunk))
+    )
+
+
+def _check_roles(approved: ApprovedPlan) -> None:
+    """Whether somebody is configured, and can be started, for every role of the plan."""
+    roles = approved.settings.roles
+    for target in dict.fromkeys(step.target for step in approved.plan.steps):
+        if target == HUMAN_ROLE:
+            continue
+        if target not in roles:
+            raise UnknownRole(
+                f"nobody is configured for role `{target}`",
+                f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
+            )
+        check_role(roles[target], approved.pins.search_path, approved.place.workspace)
+
+
 def _begin(
-    site: Site,
-    place: PlanPlace,
-    history: PlanHistory,
-    entry: Entry,
-    holder: Holder,
-    options: RunOptions,
-    reporter: Reporter,
-    pins: Pins,
-    plan: Plan,
-    lease: Lease,
+    site: Site, approved: ApprovedPlan, holder: Holder, options: RunOptions, lease: Lease
 ) -> tuple[str, Fence]:
     """A new run, or the unfinished one taken over with a higher fence."""
-    plan_id = place.record.id
+    place, history, ledger = approved.place, approved.history, site.ledger
     # Roles named on the command line are the person's word over the pinned ones; it is recorded.
     said = {
         "roles": dict(options.roles or {}),
@@ -304,73 +298,58 @@ def _begin(
     }
     if history.running and history.run_id is not None:
         run = history.run_id
-        fence = site.ledger.take_over(run, holder)
+        fence = ledger.take_over(run, holder)
         draft = Draft(Kind.RUN_RESUMED, {"fence": fence.token, **said}, run=run)
     else:
         run = secrets.token_hex(4)
-        fence = site.ledger.begin_run(plan_id, run, holder)
+        fence = ledger.begin_run(place.record.id, run, holder)
         data = {
-            "pins": site.ledger.put_blob(pins.to_bytes()),
-            "plan_digest": entry.data["plan_digest"],
+            "pins": ledger.put_blob(approved.pins.to_bytes()),
+            "plan_digest": approved.entry.data["plan_digest"],
             "workspace": str(place.workspace),
             "resumes": history.run_id,
-            "counted": pins.counted,
+            "counted": approved.pins.counted,
             **said,
         }
         draft = Draft(Kind.RUN_STARTED, data, run=run)
-    with site.ledger.database.transaction():
-        lease.begin_run(run, plan.touches)
-        entries = site.ledger.append_within(plan_id, [draft], fence=fence)
-    for appended in entries:
-        reporter.tell(Appended(appended))
+    with ledger.database.transaction():
+        lease.begin_run(run, approved.plan.touches)
+        entries = ledger.append_within(place.record.id, [draft], fence=fence)
+    for entry in entries:
+        options.reporter.tell(Appended(entry))
     return run, fence
 
 
-def _mission(
-    site: Site,
-    place: PlanPlace,
-    pins: Pins,
-    plan: Plan,
-    settings: Settings,
-    options: RunOptions,
-    reporter: Reporter,
-    enclosure: Enclosure,
-    run: str,
-    fence: Fence,
-) -> Mission:
-    workspace = open_pinned_workspace(site, place, pins, plan)
-    workspace.put_forward()
-    redactor = redactor_of(site, plan, settings)
-    bench = Bench(
-        pins.search_path,
-        site.environ,
-        options.cancelled,
-        on_output=lambda chunk: reporter.tell(Output(chunk)),
-        mark=workspace_lock(place),
-        enclosure=enclosure,
-    )
-    return Mission(
+def _open_run(
+    site: Site, work: OpenWork, options: RunOptions, run: str, fence: Fence, lease: Lease
+) -> OpenRun:
+    approved = work.approved
+    place, pins, known = approved.place, approved.pins, approved.history.entries
+    return OpenRun(
         plan_id=place.record.id,
         run=run,
-        plan=plan,
+        plan=approved.plan,
         plan_path=place.path,
         pins=pins,
-        settings=settings,
+        settings=approved.settings,
+        state=fold_run(approved.history, approved.plan, run),
+        last_hash=known[-1].hash if known else GENESIS,
         root=place.workspace,
         exchange=attempt_reports(site, run),
         ledger=site.ledger,
         fence=fence,
-        workspace=workspace,
-        judge=open_judge(site, place, pins, workspace, bench, redactor),
-        guards=Guards.of_plan(pins, workspace, plan),
-        agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), enclosure),
-        agent_isolation=enclosure.of_agents,
+        workspace=work.workspace,
+        judge=work.judge,
+        guards=work.guards,
+        agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), work.enclosure),
+        agent_isolation=work.enclosure.of_agents,
         projection=projection_of(site, place),
         watch=pin_watch(place, pins),
-        reporter=reporter,
+        reporter=options.reporter,
         read_topic=place.vault.read_topic,
         cancelled=options.cancelled,
         session=options.session,
+        ousted=lease.lost,
         make_room=site.home.drop_reserve,
     )
 

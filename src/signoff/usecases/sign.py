@@ -8,7 +8,6 @@ chain tells the same as the session's, and what only a person can judge is asked
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,17 +16,16 @@ from signoff.domain.ledger import Kind
 from signoff.domain.plan import PlanStatus
 from signoff.errors import Held, NoSuchRun
 from signoff.gate.record import Record
-from signoff.orchestrator.events import Reporter
 from signoff.storage.location import find_vault
 from signoff.usecases.approve import propose
 from signoff.usecases.clients.seats import living_client
-from signoff.usecases.ground.history import older_pins, read_history
-from signoff.usecases.ground.person import require_person
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.upgrading import not_approved
-from signoff.usecases.proofs.worked import read_work
-from signoff.usecases.run import Engine, RunOptions, RunReport, run_plan
+from signoff.usecases.history import older_pins, read_history
+from signoff.usecases.person import require_person
+from signoff.usecases.pinning import not_approved
+from signoff.usecases.run import RunOptions, RunReport, run_plan
 from signoff.usecases.sessions.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.worked import read_work
 from signoff.verification.pins import Pins
 
 if TYPE_CHECKING:
@@ -53,8 +51,6 @@ def sign_plan(
     site: Site,
     place: PlanPlace,
     options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
 ) -> SignReport:
     """Sign a person's plan that an agent worked on in a session; NoSuchRun when none did."""
     _require_no_agent(site)
@@ -64,16 +60,13 @@ def sign_plan(
             f"plan `{place.name}` does not await sign-off: no agent's session opened its gate",
             f"signoff run {shlex.quote(place.name)}, or work on it in a client",
         )
-    return sign_work(site, place, session, options, reporter, engine)
+    return sign_work(site, place, session, options)
 
 
 def run_or_sign(
     site: Site,
     place: PlanPlace,
     options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
-    tell: Callable[[str], None],
 ) -> RunReport:
     """Run a plan; work on it that awaits sign-off is judged first, and given to nobody if it holds.
 
@@ -82,22 +75,20 @@ def run_or_sign(
     """
     history = read_history(site.ledger, place.record.id)
     session = None if history.running else _awaiting_plan(site, place)
-    if session is None or history.status(place.parse().plan.plan_digest) is PlanStatus.DONE:
-        return run_plan(site, place, options, reporter, engine)
-    tell(f"work in `{session}` awaits sign-off: it is judged before anybody is asked")
-    signed = sign_work(site, place, session, options, reporter, engine)
+    if session is None or history.status(place.digest()) is PlanStatus.DONE:
+        return run_plan(site, place, options)
+    options.tell(f"work in `{session}` awaits sign-off: it is judged before anybody is asked")
+    signed = sign_work(site, place, session, options)
     if signed.run is not None:
         return signed.run
     for missing in signed.session.gate.missing:
-        tell(f"not signed: {missing.subject}: {missing.what}")
-    return run_plan(site, place, options, reporter, engine)
+        options.tell(f"not signed: {missing.subject}: {missing.what}")
+    return run_plan(site, place, options)
 
 
 def sign_sessions(
     site: Site,
     options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
 ) -> tuple[SignReport, ...]:
     """Sign every session that waits in this workspace; of a person's plan the newest."""
     _require_no_agent(site)
@@ -107,15 +98,13 @@ def sign_sessions(
         raise NoSuchRun("no session awaits sign-off here", LIST)
     for sitting in newest.values():
         _require_client_gone(site, sitting.id)
-    return tuple(_sign(site, sitting, options, reporter, engine) for sitting in newest.values())
+    return tuple(_sign(site, sitting, options) for sitting in newest.values())
 
 
 def sign_named(
     site: Site,
     session: str,
     options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
 ) -> SignReport:
     """Sign one session, whatever its hooks saw; one that works on a person's plan, by that plan."""
     _require_no_agent(site)
@@ -125,7 +114,7 @@ def sign_named(
             f"`{sitting.id}` is a part of `{sitting.parent}` and is signed with it",
             f"signoff sign {sitting.parent}",
         )
-    return _sign(site, sitting, options, reporter, engine)
+    return _sign(site, sitting, options)
 
 
 def sign_work(
@@ -133,19 +122,22 @@ def sign_work(
     place: PlanPlace,
     session: str,
     options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
 ) -> SignReport:
     """Judge a session's work on a person's plan, then have the plan's own run sign it."""
     by = _require_no_agent(site)
     _require_client_gone(site, session)
-    if not (options.yes or site.settings.auto_approve):
-        _refuse_older(site, place)
+    history = read_history(site.ledger, place.record.id)
+    older = older_pins(site.ledger, history, place.digest()) is not None
+    if older and not (options.yes or site.settings.auto_approve):
+        # Before anything is judged by what an older version pinned.
+        upgrade = propose(site, place).upgrade
+        assert upgrade is not None, "its pins are of an older version"
+        raise not_approved(place, upgrade)
     report = _sign_session(site, session, by, place)
     if not report.gate.open:
         return SignReport(report, of_person=True)
     work = read_work(site.ledger, session)
-    ran = run_plan(site, place, replace(options, roles=None, session=work), reporter, engine)
+    ran = run_plan(site, place, replace(options, roles=None, session=work))
     return SignReport(report, ran, of_person=True)
 
 
@@ -162,8 +154,6 @@ def _sign(
     site: Site,
     sitting: Sitting,
     options: RunOptions,
-    reporter: Reporter,
-    engine: Callable[[], Engine],
 ) -> SignReport:
     if sitting.plan_digest is None:
         by = _require_no_agent(site)
@@ -177,14 +167,13 @@ def _sign(
             " cannot be signed",
             "signoff list-plans",
         )
-    return sign_work(site, place, sitting.id, options, reporter, engine)
+    return sign_work(site, place, sitting.id, options)
 
 
 def _awaiting_plan(site: Site, place: PlanPlace) -> str | None:
     """The newest session whose work on this very plan, as it is approved, awaits sign-off."""
-    approval = read_history(site.ledger, place.record.id).approval
-    digest = place.parse().plan.plan_digest
-    if approval is None or approval.data["plan_digest"] != digest:
+    digest = place.digest()
+    if not read_history(site.ledger, place.record.id).approves(digest):
         return None
     waiting = [one.id for one in _awaiting(site, place.workspace) if one.plan_digest == digest]
     return waiting[-1] if waiting else None
@@ -224,16 +213,6 @@ def _is_open(site: Site, sitting: Sitting) -> bool:
 def _may_stand(record: Record, unchecked: bool) -> bool:
     kept = record.latest is not None and record.latest.kept
     return unchecked or record.waived or record.let_go or kept
-
-
-def _refuse_older(site: Site, place: PlanPlace) -> None:
-    """Before anything is judged by what an older version pinned."""
-    history = read_history(site.ledger, place.record.id)
-    if older_pins(site.ledger, history, place.parse().plan.plan_digest) is None:
-        return
-    upgrade = propose(site, place).upgrade
-    assert upgrade is not None, "its pins are of an older version"
-    raise not_approved(place, upgrade)
 
 
 def _require_no_agent(site: Site) -> str:

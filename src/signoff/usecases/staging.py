@@ -13,9 +13,7 @@ from signoff.planfile.parse import parse
 from signoff.storage.location import STAGED_FOLDER
 from signoff.storage.vault import Vault, checked_new_slug
 from signoff.testing.crash import VaultPoint, reach
-from signoff.usecases.ground.site import Site, vault_to_write
-
-MOST_FILES = 200_000
+from signoff.usecases.site import Site, file_names, vault_to_write
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,14 @@ def _refuse_existing(vault: Vault, staged: Vault, slug: str) -> None:
 
 def _refuse_finished(slug: str, text: str, workspace: Path) -> None:
     produced = [glob for step in parse(text).plan.steps for glob in step.produces]
-    if not produced or not all(_exists(workspace, glob) for glob in produced):
+    names = file_names(workspace) if any(map(has_wildcard, produced)) else []
+
+    def exists(glob: str) -> bool:
+        if has_wildcard(glob):
+            return any(matches(glob, name) for name in names)
+        return os.path.lexists(workspace / glob)
+
+    if not produced or not all(map(exists, produced)):
         return
     shown = ", ".join(f"`{glob}`" for glob in produced[:5])
     more = f" and {len(produced) - 5} more" if len(produced) > 5 else ""
@@ -85,19 +90,3 @@ def _refuse_finished(slug: str, text: str, workspace: Path) -> None:
         f"everything that plan `{slug}` produces exists already: {shown}{more}",
         f"signoff activate {shlex.quote(slug)} --anyway",
     )
-
-
-def _exists(workspace: Path, glob: str) -> bool:
-    if not has_wildcard(glob):
-        return os.path.lexists(workspace / glob)
-    seen = 0
-    for folder, folders, files in os.walk(workspace):
-        folders[:] = [name for name in folders if name != ".git"]
-        base = os.path.relpath(folder, workspace)
-        for name in files:
-            if matches(glob, name if base == "." else f"{base}/{name}"):
-                return True
-        seen += len(files)
-        if seen > MOST_FILES:
-            return False
-    return False

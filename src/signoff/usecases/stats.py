@@ -13,10 +13,10 @@ from signoff.domain.session import SESSION_PREFIX, ClaimStatus
 from signoff.domain.verdict import Reason, Result
 from signoff.gate.fold import fold
 from signoff.gate.state import State
-from signoff.usecases.ground.history import read_pins
-from signoff.usecases.ground.site import Site
-from signoff.usecases.proofs.sign_offs import sign_offs
-from signoff.usecases.proofs.worked import Work, read_work, worked
+from signoff.usecases.history import read_pins
+from signoff.usecases.sign_offs import sign_offs
+from signoff.usecases.site import Site
+from signoff.usecases.worked import Work, read_work, worked
 
 EVERYBODY = "all"
 CLAIMED = "claimed"

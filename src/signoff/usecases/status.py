@@ -13,19 +13,21 @@ from signoff.errors import PlanNotFound, PlanUnreadable
 from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
-from signoff.usecases.ground.driver import Driver, driver_of
-from signoff.usecases.ground.history import (
+from signoff.usecases.history import (
+    Driver,
     PlanHistory,
+    driver_of,
     fold_run,
     intact_history,
     older_pins,
     pinned_plan,
     read_pins,
     require_proved,
+    role_words,
+    roles_given,
 )
-from signoff.usecases.ground.questions import ways_to_end
-from signoff.usecases.ground.roles import role_words, roles_given
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.questions import ways_to_end
+from signoff.usecases.site import PlanPlace, Site
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from signoff.storage.records import Holder
 from signoff.toolbatch.kept import LedgerShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.undoing import Restoring, Rollbacks, Step, Undone, Unrestored
-from signoff.usecases.ground.person import require_person
-from signoff.usecases.ground.site import PlanPlace, Site, session_place
-from signoff.usecases.ground.workbench import open_pinned_workspace, taken
+from signoff.usecases.openwork import open_pinned_workspace, taken
+from signoff.usecases.person import require_person
+from signoff.usecases.site import PlanPlace, Site, session_place
 from signoff.verification.pins import Pins
 
 __all__ = [

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 
-from signoff.domain.findings import Finding, Severity
+from signoff.agents.program import troubles_of
+from signoff.domain.findings import Finding, Severity, SyntaxProblem, Trouble
+from signoff.domain.globs import has_wildcard, matches
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import PlanInvalid
-from signoff.planfile.parse import Parsed, parse
+from signoff.planfile.parse import Parsed
 from signoff.planfile.verify import verify
 from signoff.process.environment import safe_search_path
+from signoff.process.shell import find_tool
+from signoff.process.syntax import syntax_problems
+from signoff.settings.loading import HUMAN_ROLE, Settings
 from signoff.storage.identity import remember_plan
-from signoff.usecases.ground.history import fold_run, pinned_plan, read_history, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.surroundings import RealSurroundings
+from signoff.storage.vault import Vault
+from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
+from signoff.usecases.marks import write_status
 from signoff.usecases.ready import find_needs
-from signoff.usecases.running.marks import write_status
+from signoff.usecases.site import PlanPlace, Site, file_names
 from signoff.verification.evidence import read_before
 
 
@@ -39,20 +47,17 @@ class VerifyReport:
 
 def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     """Check, record, and show the new status in the file."""
-    text = place.read()
-    parsed = parse(text)
-    findings = find_all(site, place, parsed)
-    report = VerifyReport(place, parsed.plan, findings, PlanStatus.DRAFT)
-    history = read_history(site.ledger, place.record.id)
+    parsed = place.parse()
     digest = parsed.plan.plan_digest
-    status = history.status(digest)
+    status = read_history(site.ledger, place.record.id).status(digest)
+    report = VerifyReport(place, parsed.plan, find_all(site, place, parsed), status)
     if report.ok and status is PlanStatus.DRAFT:
         place.own_vault()
         remember_plan(site.ledger, place.record)
         site.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
-        status = PlanStatus.VERIFIED
-        write_status(site, place, status)
-    return VerifyReport(place, parsed.plan, findings, status)
+        report = replace(report, status=PlanStatus.VERIFIED)
+        write_status(site, place, report.status)
+    return report
 
 
 def find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
@@ -70,12 +75,13 @@ def find(
 ) -> tuple[Finding, ...]:
     """All findings about a parsed plan in its place, whatever other plans there are."""
     path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
+    heldout = site.home.path / "heldout"
     around = RealSurroundings(
         place.workspace,
         place.vault,
         path,
         site.settings,
-        _heldout_names(site),
+        frozenset(check.name for check in heldout.iterdir()) if heldout.is_dir() else frozenset(),
         site.environ,
         read_by_checks,
     )
@@ -99,11 +105,6 @@ def _read_by_checks(site: Site, place: PlanPlace, plan: Plan) -> dict[str, froze
     }
 
 
-def _heldout_names(site: Site) -> frozenset[str]:
-    folder = site.home.path / "heldout"
-    return frozenset(entry.name for entry in folder.iterdir()) if folder.is_dir() else frozenset()
-
-
 def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
     """The findings, or PlanInvalid naming the first error."""
     findings = find_all(site, place, parsed)
@@ -118,3 +119,61 @@ def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding
             {"findings": len(errors)},
         )
     return findings
+
+
+class RealSurroundings:
+    """Looks at the disk, and only at names; the texts of contracts are read by bash, not run."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        vault: Vault,
+        search_path: str,
+        settings: Settings,
+        heldout_names: frozenset[str] = frozenset(),
+        environ: Mapping[str, str] | None = None,
+        read_by_checks: Mapping[str, Collection[str]] | None = None,
+    ):
+        self._workspace = workspace
+        self._vault = vault
+        self._search_path = search_path
+        self._roles = settings.roles
+        self._environ = environ or {}
+        self.role_names = frozenset((*settings.roles, HUMAN_ROLE))
+        self.heldout_names = heldout_names
+        self.read_by_checks = read_by_checks or {}
+        self.waivers_forbidden = settings.policy.forbid_waivers
+        self._tools: dict[str, bool] = {}
+
+    def file_exists(self, path: str) -> bool:
+        """Whether something lies at this path of the workspace."""
+        return os.path.lexists(self._workspace / path)
+
+    def matches_glob(self, pattern: str) -> bool:
+        """Whether the pattern covers some file of the workspace."""
+        if not has_wildcard(pattern):
+            return self.file_exists(pattern)
+        return any(matches(pattern, path) for path in self._files)
+
+    def topic_exists(self, name: str) -> bool:
+        """Whether the vault has this topic."""
+        return self._vault.topic_exists(name)
+
+    def tool_exists(self, name: str) -> bool:
+        """Whether a command of this name would be found when a contract runs."""
+        if name not in self._tools:
+            self._tools[name] = find_tool(name, self._search_path) is not None
+        return self._tools[name]
+
+    def role_troubles(self, name: str) -> tuple[Trouble, ...]:
+        """What the first attempt of this role would stumble over."""
+        role = self._roles[name]
+        return tuple(troubles_of(role, self._search_path, self._workspace, self._environ))
+
+    def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
+        """What bash says about them."""
+        return syntax_problems(texts)
+
+    @cached_property
+    def _files(self) -> list[str]:
+        return file_names(self._workspace)

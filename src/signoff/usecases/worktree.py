@@ -14,10 +14,10 @@ from signoff.storage.binding import bind_worktree, unbind_worktree
 from signoff.storage.identity import plan_identity, remember_plan
 from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.records import PlanRecord
-from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.person import refuse_in_attempt
-from signoff.usecases.ground.site import Site
-from signoff.usecases.merging.merged import Base, is_merged
+from signoff.usecases.history import read_history
+from signoff.usecases.merged import Base, is_merged
+from signoff.usecases.person import refuse_in_attempt
+from signoff.usecases.site import Site
 from signoff.workspace.branches import branch_head, commits_between, existing_head
 from signoff.workspace.excluding import exclude_from_git
 from signoff.workspace.git import Git

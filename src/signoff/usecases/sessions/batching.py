@@ -20,8 +20,8 @@ from signoff.toolbatch.kept import LedgerShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
 from signoff.toolbatch.paths import declared
 from signoff.toolbatch.view import BatchLimits
-from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.sessions.watching import WorkspaceWatch
+from signoff.usecases.site import PlanPlace, Site
 
 LONGEST_TEXT = 2_000  # of what a person was told when a turn was halted
 

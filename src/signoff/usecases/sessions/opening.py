@@ -16,10 +16,8 @@ from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile.parse import parse
 from signoff.settings.agent import SessionPolicy
 from signoff.storage.records import Holder
-from signoff.usecases.ground.history import read_history, read_pins
-from signoff.usecases.ground.pinning import take_pins
-from signoff.usecases.ground.site import PlanPlace, Site, session_place
-from signoff.usecases.ground.workbench import (
+from signoff.usecases.history import read_history, read_pins
+from signoff.usecases.openwork import (
     enclosure_of,
     open_judge,
     open_pinned_workspace,
@@ -27,6 +25,8 @@ from signoff.usecases.ground.workbench import (
     taken,
     workspace_lock,
 )
+from signoff.usecases.pinning import take_pins
+from signoff.usecases.site import PlanPlace, Site, session_place
 from signoff.verification.bench import Bench
 from signoff.verification.case import Case
 from signoff.verification.guards import Guards

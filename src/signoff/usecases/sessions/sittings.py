@@ -11,8 +11,8 @@ from signoff.errors import NoSuchRun, SignoffError
 from signoff.gate.fold import fold
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
-from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan, session_place
+from signoff.usecases.history import read_history
+from signoff.usecases.site import PlanPlace, Site, find_plan, session_place
 from signoff.verification.pins import Pins
 
 LIST = "signoff sessions"

@@ -14,8 +14,8 @@ from signoff.agents.tools.context import Changes
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileKind, Manifest, Snapshot
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import open_pinned_workspace
+from signoff.usecases.openwork import open_pinned_workspace
+from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.pins import Pins
 from signoff.workspace.workspace import Workspace
 

@@ -6,11 +6,11 @@ import shlex
 
 from signoff.domain.plan import PlanStatus
 from signoff.errors import Held, NoSuchRun, NotApproved, UsageError
-from signoff.usecases.ground.history import read_history
-from signoff.usecases.ground.site import PlanPlace, Site
+from signoff.usecases.history import read_history
+from signoff.usecases.pinning import refuse_foreign_worktree
 from signoff.usecases.ready import refuse_unready
-from signoff.usecases.running.rehoming import refuse_foreign_worktree
 from signoff.usecases.sessions.sittings import find_sitting, plan_of
+from signoff.usecases.site import PlanPlace, Site
 
 
 def require_workable(site: Site, place: PlanPlace) -> None:

@@ -23,7 +23,7 @@ from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.records import Holder, PlanRecord
 from signoff.storage.tenancies import Tenancy, tenancies_of
 from signoff.storage.vault import Vault
-from signoff.usecases.ground.history import (
+from signoff.usecases.history import (
     PlanHistory,
     fold_run,
     pinned_plan,
@@ -31,8 +31,8 @@ from signoff.usecases.ground.history import (
     read_pins,
     waits_for_person,
 )
-from signoff.usecases.ground.site import Site
-from signoff.usecases.merging.merged import Base, is_merged, signed_off
+from signoff.usecases.merged import Base, is_merged
+from signoff.usecases.site import Site
 
 _WITHOUT = PlanHistory(())
 
@@ -237,7 +237,7 @@ class _Look:
             pins = read_pins(self._site.ledger, history.run)
             waits = waits_for_person(history, pinned_plan(pins), pins)
             return PlanStanding.WAITING_FOR_PERSON if waits else PlanStanding.INTERRUPTED
-        if signed_off(history) and not _approved_since(history):
+        if history.signed_off and not _approved_since(history):
             merged = is_merged(history, record, self._base.holds)
             return PlanStanding.SIGNED_OFF if merged else PlanStanding.SIGNED_OFF_UNMERGED
         if plan is None:

@@ -1,12 +1,15 @@
-"""The workspace of a plan, opened with what was pinned (or would be)."""
+"""An approved plan opened for work: locks and lease, workspace, sandbox, judge and guards.
+
+ApprovedPlan → with driven(…) or taken(…): open_work → OpenWork
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +18,7 @@ from signoff.domain.plan import Plan
 from signoff.domain.redaction import Redactor
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
-from signoff.errors import SandboxMissing, SignoffError
+from signoff.errors import SandboxMissing, SignoffError, UsageError
 from signoff.orchestrator.watch import PinWatch
 from signoff.places import user_file
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
@@ -26,13 +29,13 @@ from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.location import VAULT_FOLDER
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
-from signoff.usecases.ground.escapes import ADVICE, in_words, open_sockets
-from signoff.usecases.ground.history import pinned_plan, read_history, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site, known_secrets
-from signoff.usecases.ground.worker import Worker
+from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
+from signoff.usecases.person import ADVICE, Worker, in_words, open_sockets
+from signoff.usecases.site import PlanPlace, Site, known_secrets
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.evidence import NoEvidence
+from signoff.verification.guards import Guards
 from signoff.verification.heldout import HeldOutChecks
 from signoff.verification.judge import Judge
 from signoff.verification.obstacles import Obstacles
@@ -73,6 +76,11 @@ def open_pinned_workspace(site: Site, place: PlanPlace, pins: Pins, plan: Plan) 
     return open_workspace(site, place, IgnoreRules.from_data(pins.ignore_rules), plan, apart)
 
 
+def approved_workspace(site: Site, approved: ApprovedPlan) -> Workspace:
+    """The same of a plan that is known to be approved."""
+    return open_pinned_workspace(site, approved.place, approved.pins, approved.plan)
+
+
 def workspace_lock(place: PlanPlace) -> str:
     """The lock that keeps one plan at a time in a workspace."""
     return f"workspace-{_short(place)}"
@@ -95,29 +103,48 @@ def taken(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
 
 
 @contextmanager
-def driven(site: Site, place: PlanPlace, holder: Holder, worker: Worker) -> Iterator[Lease]:
+def driven(site: Site, place: PlanPlace, worker: Worker) -> Iterator[tuple[Lease, Holder]]:
     """One driver per plan and one plan per workspace: here by locks, everywhere by a lease.
 
     The locks die with their process; the lease is asked for under them, so that a driver of this
     home whose lock is free counts as dead at once.
     """
+    holder = worker.driver(site, str(place.path))
     request = LeaseRequest(
         plan=place.record.id,
         name=place.name,
         workspace=place.workspace,
         workspace_key=_short(place),
-        repository=scope_of(place),
+        repository=_shared_by(place),
         touches=_written_touches(place),
         holder=holder,
     )
-    locks = site.home.locks
+    locks, workspace = site.home.locks, workspace_lock(place)
     with (
         hold(locks, plan_lock(place), holder, f"plan `{place.name}`"),
-        hold(locks, workspace_lock(place), holder, f"the workspace `{place.workspace}`"),
+        hold(locks, workspace, holder, f"the workspace `{place.workspace}`"),
         leased(site.ledger, request, worker.owns) as lease,
     ):
-        kill_marked(WORKSPACE_VARIABLE, workspace_lock(place))
-        yield lease
+        # Not before: with other locks, whoever has the lease may live.
+        kill_marked(WORKSPACE_VARIABLE, workspace)
+        yield lease, holder
+
+
+def refuse_own_output(files: Iterable[Path], workspace: Workspace) -> None:
+    """Our own output must not lie in the workspace: a file that grows as we print is not judged."""
+    root = workspace.root
+    inside = [str(file.relative_to(root)) for file in files if file.is_relative_to(root)]
+    if not inside:
+        return
+    content = workspace.manifest(workspace.digest_now(quiet=False).digest)
+    found = [path for path in inside if path in content]
+    if found:
+        raise UsageError(
+            f"signoff's own output goes to `{storable_path(found[0])}` in the workspace, so the"
+            " content would change whenever something is said about it",
+            "write it outside the workspace, as in > ../run.log; what was not ignored when it was"
+            " approved counts until it is approved again",
+        )
 
 
 def attempt_reports(site: Site, run: str) -> Path:
@@ -125,11 +152,10 @@ def attempt_reports(site: Site, run: str) -> Path:
     return site.home.logs / "attempts" / run
 
 
-def scope_of(place: PlanPlace) -> str | None:
+def _shared_by(place: PlanPlace) -> str | None:
     """Among which plans this one is handed out: a repository's, or those of a vault without."""
-    if place.record.repository is not None:
-        return place.record.repository
-    return str(place.path.parent) if place.path.parent.name == VAULT_FOLDER else None
+    in_vault = place.path.parent.name == VAULT_FOLDER
+    return place.record.repository or (str(place.path.parent) if in_vault else None)
 
 
 def _written_touches(place: PlanPlace) -> tuple[str, ...]:
@@ -182,14 +208,6 @@ def required_enclosure(
     return enclosure
 
 
-_WANTED = {
-    SandboxChoice.AUTO: None,
-    SandboxChoice.BUBBLEWRAP: Isolation.BUBBLEWRAP,
-    SandboxChoice.LANDLOCK: Isolation.LANDLOCK,
-    SandboxChoice.NONE: Isolation.NONE,
-}
-
-
 def _working_isolation(site: Site) -> Isolation:
     chosen = best_isolation(wanted_isolation(site.settings))
     if chosen is Isolation.NONE:
@@ -202,7 +220,8 @@ def _working_isolation(site: Site) -> Isolation:
 
 def wanted_isolation(settings: Settings) -> Isolation | None:
     """The sandbox the user named; None is the best there is."""
-    return _WANTED[settings.sandbox.isolation]
+    chosen = settings.sandbox.isolation
+    return None if chosen is SandboxChoice.AUTO else Isolation(chosen.value)
 
 
 def opened_places(
@@ -231,13 +250,6 @@ def unopened(enclosure: Enclosure, workspace: Path) -> Unopened | None:
     )
 
 
-def tell_unopened(enclosure: Enclosure, workspace: Path, tell: Callable[[str], None]) -> None:
-    """In one line, with what to do."""
-    found = unopened(enclosure, workspace)
-    if found is not None:
-        tell(f"{found.said} ({found.advice})")
-
-
 def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, ...]:
     """`~` is the user's home; what is relative lies in the workspace."""
     homes = (str(user) + p[1:] if p == "~" or p.startswith("~/") else p for p in named)
@@ -248,6 +260,45 @@ def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, .
 def held_out_checks(site: Site) -> HeldOutChecks:
     """The user's held-out checks, in the home folder that no agent sees."""
     return HeldOutChecks(site.home.path / "heldout")
+
+
+@dataclass(frozen=True)
+class OpenWork:
+    """An approved plan whose contracts can be run: where, in which sandbox, under which guards."""
+
+    approved: ApprovedPlan
+    workspace: Workspace
+    judge: Judge
+    guards: Guards
+
+    @property
+    def enclosure(self) -> Enclosure:
+        """What confines the processes."""
+        return self.judge.bench.enclosure
+
+
+def open_work(
+    site: Site,
+    approved: ApprovedPlan,
+    enclosure: Enclosure | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    on_output: Callable[[bytes], None] | None = None,
+) -> OpenWork:
+    """Open the approved plan's workspace, for whoever holds it."""
+    place, pins, plan = approved.place, approved.pins, approved.plan
+    workspace = approved_workspace(site, approved)
+    workspace.put_forward()
+    bench = Bench(
+        pins.search_path,
+        site.environ,
+        cancelled,
+        on_output,
+        mark=workspace_lock(place),
+        enclosure=enclosure or enclosure_of(site, place, pins.search_path),
+    )
+    redactor = redactor_of(site, plan, approved.settings)
+    judge = open_judge(site, place, pins, workspace, bench, redactor)
+    return OpenWork(approved, workspace, judge, Guards.of_plan(pins, workspace, plan))
 
 
 def open_judge(

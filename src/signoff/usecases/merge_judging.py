@@ -16,24 +16,18 @@ from typing import NamedTuple
 from signoff.domain.plan import JudgeIn
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SetupFailed
-from signoff.gate.state import State
 from signoff.process.confinement import Mount
-from signoff.settings.loading import Policy, settings_from_pin
-from signoff.usecases.ground.history import pinned_plan
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.ground.workbench import (
+from signoff.usecases.audit import Line, judge_again
+from signoff.usecases.history import ApprovedPlan
+from signoff.usecases.openwork import (
+    approved_workspace,
     enclosure_of,
-    open_judge,
-    open_pinned_workspace,
-    redactor_of,
-    workspace_lock,
+    open_work,
 )
-from signoff.usecases.proofs.rejudging import Line, judge_again
-from signoff.usecases.running.rehoming import pins_here
-from signoff.verification.bench import Bench
+from signoff.usecases.pinning import pins_here
+from signoff.usecases.site import Site
 from signoff.verification.enclosure import Seat
 from signoff.verification.guards import Guards
-from signoff.verification.pins import Pins
 from signoff.verification.rooms import ScratchRooms
 from signoff.verification.setup import ScratchSetUp
 from signoff.verification.since_approval import SinceApproval
@@ -44,7 +38,7 @@ from signoff.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedMerge:
     """Every line of the plan on the merged content, and that content's digest."""
 
     lines: tuple[Line, ...]
@@ -54,49 +48,48 @@ class Judged:
 
 def judge_merged(
     site: Site,
-    place: PlanPlace,
-    pins: Pins,
-    state: State,
+    approved: ApprovedPlan,
     git: Git,
     *,
     base: str,
     tree: str,
     scratch: Path,
     tell: Callable[[str], None],
-) -> Judged:
+) -> JudgedMerge:
     """Judge every contract that may run again on the merged tree, checked out into `scratch`.
 
     By-products come from the set-up command, run there on exactly that content; without one, from
     the worktree, and what changed there since approval is told. SetupFailed: nothing was judged.
     """
-    there = replace(place, workspace=scratch)
+    place = approved.place
+    there = approved.in_folder(scratch)
     check_out(git, base, scratch)
-    from_base = pins_here(site, there, pins)
+    from_base = replace(there, pins=pins_here(site, there.place, approved.pins))
     _empty(scratch)
     check_out(git, tree, scratch)
-    enclosure = enclosure_of(site, place, from_base.search_path)
+    enclosure = enclosure_of(site, place, from_base.pins.search_path)
     boxed = enclosure.isolation is Isolation.BUBBLEWRAP
-    plan = pinned_plan(pins)
-    bench = Bench(
-        from_base.search_path, site.environ, mark=workspace_lock(there), enclosure=enclosure
-    )
-    settings = settings_from_pin(pins.settings)
-    redactor = redactor_of(site, plan, settings)
-    if settings.setup is not None:
-        _refuse_unconfined(settings.policy, enclosure.isolation)
+    work = open_work(site, from_base, enclosure)
+    if approved.settings.setup is not None:
+        if approved.settings.policy.require_sandbox and enclosure.isolation is Isolation.NONE:
+            raise SandboxMissing("the policy requires a sandbox, and the set-up would have none")
         seat = Seat(scratch)
         if boxed:
             shown = Mount(scratch, place.workspace, writable=True)
             seat = Seat(place.workspace, JudgeIn.CLEAN, mounts=(shown,), on_disk=scratch)
-        opened = open_pinned_workspace(site, there, from_base, plan)
+        judge = work.judge
         tell("set-up")
-        beside = _made(ScratchSetUp(settings.setup, bench, seat, opened, redactor), scratch)
+        setup = ScratchSetUp(
+            approved.settings.setup, judge.bench, seat, work.workspace, judge.redactor
+        )
+        beside = _made(setup, scratch)
     else:
-        beside = _of_worktree(site, place, pins)
+        beside = _of_worktree(site, approved)
         for path in beside.paths:
             _share(scratch / path, place.workspace / path, linked=not boxed)
-    workspace = _workspace(site, there, from_base, beside.paths)
-    judge = open_judge(site, there, from_base, workspace, bench, redactor)
+    opened = work.workspace
+    apart = opened.apart | frozenset(beside.paths)
+    workspace = Workspace(opened.root, opened.store, opened.rules, apart, opened.protects)
     rooms = ScratchRooms(
         scratch,
         why_not=f"the merged content, shown at `{place.workspace}`" if boxed else "merged content",
@@ -105,15 +98,10 @@ def judge_merged(
         source=scratch if beside.setup else None,
         setup=beside.setup,
     )
-    guards = Guards.of_plan(from_base, workspace, plan)
-    lines = judge_again(state, replace(judge, rooms=rooms), guards, {}, tell)
-    return Judged(lines, workspace.snapshot().digest, beside.notes)
-
-
-def _workspace(site: Site, place: PlanPlace, pins: Pins, shared: tuple[str, ...]) -> Workspace:
-    opened = open_pinned_workspace(site, place, pins, pinned_plan(pins))
-    apart = opened.apart | frozenset(shared)
-    return Workspace(opened.root, opened.store, opened.rules, apart, opened.protects)
+    guards = Guards.of_plan(from_base.pins, workspace, approved.plan)
+    judge = replace(work.judge, workspace=workspace, rooms=rooms)
+    lines = judge_again(approved.state, judge, guards, {}, tell)
+    return JudgedMerge(lines, workspace.snapshot().digest, beside.notes)
 
 
 class _Beside(NamedTuple):
@@ -139,17 +127,14 @@ def _made(setup: ScratchSetUp, scratch: Path) -> _Beside:
     return _Beside(setup.paths, tuple(installed), setup)
 
 
-def _of_worktree(site: Site, place: PlanPlace, pins: Pins) -> _Beside:
+def _of_worktree(site: Site, approved: ApprovedPlan) -> _Beside:
     """What the plan's contracts had beside the content when it was signed off, or since."""
-    workspace = open_pinned_workspace(site, place, pins, pinned_plan(pins))
-    note = SinceApproval(workspace, pins).needs_setup(workspace.digest_now())
-    paths = tuple(path for path in workspace.byproducts if (place.workspace / path).is_dir())
+    workspace = approved_workspace(site, approved)
+    note = SinceApproval(workspace, approved.pins).needs_setup(workspace.digest_now())
+    paths = tuple(
+        path for path in workspace.byproducts if (approved.place.workspace / path).is_dir()
+    )
     return _Beside(paths, paths, notes=(note,) if note else ())
-
-
-def _refuse_unconfined(policy: Policy, isolation: Isolation) -> None:
-    if policy.require_sandbox and isolation is Isolation.NONE:
-        raise SandboxMissing("the policy requires a sandbox, and the set-up would have none")
 
 
 def _share(target: Path, source: Path, *, linked: bool) -> None:

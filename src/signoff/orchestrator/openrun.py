@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Protocol
 
 from signoff.agents.assignment import Assignment, Report
-from signoff.domain.plan import Plan, PlanStatus
+from signoff.domain.ledger import GENESIS
+from signoff.domain.plan import Plan
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation
 from signoff.gate.state import State
 from signoff.orchestrator.events import Reporter
+from signoff.orchestrator.projection import PlanFileProjection
+from signoff.orchestrator.watch import PinWatch
 from signoff.settings.loading import Settings
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Fence
@@ -22,35 +25,16 @@ from signoff.verification.pins import Pins
 from signoff.workspace.workspace import Workspace
 
 
-class Agent(Protocol):
+class AttemptAgent(Protocol):
     """Whoever does the work of an attempt."""
 
     def work(self, assignment: Assignment) -> Report:
         """Do it, and return when everything that was started has ended."""
 
 
-class Projection(Protocol):
-    """Writes marks and status back into the plan file."""
-
-    unwritten: str  # why the file does not show the latest; empty when it does
-
-    def show(self, state: State, status: PlanStatus, *, now: bool) -> None:
-        """Bring the file up to date; unless `now`, at most once in a while."""
-
-
-class Watch(Protocol):
-    """Notices edits behind the pins."""
-
-    def edited(self) -> tuple[str, str] | None:
-        """The digest of what is there instead of what was pinned, and the difference; or None."""
-
-    def question(self) -> str:
-        """What a person is asked about it."""
-
-
 @dataclass(frozen=True)
-class Mission:
-    """One run, ready to be driven."""
+class OpenRun:
+    """One run, ready to be driven: the plan is held, and this driver's fence is the newest."""
 
     plan_id: str
     run: str
@@ -58,6 +42,7 @@ class Mission:
     plan_path: Path
     pins: Pins
     settings: Settings
+    state: State  # of this run, as far as the ledger was read; the drive folds the rest
     root: Path
     exchange: Path
     ledger: Ledger
@@ -65,15 +50,14 @@ class Mission:
     workspace: Workspace
     judge: Judge
     guards: Guards
-    agent: Agent
-    projection: Projection
-    watch: Watch
+    agent: AttemptAgent
+    projection: PlanFileProjection
+    watch: PinWatch
     reporter: Reporter
     read_topic: Callable[[str], str | None]
     cancelled: Callable[[], bool]
     agent_isolation: Isolation = Isolation.NONE
-    session: SessionWork | None = (
-        None  # did the steps already; they are judged, and given to nobody
-    )
+    last_hash: str = GENESIS  # of the last entry that `state` knows
+    session: SessionWork | None = None  # did the steps already; they are judged, given to nobody
     ousted: Callable[[], bool] = lambda: False  # somebody else holds the plan by now
     make_room: Callable[[], bool] = lambda: False  # gives the home's reserve back to a full disk

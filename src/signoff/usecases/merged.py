@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.errors import SignoffError
 from signoff.storage.records import PlanRecord
-from signoff.usecases.ground.history import PlanHistory
+from signoff.usecases.history import PlanHistory
 from signoff.workspace.branches import branch_heads, is_ancestor
 from signoff.workspace.git import Git
 from signoff.workspace.repository import Repository
 from signoff.workspace.worktrees import find_worktree
-
-
-def signed_off(history: PlanHistory) -> bool:
-    """Whether the newest run ended in a sign-off."""
-    return history.finished is not None and history.finished.data["outcome"] == Outcome.DONE
 
 
 def merge_entries(history: PlanHistory) -> tuple[Entry, ...]:
@@ -44,7 +38,7 @@ def is_merged(
 
     `holds` tells whether the base still has a commit: one may be taken back, or merged elsewhere.
     """
-    if not signed_off(history):
+    if not history.signed_off:
         return False
     entries = merge_entries(history)
     if entries:

@@ -11,15 +11,18 @@ from dataclasses import replace
 from signoff.domain.names import name_of_file
 from signoff.domain.plan import PlanStatus
 from signoff.errors import SignoffError
-from signoff.orchestrator.progress import ProgressProjection
-from signoff.orchestrator.projection import PlanFileProjection, standing_note
+from signoff.orchestrator.projection import (
+    PlanFileProjection,
+    ProgressProjection,
+    standing_note,
+)
 from signoff.planfile.digest import file_digest
 from signoff.planfile.marks import mark_text
 from signoff.storage.files import swap_file
 from signoff.storage.standings import StandingNote, write_standing
-from signoff.usecases.ground.history import fold_run, pinned_plan, read_history, read_pins
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.status import StatusReport, status_of
+from signoff.usecases.history import approved_by, read_history
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.status import status_of
 
 _BEGUN = (PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED)
 
@@ -45,9 +48,9 @@ def show_run(site: Site, place: PlanPlace) -> None:
     history = read_history(site.ledger, place.record.id)
     if history.run is None:
         return
-    plan = pinned_plan(read_pins(site.ledger, history.run))
-    status = history.status(plan.plan_digest)
-    projection_of(site, place).show(fold_run(history, plan), status, now=True)
+    approved = approved_by(site.ledger, place, history, history.run)
+    status = history.status(approved.plan.plan_digest)
+    projection_of(site, place).show(approved.state, status, now=True)
 
 
 def write_status(site: Site, place: PlanPlace, status: PlanStatus) -> bool:
@@ -69,16 +72,12 @@ def note_standing(site: Site, place: PlanPlace) -> StandingNote:
     """Compute where the plan stands, and write it down."""
     # First: what is appended meanwhile makes the note look old, never new.
     seq, _ = site.ledger.head(place.record.id)
-    note = _note(status_of(site, place), seq)
+    report = status_of(site, place)
+    note = standing_note(report.gate, report.status, seq)
+    if report.status not in _BEGUN:
+        # The steps that an earlier run finished are to be done again.
+        first = report.gate.steps[0] if report.gate.steps else None
+        step, title = (first.id, first.title) if first is not None else (None, None)
+        note = replace(note, done=0, step=step, title=title)
     write_standing(site.ledger, place.record.id, note)
     return note
-
-
-def _note(report: StatusReport, seq: int) -> StandingNote:
-    note = standing_note(report.gate, report.status, seq)
-    if report.status in _BEGUN:
-        return note
-    # The steps that an earlier run finished are to be done again.
-    first = report.gate.steps[0] if report.gate.steps else None
-    step, title = (first.id, first.title) if first is not None else (None, None)
-    return replace(note, done=0, step=step, title=title)

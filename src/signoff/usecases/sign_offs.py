@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
-from signoff.domain.plan import Postcondition, Step
+from signoff.domain.plan import Plan, Postcondition, Step
 from signoff.domain.receipt import (
     AcceptanceProof,
     Agent,
@@ -29,7 +29,7 @@ from signoff.gate.gate import Gate, GateReport, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Content, Standing, StepState
 from signoff.planfile.parse import parse
-from signoff.usecases.proofs.worked import Work, work_of, worked
+from signoff.usecases.worked import Work, work_of, worked
 from signoff.verification.elsewhere import differences
 from signoff.verification.pins import Pins
 
@@ -69,7 +69,18 @@ def sign_offs(entries: Sequence[Entry]) -> Iterator[SignOff]:
             yield SignOff(run, tuple(entries[:number]))
 
 
-def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | None) -> Receipt:
+def fold_entries(signed: SignOff, plan: Plan) -> State:
+    """Where the run stood when it was signed off, from its entries alone."""
+    return fold(State(plan, signed.run), signed.entries)
+
+
+def receipt_of(
+    signed: SignOff,
+    name: str,
+    read_pins: ReadPins,
+    previous: str | None,
+    folded: Callable[[SignOff, Plan], State] = fold_entries,
+) -> Receipt:
     """The receipt of a sign-off; LedgerBroken when the entries before it do not bear it out.
 
     The gate is asked again: an entry that says "done" proves nothing by itself.
@@ -83,7 +94,7 @@ def receipt_of(signed: SignOff, name: str, read_pins: ReadPins, previous: str | 
     plan = parse(pins.plan_text).plan
     if not plan.plan_digest == pins.plan_digest == started.data["plan_digest"]:
         raise _unproved(signed, "the pinned plan is not the one that was approved")
-    state = fold(State(plan, run), entries)
+    state = folded(signed, plan)
     report = evaluate(state, finished.data["snapshot"])
     _require_open(signed, report)
     attempts = worked(entries, run, pins)
@@ -257,15 +268,14 @@ def _approval(entries: Sequence[Entry], started: Entry, read_pins: ReadPins) -> 
     In another worktree a run obeys pins taken there, which say the same of everything approved.
     """
     before = [e for e in entries if e.seq < started.seq and e.kind is Kind.PLAN_APPROVED]
-    if not before or not _same_pins(before[-1].data["pins"], started.data["pins"], read_pins):
+    pinned, obeyed = before[-1].data["pins"] if before else None, started.data["pins"]
+    same = pinned == obeyed or (
+        pinned is not None and not differences(read_pins(pinned), read_pins(obeyed))
+    )
+    if not same:
         raise LedgerBroken(f"run `{started.run}` obeys pins that nobody approved")
-    entry = before[-1]
-    data = entry.data
+    entry, data = before[-1], before[-1].data
     return ApprovalProof(entry.seq, entry.at, data["by"], data["interactive"], data["policy"])
-
-
-def _same_pins(approved: str, obeyed: str, read_pins: ReadPins) -> bool:
-    return approved == obeyed or not differences(read_pins(approved), read_pins(obeyed))
 
 
 def _one(entries: Sequence[Entry], kind: Kind, run: str) -> Entry:

@@ -20,6 +20,7 @@ from signoff.errors import (
 )
 from signoff.places import DATABASE_VARIABLE
 from signoff.planfile.decode import decode
+from signoff.planfile.digest import plan_digest
 from signoff.planfile.parse import Parsed, parse
 from signoff.settings.loading import REPOSITORY_FILE, Settings, read_config_text
 from signoff.storage.active import resolve_active_plan
@@ -33,6 +34,8 @@ from signoff.storage.records import PlanRecord
 from signoff.storage.vault import Vault
 from signoff.workspace.checkout import is_git_directory
 from signoff.workspace.repository import find_repository
+
+MOST_FILES = 200_000
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,10 @@ class PlanPlace:
                 f"put it back as approved: {self.putting_back}",
             )
         return decode(read_plan_file(self.path), str(self.path))
+
+    def digest(self) -> str:
+        """What its text says now, marks and status aside."""
+        return plan_digest(self.read())
 
     def parse(self) -> Parsed:
         """The plan as it is now."""
@@ -185,7 +192,9 @@ def _plan_path(
     try:
         in_vault = resolve_active_plan(named, cwd=cwd, environ=environ).plan_path
     except (SignoffError, ValueError) as error:
-        if direct.is_file() or direct.is_symlink() or _looks_like_a_file(named, error):
+        # `notes.md` that is nowhere is missed as a file; a name is missed as a plan.
+        as_file = named.endswith(".md") and not isinstance(error, PlanNameInvalid)
+        if direct.is_file() or direct.is_symlink() or as_file:
             return _not_a_copy(direct, place)
         if even_gone and isinstance(error, PlanNotFound):
             path = resolve_active_plan(named, cwd=cwd, environ=environ, creating=True).plan_path
@@ -199,11 +208,6 @@ def _plan_path(
             f"say {here} for the file, or {there} for the plan",
         )
     return in_vault
-
-
-def _looks_like_a_file(named: str, error: Exception) -> bool:
-    """`notes.md` that is nowhere is missed as a file; a name is missed as a plan."""
-    return named.endswith(".md") and not isinstance(error, PlanNameInvalid)
 
 
 def _not_a_copy(path: Path, place: VaultPlace) -> Path:
@@ -243,6 +247,18 @@ def _workspace(
             return bound
     inside = place.repository is not None and str(place.repository) == record.repository
     return place.worktree if inside else Path(record.repository)
+
+
+def file_names(workspace: Path) -> list[str]:
+    """The files of a workspace by name, git's own left out; of very many only the first."""
+    found: list[str] = []
+    for folder, folders, files in os.walk(workspace):
+        folders[:] = [name for name in folders if name != ".git"]
+        base = os.path.relpath(folder, workspace)
+        found.extend(name if base == "." else f"{base}/{name}" for name in files)
+        if len(found) > MOST_FILES:
+            break
+    return found
 
 
 def known_secrets(

@@ -1,20 +1,22 @@
-"""`progress`: what happened to a plan, for people who read along; the ledger stays the truth."""
+"""`progress` and `log`: what happened to a plan, in lines for people, and entry by entry."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from signoff.agents.assignment import ATTEMPT_VARIABLE
+from signoff.domain.ledger import Entry
 from signoff.domain.names import name_of_file
 from signoff.domain.redaction import Redactor, secret_variables
-from signoff.errors import UsageError
+from signoff.domain.session import session_id_of
+from signoff.errors import NoSuchRun, UsageError
 from signoff.storage.progress import progress_line, read_progress
-from signoff.usecases.ground.person import user_name
-from signoff.usecases.ground.site import PlanPlace
+from signoff.usecases.person import user_name
+from signoff.usecases.site import PlanPlace, Site
 
 AGENT = "agent"
 
@@ -60,3 +62,21 @@ def _name(place: PlanPlace) -> str:
             f"signoff log {shlex.quote(str(place.path))}",
         )
     return name
+
+
+def read_log(
+    site: Site, place: PlanPlace, *, after: int = 0, run: str | None = None
+) -> Iterator[Entry]:
+    """Stream the entries in order; NoSuchRun when there is no such run."""
+    if run is not None and next(site.ledger.entries(place.record.id, run=run), None) is None:
+        hint = f"signoff log {shlex.quote(str(place.path))}"
+        raise NoSuchRun(f"plan `{place.name}` has no run `{run}`", hint)
+    return site.ledger.entries(place.record.id, after=after, run=run)
+
+
+def read_session_log(site: Site, session: str, *, after: int = 0) -> Iterator[Entry]:
+    """Stream a session's entries in order."""
+    chain = session_id_of(session)
+    if site.ledger.head(chain)[0] == 0:
+        raise NoSuchRun(f"no session has the id `{session}`", "signoff sessions")
+    return site.ledger.entries(chain, after=after)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Kind
 from signoff.storage.ledger import Ledger
-from signoff.usecases.ground.site import PlanPlace
+from signoff.usecases.site import PlanPlace
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,23 @@ def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[Item, ...]:
         record = known.get(entry.plan)
         name = (record.name or "PLAN") if record else entry.plan
         began = beginning_of(entry.plan, entry.run) if entry.run else {}
-        items.append(_item(entry, name, record.path if record else "", began))
+        data = entry.data
+        items.append(
+            Item(
+                id=data["id"],
+                plan=name,
+                plan_id=entry.plan,
+                path=record.path if record else "",
+                step=entry.step,
+                question=data["question"],
+                context=data["context"],
+                choices=tuple(Choice(c) for c in data["choices"]),
+                at=entry.at,
+                cause=Cause(data["cause"]),
+                workspace=str(began.get("workspace", "")),
+                host=str(began.get("host", "")),
+            )
+        )
     return tuple(items)
 
 
@@ -73,21 +89,3 @@ def _beginning(ledger: Ledger, plan: str, run: str) -> Mapping[str, Any]:
     """What was recorded when the run began: where, and on which machine."""
     began = next(iter(ledger.entries(plan, run=run)), None)
     return began.data if began is not None and began.kind is Kind.RUN_STARTED else {}
-
-
-def _item(entry: Entry, name: str, path: str, began: Mapping[str, Any]) -> Item:
-    data = entry.data
-    return Item(
-        id=data["id"],
-        plan=name,
-        plan_id=entry.plan,
-        path=path,
-        step=entry.step,
-        question=data["question"],
-        context=data["context"],
-        choices=tuple(Choice(c) for c in data["choices"]),
-        at=entry.at,
-        cause=Cause(data["cause"]),
-        workspace=str(began.get("workspace", "")),
-        host=str(began.get("host", "")),
-    )

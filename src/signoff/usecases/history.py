@@ -1,0 +1,344 @@
+"""What the ledger says of a plan: approvals, runs, where it stands; each entry is folded once.
+
+read_history → PlanHistory → approved_by → ApprovedPlan
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.plan import Plan, PlanStatus
+from signoff.errors import LedgerBroken, SignoffError
+from signoff.gate.actions import Wait, next_action
+from signoff.gate.fold import fold
+from signoff.gate.gate import Gate, evaluate
+from signoff.gate.state import State
+from signoff.planfile.parse import parse
+from signoff.settings.loading import (
+    REPOSITORY_FILE,
+    Settings,
+    load_settings,
+    read_config_text,
+    settings_from_pin,
+)
+from signoff.storage.leases import home_identity, is_gone
+from signoff.storage.ledger import Ledger
+from signoff.storage.records import ChainReport, Holder
+from signoff.storage.tenancies import find_tenancy, plan_resource
+from signoff.usecases.site import PlanPlace, Site
+from signoff.verification.pins import Pins
+
+_TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
+
+
+@dataclass(frozen=True)
+class PlanHistory:
+    """The newest approval and run, and every entry they were computed from."""
+
+    entries: tuple[Entry, ...] = ()
+    verified: str | None = None
+    approval: Entry | None = None
+    run: Entry | None = None
+    finished: Entry | None = None
+    # Where its runs stand, by run and plan; whoever reads on folds only what is new.
+    states: dict[tuple[str, str], State] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def run_id(self) -> str | None:
+        """The newest run."""
+        return self.run.run if self.run is not None else None
+
+    @property
+    def running(self) -> bool:
+        """Whether a run was begun and is not over."""
+        return self.run is not None and self.finished is None
+
+    @property
+    def signed_off(self) -> bool:
+        """Whether the newest run's end says done; `require_proved` asks whether it was earned."""
+        return self.finished is not None and self.finished.data["outcome"] == Outcome.DONE
+
+    @property
+    def in_force(self) -> Entry | None:
+        """What names the pins that count now: the newest run, or an approval that came after it."""
+        if self.run is None or self.approval is None:
+            return self.run or self.approval
+        return max(self.run, self.approval, key=lambda entry: entry.seq)
+
+    def status(self, plan_digest: str) -> PlanStatus:
+        """Computed, never read from the file: what may be said of this very text."""
+        if self.running:
+            return PlanStatus.IN_PROGRESS
+        if not self.approves(plan_digest) or self.approval is None:
+            return PlanStatus.VERIFIED if self.verified == plan_digest else PlanStatus.DRAFT
+        if self.run is None or self.run.seq < self.approval.seq or self.finished is None:
+            return PlanStatus.APPROVED
+        outcome = Outcome(self.finished.data["outcome"])
+        if outcome is Outcome.REVISED:
+            return PlanStatus.DRAFT
+        return PlanStatus.DONE if outcome is Outcome.DONE else PlanStatus.FAILED
+
+    def approves(self, plan_digest: str) -> bool:
+        """Whether the newest approval is of this very text."""
+        return self.approval is not None and self.approval.data["plan_digest"] == plan_digest
+
+    def continued(self, entries: Sequence[Entry]) -> PlanHistory:
+        """The same with what was appended since."""
+        verified, approval, run, finished = self.verified, self.approval, self.run, self.finished
+        for entry in entries:
+            if entry.kind is Kind.PLAN_VERIFIED:
+                verified = entry.data["plan_digest"]
+            elif entry.kind is Kind.PLAN_APPROVED:
+                approval = entry
+            elif entry.kind is Kind.PLAN_AMENDED and approval is not None:
+                # The same approval with a line more: it came when the first one did, and the run
+                # that asked for it goes by it.
+                amended = {name: entry.data[name] for name in ("pins", "plan_digest")}
+                approval = replace(approval, data={**approval.data, **amended})
+                if run is not None and run.run == entry.run:
+                    run = replace(run, data={**run.data, **amended})
+            elif entry.kind in (Kind.PLAN_REJECTED, Kind.PLAN_DRAFTED):
+                approval, verified = None, None
+            elif entry.kind is Kind.RUN_STARTED:
+                run, finished = entry, None
+            elif entry.kind is Kind.RUN_FINISHED and run is not None and entry.run == run.run:
+                finished = entry
+        every = (*self.entries, *entries)
+        return PlanHistory(every, verified, approval, run, finished, self.states)
+
+
+# What this process has read of each chain, as long as the ledger is open.
+_READ: WeakKeyDictionary[Ledger, dict[str, PlanHistory]] = WeakKeyDictionary()
+
+
+def read_history(ledger: Ledger, plan_id: str) -> PlanHistory:
+    """The plan's history as it is now; of a chain that was read before, only what is new."""
+    known = _READ.setdefault(ledger, {}).get(plan_id, PlanHistory())
+    if not known.entries:
+        return _remember(ledger, plan_id, known, tuple(ledger.entries(plan_id)))
+    last = known.entries[-1]
+    new = tuple(ledger.entries(plan_id, after=last.seq))
+    before = new[0].prev if new else ledger.head(plan_id)[1]
+    if before == last.hash:
+        return _remember(ledger, plan_id, known, new)
+    # Another chain than the one that was read: brought back from a backup, or rewritten.
+    return _read_again(ledger, plan_id, tuple(ledger.entries(plan_id)))
+
+
+def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
+    """The same for who may say that the plan is done: LedgerBroken when an entry was touched.
+
+    All of them decide: a lost rejection makes a plan approved, a changed verdict makes it done.
+    """
+    try:
+        entries = ledger.intact_entries(plan_id)
+    except LedgerBroken as error:
+        raise LedgerBroken(error.message, _look_closer(path), error.facts) from error
+    return _read_again(ledger, plan_id, entries)
+
+
+def trusted_history(ledger: Ledger, plan_id: str) -> tuple[ChainReport, PlanHistory]:
+    """The chain with every hash recomputed, for who proves something by it."""
+    chain = trusted_chain(ledger, plan_id)
+    return chain, _read_again(ledger, plan_id, tuple(ledger.entries(plan_id)))
+
+
+def _read_again(ledger: Ledger, plan_id: str, entries: tuple[Entry, ...]) -> PlanHistory:
+    """What is written there now counts; what was read of it before is not folded again."""
+    known = _READ.setdefault(ledger, {}).get(plan_id, PlanHistory())
+    if known.entries != entries[: len(known.entries)]:
+        known = PlanHistory()
+    return _remember(ledger, plan_id, known, entries[len(known.entries) :])
+
+
+def _remember(
+    ledger: Ledger, plan_id: str, known: PlanHistory, new: tuple[Entry, ...]
+) -> PlanHistory:
+    found = known.continued(new) if new else known
+    _READ[ledger][plan_id] = found
+    return found
+
+
+def proved_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
+    """The same, and a run's end that says done has to be earned: LedgerBroken when it is not."""
+    history = intact_history(ledger, plan_id, path)
+    if history.run is not None and history.signed_off:
+        plan = pinned_plan(read_pins(ledger, history.run))
+        require_proved(history, fold_run(history, plan), path)
+    return history
+
+
+def require_proved(history: PlanHistory, state: State, path: Path) -> None:
+    """A run's end that says done proves nothing by itself: the gate is asked again."""
+    finished = history.finished
+    if finished is None or not history.signed_off:
+        return
+    if evaluate(state, finished.data.get("snapshot")).gate is Gate.SHUT:
+        raise LedgerBroken(
+            f"ledger broken: entry {finished.seq} says done, and nothing before it proves that",
+            _look_closer(path),
+            {"first_bad": finished.seq},
+        )
+
+
+def _look_closer(path: Path) -> str:
+    return f"signoff audit {shlex.quote(str(path))}"
+
+
+def trusted_chain(ledger: Ledger, plan_id: str) -> ChainReport:
+    """The chain with every hash recomputed; LedgerBroken when one is wrong."""
+    chain = ledger.check_chain(plan_id)
+    if not chain.holds:
+        raise LedgerBroken(
+            f"entry {chain.first_bad} of the ledger is not to be trusted: {chain.problem}",
+            facts={"first_bad": chain.first_bad},
+        )
+    return chain
+
+
+@dataclass(frozen=True)
+class ApprovedPlan:
+    """A plan as it was approved: what counts from here on, whatever lies in the files now."""
+
+    place: PlanPlace
+    history: PlanHistory
+    entry: Entry  # the approval, or the beginning of the run that goes by it
+    pins: Pins
+    plan: Plan
+    settings: Settings
+
+    @property
+    def state(self) -> State:
+        """Where the newest run stands; empty when there is none."""
+        return fold_run(self.history, self.plan)
+
+    def in_folder(self, workspace: Path) -> ApprovedPlan:
+        """The same plan in another folder."""
+        return replace(self, place=replace(self.place, workspace=workspace))
+
+    def where_approved(self) -> ApprovedPlan | None:
+        """The same plan in the folder in which it was approved; None when it is there."""
+        there = Path(self.pins.workspace)
+        return self.in_folder(there) if there != self.place.workspace else None
+
+
+def approved_by(
+    ledger: Ledger, place: PlanPlace, history: PlanHistory, entry: Entry
+) -> ApprovedPlan:
+    """The plan as an approval, or the beginning of a run, pins it."""
+    return approved_with(place, history, entry, read_pins(ledger, entry))
+
+
+def approved_with(place: PlanPlace, history: PlanHistory, entry: Entry, pins: Pins) -> ApprovedPlan:
+    """The same with pins that were read already, or taken in another checkout."""
+    settings = settings_from_pin(pins.settings)
+    return ApprovedPlan(place, history, entry, pins, pinned_plan(pins), settings)
+
+
+def read_pins(ledger: Ledger, entry: Entry) -> Pins:
+    """The pins that an approval or a run's beginning names."""
+    return Pins.from_bytes(ledger.get_blob(entry.data["pins"]))
+
+
+def pinned_plan(pins: Pins) -> Plan:
+    """The plan as it was approved."""
+    return parse(pins.plan_text).plan
+
+
+def fold_run(history: PlanHistory, plan: Plan, run: str | None = None) -> State:
+    """Where the newest run stands, or the one that is about to begin."""
+    run = run or history.run_id or ""
+    key = run, plan.plan_digest
+    if key not in history.states:
+        history.states[key] = State(plan, run)
+    return fold(history.states[key], history.entries)
+
+
+def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
+    """Whether driving the newest run would do nothing before a person has answered."""
+    policy = settings_from_pin(pins.settings).policy
+    return isinstance(next_action(fold_run(history, plan), policy), Wait)
+
+
+def older_pins(ledger: Ledger, history: PlanHistory, plan_digest: str) -> Pins | None:
+    """The pins that work on this plan goes by from now on, if an older version took them.
+
+    What is signed off is over: it stays what it was.
+    """
+    entry = history.run if history.running else history.approval
+    if entry is None or history.status(plan_digest) not in _TO_BE_RUN:
+        return None
+    pins = read_pins(ledger, entry)
+    return pins if pins.outdated else None
+
+
+def approved_text(ledger: Ledger, plan_id: str) -> str:
+    """The plan as it was last approved, whatever became of its file; empty if it never was."""
+    kinds = (Kind.PLAN_APPROVED, Kind.PLAN_AMENDED)
+    approvals = [e for e in ledger.entries(plan_id) if e.kind in kinds]
+    return read_pins(ledger, approvals[-1]).plan_text if approvals else ""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Who drives a run, or drove it until it died."""
+
+    holder: Holder
+    alive: bool
+
+
+def driver_of(site: Site, plan: str) -> Driver | None:
+    """Read from the lease, without trying any lock.
+
+    None when whoever drove it last gave it back, or is this very process.
+    """
+    row = find_tenancy(site.ledger.database, plan_resource(plan))
+    if row is None or not row.unfinished or not row.token:
+        return None
+    ours = Holder.current("", home=home_identity(site.home.path))
+    if row.holder.pid == os.getpid() and row.holder.shares_locks_with(ours):
+        return None
+    return Driver(row.holder, alive=row.live and not is_gone(row.holder, ours))
+
+
+def role_words(roles: Mapping[str, str]) -> str:
+    """The same roles to be typed again, behind a command."""
+    return "".join(
+        f" --role {shlex.quote(name)}={shlex.quote(command)}" for name, command in roles.items()
+    )
+
+
+def roles_given(site: Site, history: PlanHistory) -> dict[str, str]:
+    """Roles of the newest run that no configuration has; of the plan's own only."""
+    if history.run is None:
+        return {}
+    try:
+        pins = read_pins(site.ledger, history.run)
+        given = _given_at_approval(site, pins)
+        for entry in history.entries:
+            if entry.run == history.run_id and entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
+                given |= entry.data.get("roles") or {}
+        targets = {step.target for step in pinned_plan(pins).steps}
+    except SignoffError:
+        return {}  # what to type next is a help, and no reason to fail
+    return {name: command for name, command in given.items() if name in targets}
+
+
+def _given_at_approval(site: Site, pins: Pins) -> dict[str, str]:
+    """Pinned commands that the file cannot have said: it has no such role, or is as it was."""
+    workspace = Path(pins.workspace)
+    now = load_settings(workspace, site.environ).roles
+    unedited = read_config_text(workspace / REPOSITORY_FILE) == pins.config_text
+    pinned = {name: str(role["command"]) for name, role in pins.settings["roles"].items()}
+    return {
+        name: command
+        for name, command in pinned.items()
+        if name not in now or (unedited and now[name].command != command)
+    }

@@ -1,0 +1,191 @@
+"""Who asks: a person, or an agent in an attempt or a client; and which worker.
+
+One answer for every verb that is a person's: approve, reject, answer, sign, bind, install, undo.
+Where an agent could type a person's word, because Landlock leaves sockets open, that is recorded.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from signoff.agents.assignment import ATTEMPT_VARIABLE
+from signoff.domain.digests import digest_bytes
+from signoff.domain.text import storable_path
+from signoff.domain.verdict import Isolation
+from signoff.errors import ApprovalRefused, UsageError
+from signoff.process.ancestry import ProcessIdentity, ancestors, environment_has, identify
+from signoff.process.sandboxes import best_isolation
+from signoff.process.sockets import reachable_sockets
+from signoff.settings.loading import SandboxChoice, Settings
+from signoff.storage.leases import home_identity
+from signoff.storage.locks import holders
+from signoff.storage.records import Holder
+from signoff.usecases.clients.seats import client_above, shells_above
+from signoff.usecases.site import Site
+
+# Clients set these for the commands that they run.
+CLIENT_VARIABLES = (
+    "CLAUDECODE",
+    "CODEX_THREAD_ID",
+    "CODEX_SANDBOX",
+    "GEMINI_CLI",
+    "QWEN_CODE",
+)
+ELSEWHERE = "open a terminal of your own, outside the client, and say it there"
+_LOCKS = "locks"
+
+
+def require_person(environ: Mapping[str, str], home: Path, hint: str = ELSEWHERE) -> str:
+    """The name to record, or ApprovalRefused when an agent may be asking.
+
+    What a client's shell runs is the agent's, and nobody can tell whether a person asked for it.
+    """
+    by = refuse_in_attempt(environ, home)
+    inside = _client_variable(environ)
+    if inside:
+        raise ApprovalRefused(
+            f"this comes from inside a client's session (`{inside}` is set)", hint
+        )
+    client = client_above(home)
+    if client is not None:
+        raise ApprovalRefused(f"process {client.pid} above this one is a client at work", hint)
+    return by
+
+
+def refuse_in_attempt(environ: Mapping[str, str], home: Path) -> str:
+    """The name to record, or ApprovalRefused inside an attempt of a run.
+
+    An agent can clear its own variables, not those its ancestors were started with; and one that
+    detaches itself is adopted by the driver, which holds a lock.
+    """
+    if ATTEMPT_VARIABLE in environ:
+        raise ApprovalRefused("this comes from inside an attempt")
+    drivers = {(holder.host, holder.pid) for holder in holders(home / _LOCKS)}
+    host = os.uname().nodename
+    for ancestor in ancestors():
+        if environment_has(ancestor.pid, ATTEMPT_VARIABLE):
+            raise ApprovalRefused(f"process {ancestor.pid} above this one is part of an attempt")
+        if (host, ancestor.pid) in drivers:
+            raise ApprovalRefused(f"process {ancestor.pid} above this one is driving a run")
+    return user_name()
+
+
+def user_name() -> str:
+    """Who is at the terminal, as the system knows them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def _client_variable(environ: Mapping[str, str]) -> str:
+    """Of ourselves, or of a shell that started us: `env -u` takes it from one process only."""
+    for name in CLIENT_VARIABLES:
+        if environ.get(name):
+            return name
+        if any(environment_has(shell.pid, name) for shell in shells_above()):
+            return name
+    return ""
+
+
+ADVICE = (
+    "install bubblewrap, which hides them; or end the programs that listen there, and work where"
+    " they do not run"
+)
+UNPROVEN = "person not proven"
+_NAMED = 5
+
+
+def open_sockets(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Sockets that an agent of this machine could use from inside its sandbox."""
+    chosen = settings.sandbox.isolation
+    if chosen not in (SandboxChoice.AUTO, SandboxChoice.LANDLOCK):
+        return ()
+    found = reachable_sockets(environ)
+    if not found:
+        return ()
+    boxed = best_isolation(Isolation.LANDLOCK if chosen is SandboxChoice.LANDLOCK else None)
+    return tuple(map(storable_path, found)) if boxed is Isolation.LANDLOCK else ()
+
+
+def in_words(sockets: tuple[str, ...]) -> str:
+    """What is open, in one line."""
+    named = ", ".join(f"`{path}`" for path in sockets[:_NAMED])
+    more = f" and {len(sockets) - _NAMED} more" if len(sockets) > _NAMED else ""
+    return f"Landlock does not keep agents from programs that listen on {named}{more}"
+
+
+def word_of(by: str, sockets: tuple[str, ...]) -> dict[str, object]:
+    """Who decided, as it is recorded and shown; with what was open to somebody else."""
+    if not sockets:
+        return {"by": by}
+    return {"by": f"{by} ({UNPROVEN})", "open_sockets": list(sockets)}
+
+
+WORKER_VARIABLE = "SIGNOFF_WORKER"
+LONGEST_NAME = 100
+_NAME = re.compile(r"[^\s\x00-\x1f\x7f]+")
+
+
+@dataclass(frozen=True)
+class Worker:
+    """`named` ones are the same wherever they ask from; others are as long as their process."""
+
+    name: str
+    pid: int
+    named: bool
+
+    def owns(self, holder: Holder) -> bool:
+        """Whether a claim is this worker's own.
+
+        A script that asks in a shell of its own and runs in another is one worker all the same:
+        what a process took that is no more may be used by anybody on its machine without a name.
+        """
+        if holder.worker == self.name:
+            return True
+        return not self.named and _was_unnamed(holder) and _is_gone(holder)
+
+    def claimant(self, site: Site, plan: str) -> Holder:
+        """As the holder of a claim: not this short command, but whoever gave it."""
+        here = self.driver(site, plan)
+        return replace(here, pid=self.pid)
+
+    def driver(self, site: Site, plan: str) -> Holder:
+        """As the driver of a run: this process."""
+        return Holder.current(plan, self.name, home_identity(site.home.path))
+
+
+def find_worker(environ: Mapping[str, str], chosen: str | None = None) -> Worker:
+    """The name that was given, else the variable's, else the process that started us."""
+    name = chosen if chosen is not None else environ.get(WORKER_VARIABLE) or None
+    above = ancestors()
+    parent = above[0] if above else ProcessIdentity(os.getppid(), "")
+    if name is None:
+        return Worker(_unnamed(parent), parent.pid, named=False)
+    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+        raise UsageError(
+            f"`{name[:LONGEST_NAME]}` is no name for a worker",
+            f"choose up to {LONGEST_NAME} characters without spaces",
+        )
+    return Worker(name, parent.pid, named=True)
+
+
+def _unnamed(process: ProcessIdentity) -> str:
+    born = digest_bytes(process.started.encode())[:8]
+    return f"{socket.gethostname()}:{process.pid}:{born}"
+
+
+def _was_unnamed(holder: Holder) -> bool:
+    there = f"{re.escape(holder.host)}:{holder.pid}:[0-9a-f]{{8}}"
+    return holder.host == socket.gethostname() and bool(re.fullmatch(there, holder.worker))
+
+
+def _is_gone(holder: Holder) -> bool:
+    process = identify(holder.pid)
+    return process is None or _unnamed(process) != holder.worker

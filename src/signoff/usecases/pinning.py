@@ -1,0 +1,300 @@
+"""What approval fixes: everything that a run of a plan obeys.
+
+Pins are taken from the workspace as it is, brought up to date where an older version took them, and
+compared where a plan that was approved in one checkout runs in another of the same repository.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+
+from signoff.domain.ledger import Entry
+from signoff.domain.names import shown_name
+from signoff.domain.plan import Plan
+from signoff.errors import NotApproved, UsageError
+from signoff.planfile.parse import parse
+from signoff.process.environment import safe_search_path
+from signoff.usecases.history import ApprovedPlan, pinned_plan, read_pins
+from signoff.usecases.openwork import approved_workspace, held_out_checks, open_workspace
+from signoff.usecases.site import PlanPlace, Site
+from signoff.verification.denominator import is_counted
+from signoff.verification.elsewhere import differences
+from signoff.verification.git_rules import git_rules
+from signoff.verification.handoff import handoff_files
+from signoff.verification.ignored import Ignored
+from signoff.verification.pins import Pins, fingerprint, protected_files
+from signoff.verification.since_approval import installed
+from signoff.verification.steering import steering_of, texts_of
+from signoff.verification.tools import tools_of
+from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
+from signoff.workspace.loosefiles import LooseCopies
+from signoff.workspace.repository import find_repository
+from signoff.workspace.walk import byproduct_digests
+
+
+def take_pins(
+    site: Site, place: PlanPlace, plan: Plan, text: str, *, approved: Pins | None = None
+) -> Pins:
+    """Everything that a run of this plan obeys, as it is in the workspace now.
+
+    With pins that were `approved` before, the content is the one of then, not what agents made of
+    it since.
+    """
+    site.home.keep_apart(place.workspace)
+    rules = (
+        read_ignore_rules(place.workspace)
+        if approved is None
+        else IgnoreRules.from_data(approved.ignore_rules)
+    )
+    workspace = open_workspace(site, place, rules, plan)
+    content = workspace.snapshot(durable=True).digest
+    workspace.remember_caches()
+    if approved is not None:
+        content = approved.snapshot
+    manifest, read = workspace.manifest(content), partial(workspace.read, content)
+    contracts = {s.id: s.contract for s in plan.subjects if s.contract is not None}
+    search_path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
+    ignored = Ignored(place.workspace, workspace.byproducts)
+    steering = {
+        i: steering_of(contract, manifest, read, ignored, search_path)
+        for i, contract in contracts.items()
+    }
+    loose = ignored.loose()
+    LooseCopies(workspace.store).keep(place.workspace, loose)
+    checks = held_out_checks(site)
+    return Pins(
+        plan_digest=plan.plan_digest,
+        plan_text=text,
+        settings=site.settings.pinned(),
+        config_text=site.config_text(place.workspace),
+        search_path=search_path,
+        workspace=str(place.workspace),
+        ignore_rules=rules.to_data(),
+        snapshot=content,
+        protected=protected_files(plan, manifest, ignored),
+        steering={subject: found for subject, found in steering.items() if found},
+        tools={
+            name: tool
+            for contract in contracts.values()
+            for name, tool in tools_of(contract, search_path, place.workspace).items()
+        },
+        counted=tuple(
+            i
+            for i, contract in contracts.items()
+            if not contract.may_shrink
+            and is_counted(contract, [t.text for t in texts_of(contract, manifest, read)])
+        ),
+        handoff=handoff_files(place.workspace),
+        ignored={path: fingerprint(state) for path, state in loose.items()},
+        byproducts=byproduct_digests(place.workspace, workspace.byproducts),
+        dependencies=installed(place.workspace, workspace.byproducts),
+        git_rules=git_rules(place.workspace),
+        heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
+    )
+
+
+OLDER = "was approved by an older version of signoff"
+_NAMED = 3  # names beside a number
+
+# What pins of format 1 do not have, in words.
+_LACKED = {
+    "ignored": "ignored files",
+    "byproducts": "builds and dependencies, by size and time",
+    "git_rules": "git's own ignore rules",
+    "dependencies": "installed packages",
+}
+# What is refused since, by the format that came with it, for the plans that it concerns.
+_REFUSED: tuple[tuple[int, Callable[[Plan, Pins], bool], str], ...] = (
+    (2, lambda plan, _: bool(plan.touches), "changes outside `touches`"),
+    (
+        2,
+        lambda plan, _: any(s.contract is not None for s in plan.subjects),
+        "changes of settings, test data and other files that a check reads and that are no source"
+        " code (`may_change`)",
+    ),
+    (
+        2,
+        lambda plan, _: any(step.protects for step in plan.steps),
+        "changes of protected files by later steps, until the sign-off",
+    ),
+    (2, lambda _, pins: bool(pins.counted), "tests that are gone, by name (`may_shrink`)"),
+    (
+        2,
+        lambda plan, _: any(s.contract is not None for s in plan.subjects),
+        "new comments that silence a linter or type checker (`may_shrink`)",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What one more approval adds to an older one, in words."""
+
+    pinned: tuple[str, ...]
+    refused: tuple[str, ...]
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """What each line is about, and one thing of it."""
+        pinned = tuple(("newly pinned", said) for said in self.pinned)
+        return pinned + tuple(("newly refused unless allowed", said) for said in self.refused)
+
+    def __str__(self) -> str:
+        parts = {"newly pinned": self.pinned, "newly refused unless allowed": self.refused}
+        return "; ".join(f"{head}: {', '.join(said)}" for head, said in parts.items() if said)
+
+
+def upgraded(site: Site, place: PlanPlace, pins: Pins) -> Pins:
+    """All that was approved, as it was then; and what is pinned since, as it is now.
+
+    Work has begun: what an agent changed meanwhile must not become what was approved.
+    """
+    approved = replace(site, environ={**site.environ, "PATH": pins.search_path})
+    now = take_pins(approved, place, pinned_plan(pins), pins.plan_text, approved=pins)
+    lacked = {f.name: getattr(now, f.name) for f in fields(pins) if getattr(pins, f.name) is None}
+    steering = {s: {**found, **pins.steering.get(s, {})} for s, found in now.steering.items()}
+    return replace(
+        pins,
+        **lacked,
+        steering={**pins.steering, **steering},
+        tools={**now.tools, **pins.tools},
+        format=now.format,
+    )
+
+
+def describe(old: Pins, new: Pins) -> Upgrade:
+    """What the new pins have that the old ones lack, and what is refused since."""
+    plan = pinned_plan(new)
+    refused = (
+        words for added, concerns, words in _REFUSED if old.format < added and concerns(plan, new)
+    )
+    return Upgrade(tuple(_newly_pinned(old, new)), tuple(refused))
+
+
+def lacked_by(pins: Pins) -> str:
+    """What an older version did not pin, for who reads history; empty when it pinned all."""
+    words = [said for name, said in _LACKED.items() if getattr(pins, name) is None]
+    return f"{OLDER}, which did not pin {', '.join(words)}" if pins.outdated and words else ""
+
+
+def not_approved(place: PlanPlace, upgrade: Upgrade, roles: str = "") -> NotApproved:
+    """The refusal, with the difference and the command."""
+    return NotApproved(
+        f"plan `{place.name}` {OLDER}; {upgrade}",
+        f"signoff approve {shlex.quote(str(place.path))}{roles}",
+        {"newly_pinned": list(upgrade.pinned), "newly_refused": list(upgrade.refused)},
+    )
+
+
+def _newly_pinned(old: Pins, new: Pins) -> Iterator[str]:
+    for field in fields(new):
+        if getattr(old, field.name) is None:
+            found = getattr(new, field.name) or {}
+            yield f"{_LACKED.get(field.name, field.name)} ({_named(list(found)) or 'none now'})"
+    before = {path for found in old.steering.values() for path in found}
+    steering = sorted({path for found in new.steering.values() for path in found} - before)
+    # An environment has hundreds of files: one number for each folder.
+    folders = Counter(path.partition("/")[0] for path in steering if path.count("/") > 1)
+    yield from (f"{n} files of what checks run in `{folder}`" for folder, n in folders.items())
+    if near := [path for path in steering if path.count("/") <= 1]:
+        yield f"files that steer a check ({_named(near)})"
+    if tools := sorted(new.tools.keys() - old.tools.keys()):
+        yield f"programs ({_named(tools)})"
+    if counted := sorted(set(new.counted) - set(old.counted)):
+        yield f"the number of tests of {', '.join(counted)}"
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(f"`{n}`" for n in names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def pins_for(site: Site, place: PlanPlace, pins: Pins, *, running: bool) -> Pins:
+    """The approved pins, as they are for the plan's workspace; NotApproved names what differs.
+
+    A run that is not over stays where it was begun.
+    """
+    if pins.workspace == str(place.workspace):
+        return pins
+    if running or not _same_repository(place, Path(pins.workspace)):
+        raise UsageError(
+            f"the plan was approved for `{pins.workspace}`, not for `{place.workspace}`",
+            f"signoff run {_quoted(place.path)} --workspace {_quoted(pins.workspace)},"
+            " or approve it again",
+        )
+    here = pins_here(site, place, pins)
+    found = differences(pins, here)
+    if found:
+        raise NotApproved(
+            f"what was approved differs in `{place.workspace}`: {'; '.join(found)}",
+            f"signoff approve {_quoted(place.path)} --workspace {_quoted(place.workspace)}",
+        )
+    return here
+
+
+def require_protected_as_approved(site: Site, approved: ApprovedPlan) -> None:
+    """Protected files a person edited after approving must not be blamed on the agent."""
+    place, plan, pins = approved.place, approved.plan, approved.pins
+    if not pins.protected:
+        return
+    workspace = approved_workspace(site, approved)
+    manifest = workspace.manifest(workspace.snapshot().digest)
+    now = protected_files(plan, manifest, Ignored(place.workspace, workspace.byproducts))
+    paths = sorted(now.keys() | pins.protected.keys())
+    changed = [path for path in paths if now.get(path) != pins.protected.get(path)]
+    if changed:
+        raise NotApproved(
+            f"protected files changed since the approval: {', '.join(changed[:10])}",
+            f"signoff approve {shlex.quote(str(place.path))}",
+        )
+
+
+def is_reconfigured(site: Site, place: PlanPlace, approval: Entry) -> bool:
+    """Whether a person approved other words than the configuration has now, of the same place."""
+    pins = read_pins(site.ledger, approval)
+    same_place = pins.workspace == str(place.workspace)
+    return same_place and pins.config_text != site.config_text(place.workspace)
+
+
+def refuse_foreign_worktree(site: Site, place: PlanPlace) -> None:
+    """A worktree that is bound to one plan is worked on by no other."""
+    if place.record.repository is None:
+        return
+    bound = site.ledger.glance().binding(place.workspace, Path(place.record.repository))
+    if bound is None or bound.name is None or bound.plan == place.record.id:
+        return
+    name = shown_name(place.record.name)
+    raise UsageError(
+        f"`{place.workspace}` is bound to plan `{bound.name}`, not to `{name}`",
+        f"signoff worktree add {_quoted(name)}" if place.record.name else "signoff unbind",
+    )
+
+
+def _quoted(named: str | Path) -> str:
+    """As a shell takes it for one word."""
+    return shlex.quote(str(named))
+
+
+def pins_here(site: Site, place: PlanPlace, pins: Pins) -> Pins:
+    """What approving the same plan would pin here, with the approved search path and settings."""
+    approved = replace(site, environ={**site.environ, "PATH": pins.search_path})
+    taken = take_pins(approved, place, parse(pins.plan_text).plan, pins.plan_text)
+    return replace(taken, settings=pins.settings)
+
+
+def _same_repository(place: PlanPlace, approved_for: Path) -> bool:
+    here, there = find_repository(place.workspace), find_repository(approved_for)
+    return (
+        here is not None
+        and there is not None
+        and here.main == there.main
+        and str(here.main) == place.record.repository
+        # The folder itself, not one that merely lies in the checkout.
+        and here.top == place.workspace
+        and there.top == approved_for
+    )

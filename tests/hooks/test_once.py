@@ -1,0 +1,68 @@
+"""Nothing is read twice in one command: each text is parsed once, each chain folded once.
+
+The commands are the real ones; the interpreter's profile hook counts their calls (`tests/traced`).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+
+from tests.cli.ended import LIMIT_S
+from tests.cli.plans import step
+from tests.cli.project import Project
+from tests.hooks.kit import FakeClient
+from tests.traced import FOLD, PARSE, SUMMARY, Traced, calls, command
+
+
+def traced(project: Project, *arguments: str) -> list[Traced]:
+    """The calls of a command that a person gives."""
+    out = project.folder / f"calls-of-{arguments[0]}"
+    subprocess.run(
+        command(out, *arguments),
+        cwd=project.workspace,
+        env=project.environment(),
+        capture_output=True,
+        timeout=LIMIT_S,
+        check=True,
+    )
+    return calls(out)
+
+
+def stop_traced(client: FakeClient) -> list[Traced]:
+    """The calls of a client's stop hook."""
+    out = client.project.folder / "calls-of-stop"
+    told = {"session_id": client.session, "cwd": str(client.project.workspace)}
+    told |= {"hook_event_name": "Stop", "last_assistant_message": "All done."}
+    client.run(*command(out, "hook", "claude", "stop"), stdin=json.dumps(told).encode()).exits(0)
+    return calls(out)
+
+
+def assert_once(found: list[Traced]) -> None:
+    """Every text parsed once; no entry of a plan's chain taken into the same account twice."""
+    parsed = Counter(call.detail for call in found if call.function == PARSE)
+    assert parsed and set(parsed.values()) == {1}
+    taken = Counter(call.detail for call in found if call.function == SUMMARY)
+    assert taken and set(taken.values()) == {1}
+    # A fold is known by the run and the state that it goes into. A session is folded twice by
+    # `sign`: to find it, and once more by the judge that opens it with the agent gone.
+    states = {call.detail for call in found if call.function == FOLD}
+    runs = Counter(detail.rpartition(" ")[0] for detail in states)
+    assert {run: count for run, count in runs.items() if count > 1} in ({}, {" False": 2})
+
+
+def test_audit_parses_each_text_once_and_folds_the_chain_once(project: Project) -> None:
+    project.agent("echo in > login.txt").named("auth", step("Log in", "test -s login.txt"))
+    project.signoff("run", "auth", "--yes").exits(0)
+
+    assert_once(traced(project, "audit", "auth"))
+
+
+def test_sign_parses_each_text_once_and_folds_the_chain_once(bound: Project) -> None:
+    bound.file("login.txt", "in\n").file("logout.txt", "out\n")
+    with FakeClient(bound) as client:
+        assert "awaits sign-off" in client.may_stop()
+
+    assert_once(traced(bound, "sign", "auth"))
+    assert bound.signoff("status", "auth", "--json").json["status"] == "done"
