@@ -151,9 +151,8 @@ def _tokens(pattern: str) -> tuple[_Token, ...]:
         if token.kind is _Kind.DEEP:
             while found and found[-1].kind is not _Kind.ONE:
                 found.pop()
-        elif token.kind is not _Kind.ONE and found:
-            if found[-1].kind in (_Kind.DEEP, token.kind):
-                continue
+        elif found and token.kind is not _Kind.ONE and found[-1].kind in (_Kind.DEEP, token.kind):
+            continue
         found.append(token)
     return tuple(found)
 
