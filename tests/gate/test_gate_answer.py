@@ -7,8 +7,7 @@ import pytest
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.plan import Contract, Effects, Holds, RedFirst
 from signoff.domain.verdict import Phase, Result
-from signoff.gate.gate import Gate
-from signoff.gate.missing import Missing
+from signoff.gate.gate import Gate, Missing
 from signoff.gate.subjects import Standing, StepState, is_stale
 from tests.gate.scribe import (
     BEFORE_NOW,

@@ -14,6 +14,7 @@ from functools import cache, partial
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.plan import Cost
 from signoff.domain.session import Basis, ClaimStatus, Declared
 from signoff.domain.sessionwork import SessionWork
 from signoff.domain.task import TaskBasis
@@ -75,14 +76,6 @@ class AgentAnswer:
 
 
 @dataclass(frozen=True)
-class Used:
-    """Tokens and money that work took."""
-
-    tokens: int = 0
-    usd: float = 0.0
-
-
-@dataclass(frozen=True)
 class AttemptFinished:
     """The agent and everything it started is gone."""
 
@@ -93,7 +86,7 @@ class AttemptFinished:
     output_tail: str = ""
     answer: AgentAnswer | None = None
     handoff: Mapping[str, str] = field(default_factory=dict)
-    usage: Used | None = None
+    usage: Cost | None = None
     session: str = ""
     duration_s: float = 0.0
     snapshot: str | None = None

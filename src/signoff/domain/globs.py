@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from enum import Enum
+from enum import IntEnum
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -18,11 +18,11 @@ _READABLE = "abcdefghijklmnopqrstuvwxyz0123456789_-"
 _LAST = 0x10FFFF
 
 
-class _Kind(Enum):
-    ONE = "one character of a set"
-    STAR = "any characters within one component"
-    DEEP = "any characters, across components"
-    FOLDERS = "any number of whole components, each with its slash"
+class _Kind(IntEnum):
+    ONE = 0  # character of a set
+    STAR = 1  # any characters within one component
+    DEEP = 2  # any characters, across components
+    FOLDERS = 3  # any number of whole components, each with its slash
 
 
 class _Token(NamedTuple):
@@ -36,7 +36,7 @@ class _Token(NamedTuple):
     others: bool = False
 
     def takes(self, char: str) -> bool:
-        """Whether a `ONE` can stand for the character."""
+        """Whether a `ONE` can stand for the character; a star stands for no single one."""
         inside = any(low <= ord(char) <= high for low, high in self.ranges)
         return char != "/" and not inside if self.others else inside
 
@@ -102,9 +102,12 @@ def common_path(one: str, other: str) -> str | None:
     A real path of a workspace, of any length: no component is empty, `.` or `..`. The time grows
     with the product of the two lengths, whatever the patterns are.
     """
-    start, start_too = spelled_start(one), spelled_start(other)
-    if not (start.startswith(start_too) or start_too.startswith(start)):
-        return None  # a quick no, and most patterns get it
+    for (start, end), (start_too, end_too) in zip(_heads(one), _heads(other), strict=False):
+        # What the two spell out differs: a quick no, and most patterns get it.
+        if not (start.startswith(start_too) or start_too.startswith(start)):
+            return None
+        if not (end.endswith(end_too) or end_too.endswith(end)):
+            return None
     return _meeting(min(one, other), max(one, other))
 
 
@@ -116,7 +119,28 @@ def covers_nothing(pattern: str) -> bool:
 @lru_cache(maxsize=8192)
 def spelled_start(pattern: str) -> str:
     """The characters with which every path begins that the pattern covers."""
-    return "".join(takewhile(bool, (token.char or "" for token in _tokens(pattern))))
+    return _spelled_out(_tokens(pattern))
+
+
+@lru_cache(maxsize=8192)
+def _heads(pattern: str) -> tuple[tuple[str, str], ...]:
+    """How the first components begin and end of every path that the pattern covers."""
+    heads: list[tuple[str, str]] = []
+    component: list[_Token] = []
+    for token in (*_tokens(pattern), _SLASH):
+        if token == _SLASH:
+            heads.append((_spelled_out(component), _spelled_out(component[::-1])[::-1]))
+            component = []
+        elif token.kind in (_Kind.DEEP, _Kind.FOLDERS) or token.takes("/"):
+            break
+        else:
+            component.append(token)
+    return tuple(heads)
+
+
+def _spelled_out(tokens: Iterable[_Token]) -> str:
+    """The characters that the first tokens stand for, up to one that can be several."""
+    return "".join(takewhile(bool, (token.char or "" for token in tokens)))
 
 
 def plain_path(path: str) -> str:

@@ -16,7 +16,6 @@ from signoff.domain.facts import (
     SessionStarted,
     StepClaimed,
     StepStrayed,
-    Used,
 )
 from signoff.domain.ledger import Entry
 from signoff.domain.plan import Author, Budget, Contract, Cost, Postcondition, Step
@@ -24,8 +23,7 @@ from signoff.domain.session import ClaimStatus, ToolCall, normal
 from signoff.domain.task import AskedCondition
 from signoff.gate.ratchet import carried_from
 from signoff.gate.record import Claim, DerivedPlan, Record, Rewrite, Share, Signed
-from signoff.gate.schedule import Schedule
-from signoff.gate.state import State
+from signoff.gate.state import Schedule, State
 from signoff.planfile.parse import parse
 
 MOST_TOUCHED = 2_000  # files that are kept in mind; the ledger has them all
@@ -205,7 +203,7 @@ def delegated(state: State, entry: Entry, fact: SessionDelegated) -> None:
         record.claim.children = (*record.claim.children, fact.child)
 
 
-def used(state: State, _entry: Entry, fact: Used) -> None:
+def used(state: State, _entry: Entry, fact: Cost) -> None:
     """What a turn used."""
     state.spent += Cost(int(fact.tokens), fact.usd)
 

@@ -101,14 +101,6 @@ _TROUBLE: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Advice:
-    """What a person said when the step was given back: for the agent that tries again."""
-
-    question: str
-    note: str
-
-
 @dataclass
 class Claim:
     """What an agent says of the subject in a session, and what its evidence rests on."""
@@ -153,7 +145,7 @@ class Record:
     answer: str | None = None
     answer_reason: str = ""
     worked: Worked | None = None
-    advice: tuple[Advice, ...] = ()
+    advice: tuple[tuple[str, str], ...] = ()  # what the agent asked, and what a person said to it
     restored: tuple[str, ...] = ()  # tampered files that the harness put back, or removed again
     cleared: int = 0  # the entry that says so of what was left for a person to look at
     handoff: tuple[str, ...] = ()
@@ -168,9 +160,7 @@ class Record:
     suspects: tuple[str, ...] = ()
     failed: bool = False
     waived: bool = False
-    let_go: bool = (
-        False  # an agent calls it blocked, and the user's policy takes that for an answer
-    )
+    let_go: bool = False  # called blocked, and the user's policy takes that for an answer
     question: str | None = None  # open, about this subject
     waivers: set[str] = field(default_factory=set)
     vouched: Vouched | None = None

@@ -18,8 +18,7 @@ from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
 from signoff.domain.sessionwork import SessionWork
 from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
-from signoff.gate.actions import Abandon, Dispatch
-from signoff.gate.budget import shortfall, wall_left_s
+from signoff.gate.actions import Abandon, Dispatch, shortfall, wall_left_s
 from signoff.gate.record import Record
 from signoff.gate.state import State
 from signoff.orchestrator import escalations
@@ -88,7 +87,7 @@ class Attempts:
             replace(step, protects=mission.guards.protected_from(step)),
             gather(step.subscriptions, mission.root, mission.read_topic),
             _setback(record, restored),
-            tuple((advice.question, advice.note) for advice in record.advice),
+            record.advice,
             reviews=role.kind is RoleKind.REVIEW,
             deciding=mission.guards.deciding(step),
             bound=mission.guards.bound_of(step),

@@ -20,11 +20,18 @@ from signoff.errors import (
     ProofInvalid,
     UsageError,
 )
-from signoff.storage.anchors import note_in_git, read_anchors
 from signoff.storage.files import append_line, read_plan_file, swap_file
 from signoff.storage.home import Home
 from signoff.storage.keys import PublicKey, own_public_key, read_public_key, signing_key
-from signoff.storage.receipts import MAX_RECEIPT_BYTES, ReceiptStore, Sealed, open_sealed, seal
+from signoff.storage.receipts import (
+    MAX_RECEIPT_BYTES,
+    ReceiptStore,
+    Sealed,
+    note_in_git,
+    open_sealed,
+    read_anchors,
+    seal,
+)
 from signoff.usecases.ground.history import trusted_chain
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.proofs.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from signoff.storage.claims import find_tenancy, plan_resource
 from signoff.storage.leases import home_identity, is_gone
 from signoff.storage.records import Holder
-from signoff.storage.tenancies import find_tenancy, plan_resource
 from signoff.usecases.ground.site import Site
 
 
