@@ -20,7 +20,7 @@ from signoff.errors import (
     ProofInvalid,
     UsageError,
 )
-from signoff.storage.files import append_line, read_plan_file, swap_file
+from signoff.storage.files import append_lines, read_plan_file, swap_file
 from signoff.storage.home import Home
 from signoff.storage.keys import PublicKey, own_public_key, read_public_key, signing_key
 from signoff.storage.receipts import (
@@ -135,7 +135,7 @@ def anchor_head(site: Site, place: PlanPlace, file: Path | None, git_note: bool)
     anchor = Anchor(place.record.id, place.name, last.seq, last.hash, last.at, receipt)
     places = []
     if file is not None:
-        append_line(site.cwd / file, anchor.line())
+        append_lines(site.cwd / file, anchor.line())
         places.append(str(file))
     if git_note:
         places.append(note_in_git(place.workspace, anchor, site.environ))
