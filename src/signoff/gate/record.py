@@ -4,42 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.facts import AttemptFinished, PlanWritten, SessionStarted
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Budget, Plan
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
-from signoff.domain.verdict import Failure, Isolation, Phase, Reason, Result, failure_of
+from signoff.domain.verdict import Failure, Phase, Verdict, failure_of
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The part of a verdict that decides anything; `seq` is the entry that has all of it."""
+class Judged(Verdict):
+    """A verdict as the ledger has it, in the entry `seq`."""
 
-    result: Result
-    reason: Reason
-    snapshot: str
-    subject: str = ""
-    phase: Phase = Phase.ATTEMPT
-    key: str = ""
-    message: str = ""
-    exit_code: int | None = None
-    output_tail: str = ""
-    tampered: tuple[str, ...] = ()
-    counts: TestCounts | None = None
-    isolation: Isolation = Isolation.NONE
-    provisional: bool = False
-    reused_from: int | None = None
-    duration_s: float = 0.0
-    heldout_tail: str = ""  # for people alone
-    read: str = ""  # before anybody worked: what the check read, by the digest of a blob
     seq: int = 0
 
-    @property
-    def kept(self) -> bool:
-        """The only answer that can back a `done`."""
-        return self.result is Result.KEPT
+    @cached_property
+    def tests(self) -> TestCounts | None:
+        """The tests that were counted."""
+        return TestCounts.from_data(self.counts)
 
     @property
     def failure(self) -> Failure | None:

@@ -118,7 +118,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         held_before=record.held_before if is_step else None,
         carried=record.carried and is_step,
         rerun=contract is not None and not contract.judged_once,
-        tests=record.latest.counts if record.latest else None,
+        tests=record.latest.tests if record.latest else None,
         handoff=record.handoff if is_step else (),
         accepted_by=vouched.by if vouched else None,
         why=proof.why,
