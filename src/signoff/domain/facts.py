@@ -16,10 +16,30 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.plan import Cost
 from signoff.domain.session import Basis, ClaimStatus, Declared
-from signoff.domain.sessionwork import SessionWork
 from signoff.domain.task import TaskBasis
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SessionWork:
+    """What an agent did for a plan in a session of its own, read from the session's own chain."""
+
+    id: str
+    agent: str  # who had the session
+    model: str | None  # every model that was used, the first one first; None where nobody said
+    tokens: int | None  # with all sessions that it delegated to; None where nobody counted
+    usd: float | None
+    seq: int  # the newest entry of its chain as the run began
+    hash: str
+    red: tuple[str, ...]  # steps whose first verdict in the session was broken
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """What it used, as an attempt reports it; None where nobody counted."""
+        if self.tokens is None:
+            return None
+        return {"tokens": self.tokens, "usd": self.usd, "model": self.model or ""}
 
 
 @dataclass(frozen=True)

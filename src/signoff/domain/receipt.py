@@ -13,8 +13,8 @@ from enum import Enum
 from typing import Any
 
 from signoff.domain.digests import digest_bytes, digest_of
+from signoff.domain.facts import SessionWork
 from signoff.domain.plan import Contract
-from signoff.domain.sessionwork import SessionWork
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://signoff.dev/receipt/v1"

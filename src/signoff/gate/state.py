@@ -9,10 +9,10 @@ from __future__ import annotations
 from signoff.domain import facts
 from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Outcome
+from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import Entry
 from signoff.domain.plan import Author, Contract, Cost, Plan, Postcondition, Step, expand
 from signoff.domain.product import Product
-from signoff.domain.sessionwork import SessionWork
 from signoff.domain.task import AskedCondition
 from signoff.domain.verdict import Isolation
 from signoff.gate.record import DerivedPlan, Record, SessionFacts

@@ -12,11 +12,11 @@ from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report, read
 from signoff.agents.prompt import Setback, build_prompt, gather
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
+from signoff.domain.facts import SessionWork
 from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
-from signoff.domain.sessionwork import SessionWork
 from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
 from signoff.gate.actions import Abandon, Dispatch, shortfall, wall_left_s
 from signoff.gate.record import Record

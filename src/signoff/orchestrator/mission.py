@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from signoff.agents.assignment import Assignment, Report
+from signoff.domain.facts import SessionWork
 from signoff.domain.plan import Plan, PlanStatus
-from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation
 from signoff.gate.state import State
 from signoff.orchestrator.events import Reporter
