@@ -6,7 +6,7 @@ driver dispatches, an open gate is provisional: the agent may still be alive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -128,12 +128,14 @@ def evaluate(
         *_missing_of_subjects(state, conditions, posts),
         *_missing_of_plan(state, steps, posts, require_plan=require_plan),
     ]
-    if missing and not state.driven:
-        missing += _given_up(state)
+    if missing and not state.driven and len(state.session.failed_on) >= ROUND_BUDGET:
+        what = f"judging failed {ROUND_BUDGET} times, so a person has to look"
+        missing.append(Missing(VERIFICATION, what, "stop, and say what you know", waiting=True))
     if state.aborted and not state.driven:
         steps, posts, missing = (), (), [ENDED_BY_PERSON]
     if ended_unproved(state):
-        missing = [replace(m, next=_next_run(state)) for m in missing]
+        again = "signoff approve" if state.outcome is Outcome.REVISED else "signoff run"
+        missing = [replace(m, next=again) for m in missing]
     planned = state.provable and bool(state.schedule.steps)
     report = GateReport(Gate.SHUT, steps, posts, tuple(missing), state.author, planned)
     if missing:
@@ -158,88 +160,70 @@ def session_standing(state: State, gate: GateReport) -> SessionStanding:
     return SessionStanding.WORKING
 
 
-def _next_run(state: State) -> str:
-    return "signoff approve" if state.outcome is Outcome.REVISED else "signoff run"
-
-
 def _missing_of_subjects(
     state: State, subjects: Sequence[Step | Postcondition], standings: tuple[Standing, ...]
-) -> list[Missing]:
+) -> Iterator[Missing]:
     """Each subject that is neither proved nor let go."""
-    found: list[Missing] = []
     for number, (subject, standing) in enumerate(zip(subjects, standings, strict=True), 1):
         record = state.records.get(subject.id, Record())
         if standing.state in NOT_PROVED:
             continue
-        if not state.driven:
-            found += _missing_in_session(state, subject, standing, record, number)
-        elif isinstance(subject, Step):
-            found += _missing_of_step(subject, standing, record)
+        if state.driven:
+            lack = _lack_in_run(subject, standing, record)
         else:
-            found += _missing_of_post(subject, standing, record)
-    return found
+            lack = _lack_in_session(state, subject, standing, record, number)
+        if lack is not None:
+            waits = standing.state is StepState.BLOCKED and not state.driven
+            yield Missing(subject.id, *lack, waits)
 
 
-def _missing_of_step(step: Step, standing: Standing, record: Record) -> list[Missing]:
-    if step.for_each is not None:
-        return [Missing(step.id, "its list was not read yet", "signoff run")]
-    if standing.state is not StepState.DONE:
-        waits = standing.state is StepState.BLOCKED
-        next_ = "signoff inbox" if waits else "signoff run"
-        return [Missing(step.id, _why_not_done(standing, record), next_)]
-    if standing.stale:
-        return [Missing(step.id, "its verdict is about older content", "signoff run")]
-    required = step.contract is not None and step.contract.red_first is RedFirst.REQUIRED
-    if required and record.never_red and not record.held_before_accepted:
-        return [Missing(step.id, "its contract held before any work was done", "signoff inbox")]
-    return []
-
-
-def _why_not_done(standing: Standing, record: Record) -> str:
+def _lack_in_run(
+    subject: Step | Postcondition, standing: Standing, record: Record
+) -> tuple[str, str] | None:
+    """What a driver has to see to, and by which command; None when it is proved."""
+    contract, latest, step = subject.contract, record.latest, isinstance(subject, Step)
+    said = f"{latest.result}: {latest.message}" if latest is not None else ""
+    if isinstance(subject, Step) and subject.for_each is not None:
+        return "its list was not read yet", "signoff run"
+    if not step and contract is None and standing.state is not StepState.ACCEPTED:
+        return "it has no contract, so a person must decide", "signoff inbox"
+    if standing.state is StepState.BLOCKED:
+        return f"it waits for a person ({record.question})", "signoff inbox"
     if standing.state is StepState.FAILED:
-        return "it failed: " + (record.latest.message if record.latest else "no verdict")
-    if standing.state is StepState.BLOCKED:
-        return f"it waits for a person ({record.question})"
+        return f"it failed: {latest.message if latest else 'no verdict'}", "signoff run"
+    if standing.state in (StepState.DONE, StepState.ACCEPTED):
+        if standing.stale and standing.state is StepState.ACCEPTED:
+            return "a person said so about older content", "signoff run"
+        if standing.stale:
+            return "its verdict is about older content", "signoff run"
+        required = step and contract is not None and contract.red_first is RedFirst.REQUIRED
+        if required and record.never_red and not record.held_before_accepted:
+            return "its contract held before any work was done", "signoff inbox"
+        return None
+    if not step and said:
+        return f"it is {said}", "signoff inbox"
+    if not step:
+        return "it was not judged yet", "signoff run"
     if record.reopened:
-        return "a later change broke it: " + (record.latest.message if record.latest else "")
-    if record.latest is not None:
-        return f"its contract is {record.latest.result}: {record.latest.message}"
-    return "its contract was never kept"
+        return f"a later change broke it: {latest.message if latest else ''}", "signoff run"
+    return f"its contract is {said}" if said else "its contract was never kept", "signoff run"
 
 
-def _missing_of_post(post: Postcondition, standing: Standing, record: Record) -> list[Missing]:
-    if standing.state is StepState.ACCEPTED:
-        old = Missing(post.id, "a person said so about older content", "signoff run")
-        return [old] if standing.stale else []
-    if post.contract is None:
-        return [Missing(post.id, "it has no contract, so a person must decide", "signoff inbox")]
-    if standing.state is StepState.BLOCKED:
-        return [Missing(post.id, f"it waits for a person ({record.question})", "signoff inbox")]
-    if record.latest is None:
-        return [Missing(post.id, "it was not judged yet", "signoff run")]
-    if not record.latest.kept:
-        what = f"it is {record.latest.result}: {record.latest.message}"
-        return [Missing(post.id, what, "signoff inbox")]
-    if standing.stale:
-        return [Missing(post.id, "its verdict is about older content", "signoff run")]
-    return []
-
-
-def _missing_in_session(
+def _lack_in_session(
     state: State, subject: Step | Postcondition, standing: Standing, record: Record, number: int
-) -> list[Missing]:
+) -> tuple[str, str] | None:
+    """What the agent has to see to, and by which call; None when it is proved."""
     if standing.proved:
-        return []
+        return None
     what, waits = standing.why, standing.state is StepState.BLOCKED
     if is_derived(state, subject):
-        what = f"{escape_line(standing.title)}: {what}"
-        return [Missing(subject.id, what, _next_derived(subject, state), waits)]
+        return f"{escape_line(standing.title)}: {what}", _next_derived(subject, state)
     if waits and record.question is not None:
         what = f"it waits for a person (`{record.question}`)"
     elif waits and state.session.pending is not None:
         asked = state.session.pending.question
         what = f"{what}; a person is asked whether it may go (`{asked}`)"
-    return [Missing(subject.id, what, _next(subject, standing, record, number), waits)]
+    return what, _next(subject, standing, record, number)
 
 
 def _next_derived(subject: Step | Postcondition, state: State) -> str:
@@ -269,14 +253,6 @@ def _next(subject: Step | Postcondition, standing: Standing, record: Record, num
     if is_step:
         return f'step_update({number}, "done", {cited}), or "blocked" with a reason in notes'
     return f'postcondition_verify({number}, {cited}), or unattainable_because="…"'
-
-
-def _given_up(state: State) -> list[Missing]:
-    """Once the checks of a task failed on too many contents, only a person can go on."""
-    if len(state.session.failed_on) < ROUND_BUDGET:
-        return []
-    what = f"judging failed {ROUND_BUDGET} times, so a person has to look"
-    return [Missing(VERIFICATION, what, "stop, and say what you know", waiting=True)]
 
 
 def _missing_of_plan(

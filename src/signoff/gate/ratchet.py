@@ -81,7 +81,7 @@ def _paired(old: Plan, new: Plan) -> dict[str, str]:
 
 
 def _said(subject: Step | Postcondition) -> tuple[type, str]:
-    return type(subject), normal(subject.task if isinstance(subject, Step) else subject.text)
+    return type(subject), normal(subject.wording)
 
 
 def _is_weaker(old: Contract | None, new: Contract | None) -> bool:

@@ -110,7 +110,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
     vouched = record.vouched if not is_step and contract is None else None
     return Standing(
         id=subject.id,
-        title=subject.title if isinstance(subject, Step) else subject.text,
+        title=subject.title,
         state=_state_of(state, subject, record, proof),
         attempts=record.attempts if is_step else 0,
         verdict=record.latest.result if record.latest else None,
