@@ -50,7 +50,6 @@ def test_the_whole_standing_of_a_step_is_reported() -> None:
             stale=False,
             held_before=False,
             carried=False,
-            rerun=True,
         ),
     )
 
@@ -139,7 +138,7 @@ def test_a_contract_that_is_judged_once_is_never_stale_and_shown_as_not_run_agai
     ledger.settle("1", BEFORE_NOW)
     report = ledger.gate()
     assert report.gate is Gate.OPEN
-    assert (report.steps[0].stale, report.steps[0].rerun) == (False, False)
+    assert not report.steps[0].stale
 
 
 def test_a_contract_that_is_judged_once_must_still_have_been_kept() -> None:

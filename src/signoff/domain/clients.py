@@ -110,14 +110,15 @@ _PATCH_LINES = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Mo
 class HookEvent(
     namedtuple(
         "HookEvent",
-        "kind session cwd tool paths command writes last_message stop_hook_active problem",
-        defaults=(None, "", "", "", (), "", False, "", False, ""),
+        "kind session cwd tool paths command writes last_message problem",
+        defaults=(None, "", "", "", (), "", False, "", ""),
     )
 ):
     """What a client told its hook; `problem` says why it cannot be understood, else empty.
 
     `paths` are as the agent wrote them, absolute or relative to `cwd`, and only those that a tool
-    says it will write. `stop_hook_active` is no loop guard: clients set it as they please.
+    says it will write. What they say of `stop_hook_active` is not read: it is no
+    loop guard, clients set it as they please.
     """
 
     __slots__ = ()
@@ -129,7 +130,6 @@ class HookEvent(
     command: str
     writes: bool
     last_message: str
-    stop_hook_active: bool
     problem: str
 
 
@@ -161,7 +161,6 @@ def read_event(client: Client, data: object, said: HookKind | None = None) -> Ho
         command=command,
         writes=writes,
         last_message=_last_message(data),
-        stop_hook_active=data.get("stop_hook_active") is True,
         problem=problem,
     )
 

@@ -68,7 +68,6 @@ class Standing:
     stale: bool
     held_before: bool | None
     carried: bool
-    rerun: bool
     tests: TestCounts | None = None
     handoff: tuple[str, ...] = ()
     accepted_by: str | None = None
@@ -117,7 +116,6 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         stale=proof.stale,
         held_before=record.held_before if is_step else None,
         carried=record.carried and is_step,
-        rerun=contract is not None and not contract.judged_once,
         tests=record.latest.tests if record.latest else None,
         handoff=record.handoff if is_step else (),
         accepted_by=vouched.by if vouched else None,
