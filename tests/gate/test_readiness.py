@@ -20,7 +20,6 @@ from signoff.gate.ready import (
     Readiness,
     ReasonKind,
     readiness,
-    startable,
 )
 
 S = PlanStanding
@@ -31,6 +30,12 @@ def plan(name: str, *depends_on: str, standing: S = S.APPROVED, **rest: Any) -> 
     """A plan that touches files of its own, unless something else is said."""
     rest.setdefault("touches", (f"src/{name or 'unnamed'}/**",))
     return Candidate(name, standing, depends_on, **rest)
+
+
+def startable(answer: Readiness) -> tuple[str, ...]:
+    """The plans that may be started or resumed now, all at once, the most urgent first."""
+    first = answer.together[0] if answer.together else ()
+    return tuple(name for name in first if answer.by_name[name].approved)
 
 
 def look(*plans: Candidate) -> dict[str, PlanReadiness]:

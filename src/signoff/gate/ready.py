@@ -151,12 +151,6 @@ def readiness(candidates: Sequence[Candidate]) -> Readiness:
     return Readiness(tuple(answers.values()), territory.groups(free))
 
 
-def startable(answer: Readiness) -> tuple[str, ...]:
-    """The plans that may be started or resumed now, all at once, the most urgent first."""
-    first = answer.together[0] if answer.together else ()
-    return tuple(name for name in first if answer.by_name[name].approved)
-
-
 def _answers(plans: Mapping[str, Candidate], needs: Graph) -> dict[str, PlanReadiness]:
     # What is signed off and merged waits for nobody any more, so it closes no ring.
     unmet = {n: () if plans[n].standing is PlanStanding.SIGNED_OFF else needs[n] for n in plans}
