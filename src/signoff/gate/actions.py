@@ -221,25 +221,8 @@ def _action_before_first_attempt(
     return None
 
 
-@dataclass(frozen=True)
-class Shortfall:
-    """What the plan's budget no longer covers."""
-
-    spent: str
-    limit: str
-    steps_left: int
-    need: str
-
-    def __str__(self) -> str:
-        steps = f"{self.steps_left} step{'' if self.steps_left == 1 else 's'}"
-        return (
-            f"budget exceeded: {self.spent} of {self.limit} used, "
-            f"{steps} left, about {self.need} more needed"
-        )
-
-
-def shortfall(state: State, step: Step) -> Shortfall | None:
-    """Whether dispatching this step would go over a limit; None when it fits.
+def shortfall(state: State, step: Step) -> str | None:
+    """What the budget no longer covers if this step is dispatched; None when it fits.
 
     A step is expected to take its own estimate, else the average of the attempts so far.
     """
@@ -254,7 +237,10 @@ def shortfall(state: State, step: Step) -> Shortfall | None:
         allowed = None if limit is None else limit * state.budget_grants
         if allowed is not None and (used + each > allowed or used >= allowed):
             left = sum(not state.record(s.id).settled for s in state.schedule.steps)
-            return Shortfall(show(used), show(allowed), left, show(max(each, 0.0) * left))
+            return (
+                f"budget exceeded: {show(used)} of {show(allowed)} used, {left}"
+                f" step{'' if left == 1 else 's'} left, about {show(each * left)} more needed"
+            )
     return None
 
 

@@ -51,7 +51,7 @@ class Attempts:
         if drive.mission.session is not None and step.target != HUMAN_ROLE:
             self._take_work(drive.mission.session, step, action.attempt)
         elif short is not None:
-            drive.ask(Cause.BUDGET, str(short), None, {"step": step.id})
+            drive.ask(Cause.BUDGET, short, None, {"step": step.id})
         elif step.target == HUMAN_ROLE:
             self._ask_person(step, action.attempt)
         else:
