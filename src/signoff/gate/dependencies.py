@@ -78,9 +78,9 @@ def rings(graph: Graph) -> dict[str, tuple[str, ...]]:
     Each plan points at the one it needs; the first of them by name comes first and last.
     """
     found: dict[str, tuple[str, ...]] = {}
-    for name in sorted(graph.keys() - set(in_order(graph, lambda _: 0))):
-        needed_by = all_needs(graph, [name])
-        if name in found or name not in needed_by:
+    for name in sorted(_between_rings(graph)):
+        needed_by = all_needs(graph, [name]) if name not in found else {}
+        if name not in needed_by:
             continue
         ring = [needed_by[name]]
         while ring[-1] != name:
@@ -90,6 +90,16 @@ def rings(graph: Graph) -> dict[str, tuple[str, ...]]:
         turned = (*ring[first:], *ring[:first], ring[first])
         found |= {member: turned for member in ring if member not in found}
     return found
+
+
+def _between_rings(graph: Graph) -> set[str]:
+    """The plans that need a ring and are needed by one: few, however long the chains behind are."""
+    stuck = graph.keys() - set(in_order(graph, lambda _: 0))
+    needed_by: dict[str, tuple[str, ...]] = dict.fromkeys(stuck, ())
+    for name in stuck:
+        for needed in stuck.intersection(graph[name]):
+            needed_by[needed] = (*needed_by[needed], name)
+    return stuck - set(in_order(needed_by, lambda _: 0))
 
 
 @dataclass(frozen=True)

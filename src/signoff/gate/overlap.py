@@ -10,7 +10,7 @@ from signoff.domain.globs import common_path, covers_nothing, spelled_start
 
 # Far beyond what anybody writes, so that no plan makes all others wait for the comparison.
 MAX_GLOB_CHARACTERS = 1000
-MAX_WILD_CHARACTERS = 2000
+MAX_WILD_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
