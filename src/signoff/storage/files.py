@@ -133,7 +133,9 @@ def locked_lines(path: Path, *, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Itera
 
 
 def append_within(fd: int, text: bytes) -> None:
-    """Append whole lines to a file that the caller has locked."""
+    """Append whole lines, if there are any, to a file that the caller has locked."""
+    if not text:
+        return
     size = os.fstat(fd).st_size
     torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
     _append(fd, (b"\n" if torn else b"") + text, size)
