@@ -10,7 +10,7 @@ WORKERS ?= auto
 CORE := gate planfile verification
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test test-clients truth fast-test lint types imports budgets docs check bench bench-steering soak pins clean help
+.PHONY: demo test test-clients truth fast-test lint types imports budgets names docs check bench bench-steering soak pins clean help
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -45,10 +45,13 @@ imports: $(DEV_STAMP) ## Rooms import only downwards
 budgets: $(DEV_STAMP) ## The house is no larger than budgets.toml says
 	$(BIN)/python scripts/budgets.py
 
+names: $(DEV_STAMP) ## No class name twice, none with a word that the glossary retired
+	$(BIN)/python scripts/names.py
+
 docs: $(DEV_STAMP) ## Generated reference pages are up to date
 	$(BIN)/python scripts/reference.py --check
 
-check: lint types imports budgets docs ## Everything that is not a test
+check: lint types imports budgets names docs ## Everything that is not a test
 
 bench: $(DEV_STAMP) ## Speed as ratios to a floor measured in the same run
 	$(BIN)/python bench/bench.py

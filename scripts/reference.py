@@ -14,7 +14,7 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "src"))
 
 from signoff.cli.app import VERBS, signoff  # noqa: E402 - the path comes first
-from signoff.domain.ledger import KIND_MEANING  # noqa: E402
+from signoff.domain.ledger import Kind  # noqa: E402
 from signoff.errors import SignoffError, all_error_types  # noqa: E402
 from signoff.planfile.codes import CODES as READING_CODES  # noqa: E402
 from signoff.planfile.verify import CODES as VERIFY_CODES  # noqa: E402
@@ -153,7 +153,7 @@ def artifacts_page(_now: str) -> str:
 
 def ledger_page(now: str) -> str:
     """The table of kinds, put between the markers of a page that is otherwise written by hand."""
-    rows = [(f"[`{kind}`](#{kind.replace('.', '')})", text) for kind, text in KIND_MEANING.items()]
+    rows = [(f"[`{kind}`](#{kind.replace('.', '')})", kind.meaning) for kind in Kind]
     table = _table(("kind", "meaning"), rows)
     return _filled(now, "ledger.md", BEGIN, table)
 

@@ -26,7 +26,7 @@ class Exit(IntEnum):
 class SignoffError(Exception):
     """Base of all errors: `message` states the facts, `hint` is a command or an act to do next."""
 
-    code: ClassVar[str] = "error"
+    code: ClassVar[str] = "error"  # of each error its name: `NoVault` is `no-vault`
     exit_code: ClassVar[Exit] = Exit.CANNOT_JUDGE
     default_hint: ClassVar[str] = "run it again with SIGNOFF_DEBUG=1 and report what it prints"
 
@@ -35,6 +35,10 @@ class SignoffError(Exception):
         self.message = message
         self.hint = hint or self.default_hint
         self.facts = facts or {}
+
+    def __init_subclass__(cls) -> None:
+        words = (f"-{c.lower()}" if c.isupper() else c for c in cls.__name__.removesuffix("Error"))
+        cls.code = "".join(words).removeprefix("-")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The durable engine pickles step errors; rebuilding from plain arguments keeps replay safe.
@@ -47,7 +51,6 @@ class SignoffError(Exception):
 class UsageError(SignoffError):
     """The command line asks for something that does not exist or does not fit together."""
 
-    code = "usage"
     exit_code = Exit.USAGE
     default_hint = "signoff --help"
 
@@ -55,14 +58,12 @@ class UsageError(SignoffError):
 class PlanNameInvalid(UsageError, ValueError):
     """A text that cannot be the name of a plan."""
 
-    code = "plan-name-invalid"
     default_hint = "choose a name of letters, digits and dashes"
 
 
 class ActivePlanError(SignoffError):
     """The worktree's binding to a plan cannot be trusted; nothing falls back to another plan."""
 
-    code = "active-plan"
     exit_code = Exit.USAGE
     default_hint = "signoff bind NAME, or signoff unbind"
 
@@ -70,7 +71,6 @@ class ActivePlanError(SignoffError):
 class NoVault(SignoffError):
     """There is no folder of plans around here."""
 
-    code = "no-vault"
     exit_code = Exit.INVALID
     default_hint = "signoff init"
 
@@ -78,7 +78,6 @@ class NoVault(SignoffError):
 class VaultClash(SignoffError):
     """Two repositories would keep their plans in the same folder of a shared vault."""
 
-    code = "vault-clash"
     exit_code = Exit.INVALID
     default_hint = "set SIGNOFF_PROJECT, or a name under [projects] in your own configuration"
 
@@ -86,7 +85,6 @@ class VaultClash(SignoffError):
 class UnfinishedWork(SignoffError):
     """Removing a worktree would lose work that is nowhere else."""
 
-    code = "unfinished-work"
     exit_code = Exit.CONFLICT
     default_hint = "merge or commit it first, or use --force"
 
@@ -94,7 +92,6 @@ class UnfinishedWork(SignoffError):
 class NotReady(SignoffError):
     """The plan depends on others that are not signed off and merged."""
 
-    code = "not-ready"
     exit_code = Exit.NOT_DONE
     default_hint = "signoff ready"
 
@@ -102,7 +99,6 @@ class NotReady(SignoffError):
 class NotSignedOff(SignoffError):
     """What is asked for needs a plan whose content, as it is now, was signed off."""
 
-    code = "not-signed-off"
     exit_code = Exit.NOT_DONE
     default_hint = "signoff run PLAN"
 
@@ -110,7 +106,6 @@ class NotSignedOff(SignoffError):
 class PlanNotFound(SignoffError, ValueError):
     """No plan at the given path or name."""
 
-    code = "plan-not-found"
     exit_code = Exit.INVALID
     default_hint = "signoff init"
 
@@ -118,7 +113,6 @@ class PlanNotFound(SignoffError, ValueError):
 class PlanUnreadable(SignoffError):
     """The plan file exists but is not a readable text file within the limits."""
 
-    code = "plan-unreadable"
     exit_code = Exit.INVALID
     default_hint = "name a regular UTF-8 markdown file"
 
@@ -126,7 +120,6 @@ class PlanUnreadable(SignoffError):
 class PlanInvalid(SignoffError):
     """The plan has errors that static verification found; nothing ran."""
 
-    code = "plan-invalid"
     exit_code = Exit.INVALID
     default_hint = "signoff verify PLAN"
 
@@ -134,7 +127,6 @@ class PlanInvalid(SignoffError):
 class ConfigInvalid(SignoffError):
     """`signoff.toml` or the user's configuration cannot be used."""
 
-    code = "config-invalid"
     exit_code = Exit.INVALID
     default_hint = "correct what is named in the configuration file"
 
@@ -142,7 +134,6 @@ class ConfigInvalid(SignoffError):
 class UnknownRole(SignoffError):
     """A step's target names a role that nobody configured."""
 
-    code = "unknown-role"
     exit_code = Exit.INVALID
     default_hint = "add the role to signoff.toml or pass --role NAME='COMMAND'"
 
@@ -150,7 +141,6 @@ class UnknownRole(SignoffError):
 class NotApproved(SignoffError):
     """The plan as it stands was not approved by a person."""
 
-    code = "not-approved"
     exit_code = Exit.WAITING
     default_hint = "signoff approve PLAN"
 
@@ -158,7 +148,6 @@ class NotApproved(SignoffError):
 class ApprovalRefused(SignoffError):
     """An approval, answer or waiver came from where no person can be."""
 
-    code = "approval-refused"
     exit_code = Exit.USAGE
     default_hint = "decide at a terminal of your own, outside the agent's attempt"
 
@@ -166,7 +155,6 @@ class ApprovalRefused(SignoffError):
 class PlanConflict(SignoffError):
     """A file changed since it was read; nothing was overwritten."""
 
-    code = "plan-conflict"
     exit_code = Exit.CONFLICT
     default_hint = "read the current version and apply your change again"
 
@@ -174,7 +162,6 @@ class PlanConflict(SignoffError):
 class BranchConflict(SignoffError):
     """A branch moved, or files of a checkout would be overwritten; nothing was changed."""
 
-    code = "branch-conflict"
     exit_code = Exit.CONFLICT
     default_hint = "look at what is there now, then run the same command again"
 
@@ -182,7 +169,6 @@ class BranchConflict(SignoffError):
 class Held(SignoffError):
     """Somebody else is driving this plan or working in this workspace."""
 
-    code = "held"
     exit_code = Exit.CONFLICT
     default_hint = "wait until the holder is done, then run the same command again"
 
@@ -190,7 +176,6 @@ class Held(SignoffError):
 class Fenced(SignoffError):
     """A newer driver took this run over; the late one may not write any more."""
 
-    code = "fenced"
     exit_code = Exit.CONFLICT
     default_hint = "signoff status PLAN"
 
@@ -198,7 +183,6 @@ class Fenced(SignoffError):
 class AlreadyAccepted(SignoffError):
     """The step was accepted before in this run; the database keeps it to one."""
 
-    code = "already-accepted"
     exit_code = Exit.CONFLICT
     default_hint = "signoff log PLAN"
 
@@ -206,42 +190,36 @@ class AlreadyAccepted(SignoffError):
 class LedgerBroken(SignoffError):
     """The hash chain does not hold: an entry was changed, removed or reordered."""
 
-    code = "ledger-broken"
     default_hint = "restore the home folder from a backup; the entries named are not to be trusted"
 
 
 class StorageFailed(SignoffError):
     """The database or the disk refused; what was acknowledged before is safe."""
 
-    code = "storage-failed"
     default_hint = "free disk space or permissions, then run the same command again"
 
 
 class SnapshotTooSlow(SignoffError):
     """Looking at the workspace took longer than the time limit of what was to be judged."""
 
-    code = "snapshot-too-slow"
     default_hint = "remove or ignore what is large, or raise **timeout:** of the step"
 
 
 class SchemaTooNew(SignoffError):
     """The database was written by a newer signoff."""
 
-    code = "schema-too-new"
     default_hint = "upgrade signoff, or point SIGNOFF_HOME at another folder"
 
 
 class WorkspaceMissing(SignoffError):
     """The workspace is not a folder, or vanished while in use."""
 
-    code = "workspace-missing"
     default_hint = "create the folder or pass --workspace DIR"
 
 
 class HomeUnsafe(SignoffError):
     """The home folder lies where an agent could write: inside the workspace, or open to others."""
 
-    code = "home-unsafe"
     exit_code = Exit.INVALID
     default_hint = "set SIGNOFF_HOME to a folder of your own outside the workspace"
 
@@ -249,7 +227,6 @@ class HomeUnsafe(SignoffError):
 class NothingToAnswer(SignoffError):
     """No open escalation has this id, or it does not offer this choice."""
 
-    code = "nothing-to-answer"
     exit_code = Exit.USAGE
     default_hint = "signoff inbox"
 
@@ -257,7 +234,6 @@ class NothingToAnswer(SignoffError):
 class NoSuchRun(SignoffError):
     """The plan has no run to show, cancel or compare."""
 
-    code = "no-such-run"
     exit_code = Exit.USAGE
     default_hint = "signoff run PLAN"
 
@@ -265,14 +241,12 @@ class NoSuchRun(SignoffError):
 class ProcessFailed(SignoffError):
     """The operating system refused to start or control a process."""
 
-    code = "process-failed"
     default_hint = "check the command, its permissions and the system's process limits"
 
 
 class ContentMoved(SignoffError):
     """The workspace kept changing while it was judged, so no verdict is about one content."""
 
-    code = "content-moved"
     default_hint = (
         "stop whatever else writes into the workspace (a log of this command, perhaps), "
         "then run the same command again"
@@ -282,35 +256,30 @@ class ContentMoved(SignoffError):
 class SandboxMissing(SignoffError):
     """The sandbox that was chosen, or is required, does not work here; nothing was run."""
 
-    code = "sandbox-missing"
     default_hint = "signoff doctor"
 
 
 class RoomTooDear(SignoffError):
     """A clean room for this content would cost more than judging it is worth."""
 
-    code = "room-too-dear"
     default_hint = "have the step judged in the workspace: `**judge_in:** workspace`"
 
 
 class SetupFailed(SignoffError):
     """The repository's set-up command made no by-products, so nothing was judged with them."""
 
-    code = "setup-failed"
     default_hint = "run the command of [setup] in a fresh clone; `network = true` if it needs that"
 
 
 class ListUnreadable(SignoffError):
     """The command of a `for_each` step did not give a list."""
 
-    code = "list-unreadable"
     default_hint = "run the command of `**for_each:**` in the workspace and see what it prints"
 
 
 class Interrupted(SignoffError):
     """A person stopped the run; its state is safe."""
 
-    code = "interrupted"
     exit_code = Exit.INTERRUPTED
     default_hint = "run the same command again to go on"
 
@@ -318,7 +287,6 @@ class Interrupted(SignoffError):
 class ProofInvalid(SignoffError):
     """A receipt or bundle is not what it claims to be; nothing in it is to be trusted."""
 
-    code = "proof-invalid"
     exit_code = Exit.NOT_DONE
     default_hint = "ask whoever made it for it again, and compare the sha256 of the file"
 
@@ -326,7 +294,6 @@ class ProofInvalid(SignoffError):
 class KeyUnusable(SignoffError):
     """A key for receipts cannot be used; the one in the home folder is never replaced."""
 
-    code = "key-unusable"
     exit_code = Exit.INVALID
     default_hint = "put the key back from a backup; receipts signed with it need no other"
 
@@ -334,7 +301,6 @@ class KeyUnusable(SignoffError):
 class ExtraMissing(SignoffError):
     """The command needs a library that comes with an optional part of signoff."""
 
-    code = "extra-missing"
     exit_code = Exit.USAGE
     default_hint = "install the part that is named where signoff itself is installed"
 
@@ -342,7 +308,6 @@ class ExtraMissing(SignoffError):
 class ScriptUnusable(SignoffError):
     """A scripted model was asked for more than its script says, or its script cannot be used."""
 
-    code = "script-unusable"
     exit_code = Exit.USAGE
     default_hint = "correct the script of the scripted model"
 
@@ -350,7 +315,6 @@ class ScriptUnusable(SignoffError):
 class ModelUnusable(SignoffError):
     """The model that was named cannot be asked: no such name, no key, no package."""
 
-    code = "model-unusable"
     exit_code = Exit.INVALID
     default_hint = "set the provider's key, such as OPENAI_API_KEY, or name another --model"
 
@@ -358,7 +322,6 @@ class ModelUnusable(SignoffError):
 class TranscriptUnusable(SignoffError):
     """There is no conversation of this session to resume, or it cannot be read."""
 
-    code = "transcript-unusable"
     exit_code = Exit.USAGE
     default_hint = "start a new session: signoff agent TASK --model PROVIDER:NAME"
 
@@ -366,7 +329,6 @@ class TranscriptUnusable(SignoffError):
 class InternalError(SignoffError):
     """A bug in signoff itself; what the ledger acknowledged before is safe."""
 
-    code = "internal"
     default_hint = "run it again with SIGNOFF_DEBUG=1 and report what it prints"
 
 

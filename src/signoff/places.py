@@ -56,10 +56,9 @@ def user_file(environ: Mapping[str, str]) -> Path:
     return as_path(_user_file(environ))
 
 
-def user_choices(environ: Mapping[str, str]) -> dict[str, Any]:
-    """The user's own file as it is, unchecked; ConfigInvalid only when it is no TOML at all."""
-    path = _user_file(environ)
-    data = _read_user_file(path)
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """A configuration file as it is, unchecked; a missing one is an empty one."""
+    data = _read(path)
     if not data:
         return {}
     import tomllib  # noqa: PLC0415 - most users have no such file, and start-up pays for it
@@ -72,11 +71,12 @@ def user_choices(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def user_choice(environ: Mapping[str, str], name: str) -> Any:
     """One value of the user's own file, or None; a file that does not name it is not parsed."""
-    data = _read_user_file(_user_file(environ))
+    path = _user_file(environ)
+    data = _read(path)
     # A key can also be spelt with escapes; then only parsing tells.
     if name.encode() not in data and b"\\" not in data:
         return None
-    return user_choices(environ).get(name)
+    return read_toml(path).get(name)
 
 
 def read_config_file(path: str | os.PathLike[str]) -> bytes:
@@ -104,7 +104,7 @@ def _user_file(environ: Mapping[str, str]) -> str:
     return os.path.join(base, "signoff", "config.toml")
 
 
-def _read_user_file(path: str) -> bytes:
+def _read(path: str | os.PathLike[str]) -> bytes:
     try:
         return read_config_file(path)
     except FileNotFoundError:

@@ -17,9 +17,8 @@ from pathlib import Path
 import signoff
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.gate.overlap import Territory
-from signoff.storage.binding import bind_worktree
 from signoff.storage.database import open_database
-from signoff.storage.identity import plan_identity
+from signoff.storage.identity import bind_worktree, plan_identity
 from signoff.storage.ledger import Ledger
 from signoff.storage.location import find_vault
 from signoff.usecases.approve import approve, propose

@@ -20,13 +20,13 @@ from signoff.gate.actions import (
     Escalate,
     Fail,
     Finish,
-    Judge,
+    JudgeStep,
     ReadList,
     Sweep,
     Wait,
     next_action,
+    shortfall,
 )
-from signoff.gate.budget import shortfall
 from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
@@ -87,7 +87,7 @@ class Simulation:
             Dispatch: self._dispatch,
             Escalate: lambda a: self._ask(a.cause, a.step.id),
             Fail: self._fail,
-            Judge: self._judge,
+            JudgeStep: self._judge,
             ReadList: self._read_list,
             Sweep: lambda _a: self._sweep(),
         }
@@ -171,7 +171,7 @@ class Simulation:
         most = step.on_fail.retries + 1 + min(step.on_fail.retries, TAMPERING_RETRIES)
         assert self.attempts_since_answer[step.id] <= most
 
-    def _judge(self, action: Judge) -> None:
+    def _judge(self, action: JudgeStep) -> None:
         result = self._verdict(action.step.id, action.phase)
         if result is Result.KEPT and action.phase is Phase.ATTEMPT:
             again = self.state.record(action.step.id).accepted

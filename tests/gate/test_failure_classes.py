@@ -8,7 +8,7 @@ from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Then
 from signoff.domain.verdict import Phase, Reason, Result
-from signoff.gate.actions import Count, Dispatch, Escalate, Fail, Judge, next_action
+from signoff.gate.actions import Count, Dispatch, Escalate, Fail, JudgeStep, next_action
 from signoff.settings.loading import Policy
 from tests.gate.scribe import EARLIER_RUN, Scribe, plan_of, post, step
 
@@ -80,7 +80,7 @@ def test_what_could_not_be_judged_is_judged_again_and_costs_no_attempt() -> None
     attempt(ledger, 1, Reason.INFRASTRUCTURE)
     one = ledger.plan.steps[0]
     for _ in range(2):
-        assert next_action(ledger.state, Policy()) == Judge(one, Phase.ATTEMPT, 1)
+        assert next_action(ledger.state, Policy()) == JudgeStep(one, Phase.ATTEMPT, 1)
         ledger.verdict("1", Result.UNKNOWN, reason=Reason.INFRASTRUCTURE, snapshot="content-1")
     assert next_action(ledger.state, Policy()) == Escalate(one, Cause.INFRASTRUCTURE)
     assert (ledger.record("1").failures, ledger.record("1").attempts) == (0, 1)
@@ -91,7 +91,7 @@ def test_an_answered_infrastructure_question_judges_again() -> None:
     attempt(ledger, 1, Reason.SANDBOX_MISSING)
     ledger.ask("q", "1", Cause.INFRASTRUCTURE)
     ledger.answer("q", Choice.RETRY)
-    assert next_action(ledger.state, Policy()) == Judge(ledger.plan.steps[0], Phase.ATTEMPT, 1)
+    assert next_action(ledger.state, Policy()) == JudgeStep(ledger.plan.steps[0], Phase.ATTEMPT, 1)
 
 
 def test_nobody_is_paid_for_a_step_that_cannot_be_judged() -> None:
@@ -101,7 +101,7 @@ def test_nobody_is_paid_for_a_step_that_cannot_be_judged() -> None:
     assert next_action(ledger.state, Policy()) == Escalate(one, Cause.INFRASTRUCTURE)
     ledger.ask("q", "1", Cause.INFRASTRUCTURE)
     ledger.answer("q", Choice.RETRY)
-    assert next_action(ledger.state, Policy()) == Judge(one, Phase.BEFORE, None)
+    assert next_action(ledger.state, Policy()) == JudgeStep(one, Phase.BEFORE, None)
 
 
 @pytest.mark.parametrize("then", Then)
@@ -123,7 +123,7 @@ def test_saying_blocked_never_counts_as_done_nor_against_work_that_is() -> None:
     ledger = begun()
     ledger.started("1")
     ledger.finished("1", answer={"kind": "blocked", "reason": "?"})
-    assert next_action(ledger.state, Policy()) == Judge(ledger.plan.steps[0], Phase.ATTEMPT, 1)
+    assert next_action(ledger.state, Policy()) == JudgeStep(ledger.plan.steps[0], Phase.ATTEMPT, 1)
     assert not ledger.record("1").done
     ledger.settle("1")
     assert ledger.record("1").done
@@ -144,11 +144,11 @@ def test_files_that_make_others_act_wait_for_a_person_where_the_policy_says_so()
     ledger.verdict("1", Result.BROKEN, phase=Phase.BEFORE)
     ledger.started("1")
     ledger.finished("1", handoff={".envrc": "file:1"})
-    assert next_action(ledger.state, Policy()) == Judge(one, Phase.ATTEMPT, 1)
+    assert next_action(ledger.state, Policy()) == JudgeStep(one, Phase.ATTEMPT, 1)
     assert next_action(ledger.state, strict) == Escalate(one, Cause.HANDOFF)
     ledger.ask("q", "1", Cause.HANDOFF)
     ledger.answer("q", Choice.RETRY)
-    assert next_action(ledger.state, strict) == Judge(one, Phase.ATTEMPT, 1)
+    assert next_action(ledger.state, strict) == JudgeStep(one, Phase.ATTEMPT, 1)
 
 
 def test_tests_are_counted_before_anybody_works() -> None:
@@ -159,7 +159,9 @@ def test_tests_are_counted_before_anybody_works() -> None:
     ledger.verdict("1", Result.BROKEN, phase=Phase.BASELINE, counts=counts)
     assert next_action(ledger.state, Policy()) == Count("postcondition:1")
     ledger.verdict("postcondition:1", phase=Phase.BASELINE)
-    assert next_action(ledger.state, Policy()) == Judge(ledger.plan.steps[0], Phase.BEFORE, None)
+    assert next_action(ledger.state, Policy()) == JudgeStep(
+        ledger.plan.steps[0], Phase.BEFORE, None
+    )
     baseline = ledger.record("1").baseline
     assert baseline is not None and baseline.executed == 5
     assert not ledger.record("1").held_before
@@ -194,7 +196,9 @@ def test_a_run_that_failed_cannot_lower_the_count_of_the_next_one() -> None:
     ledger.begun("1")
     baseline = ledger.record("1").baseline
     assert baseline is not None and baseline.passed == 5
-    assert next_action(ledger.state, Policy()) == Judge(ledger.plan.steps[0], Phase.BEFORE, None)
+    assert next_action(ledger.state, Policy()) == JudgeStep(
+        ledger.plan.steps[0], Phase.BEFORE, None
+    )
 
 
 def test_a_new_approval_starts_the_count_again() -> None:

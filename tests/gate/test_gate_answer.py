@@ -7,8 +7,7 @@ import pytest
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.plan import Contract, Effects, Holds, RedFirst
 from signoff.domain.verdict import Phase, Result
-from signoff.gate.gate import Gate
-from signoff.gate.missing import Missing
+from signoff.gate.gate import Gate, Missing
 from signoff.gate.subjects import Standing, StepState, is_stale
 from tests.gate.scribe import (
     BEFORE_NOW,
@@ -51,7 +50,6 @@ def test_the_whole_standing_of_a_step_is_reported() -> None:
             stale=False,
             held_before=False,
             carried=False,
-            rerun=True,
         ),
     )
 
@@ -140,7 +138,7 @@ def test_a_contract_that_is_judged_once_is_never_stale_and_shown_as_not_run_agai
     ledger.settle("1", BEFORE_NOW)
     report = ledger.gate()
     assert report.gate is Gate.OPEN
-    assert (report.steps[0].stale, report.steps[0].rerun) == (False, False)
+    assert not report.steps[0].stale
 
 
 def test_a_contract_that_is_judged_once_must_still_have_been_kept() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.plan import Effects, RedFirst
 from signoff.domain.verdict import Phase, Result
-from signoff.gate.actions import Dispatch, Judge, next_action
+from signoff.gate.actions import Dispatch, JudgeStep, next_action
 from signoff.settings.loading import Policy
 from tests.gate.scribe import Scribe, contract, step
 
@@ -24,7 +24,7 @@ def used_up() -> Scribe:
 
 def test_a_persons_repair_is_judged_before_an_agent_is_dispatched_again() -> None:
     action = next_action(used_up().state, Policy())
-    assert action == Judge(used_up().plan.steps[0], Phase.ATTEMPT, 1)
+    assert action == JudgeStep(used_up().plan.steps[0], Phase.ATTEMPT, 1)
 
 
 def test_looking_again_in_vain_costs_no_attempt() -> None:
@@ -51,4 +51,6 @@ def test_a_contract_that_reaches_outside_is_not_judged_before_the_work() -> None
 def test_a_plan_can_insist_on_red_first_for_a_contract_that_reaches_outside() -> None:
     judged = contract(effects=Effects.EXTERNAL, red_first=RedFirst.REQUIRED)
     ledger = Scribe(step("1", judged=judged))
-    assert next_action(ledger.state, Policy()) == Judge(ledger.plan.steps[0], Phase.BEFORE, None)
+    assert next_action(ledger.state, Policy()) == JudgeStep(
+        ledger.plan.steps[0], Phase.BEFORE, None
+    )

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.gate.mergeorder import Finished, HeldBack, MergeOrder, merge_order
+from signoff.gate.dependencies import Finished, HeldBack, MergeOrder, merge_order
 
 
 def test_what_others_need_comes_first_then_small_ones_then_by_name() -> None:

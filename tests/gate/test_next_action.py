@@ -17,7 +17,7 @@ from signoff.gate.actions import (
     Escalate,
     Fail,
     Finish,
-    Judge,
+    JudgeStep,
     ReadList,
     Sweep,
     Wait,
@@ -36,7 +36,7 @@ def next_of(ledger: Scribe, policy: Policy | None = None) -> Action:
 def test_a_step_is_judged_before_its_first_attempt_and_then_dispatched() -> None:
     one = step("1")
     ledger = Scribe(one)
-    assert next_of(ledger) == Judge(one, Phase.BEFORE, None)
+    assert next_of(ledger) == JudgeStep(one, Phase.BEFORE, None)
     ledger.verdict("1", Result.BROKEN, phase=Phase.BEFORE)
     assert next_of(ledger) == Dispatch(one, 1)
 
@@ -46,7 +46,7 @@ def test_an_attempt_that_ended_is_judged_whatever_the_agent_said() -> None:
     ledger = Scribe(one)
     ledger.started("1")
     ledger.finished("1")
-    assert next_of(ledger) == Judge(one, Phase.ATTEMPT, 1)
+    assert next_of(ledger) == JudgeStep(one, Phase.ATTEMPT, 1)
 
 
 def test_an_attempt_whose_driver_died_is_cleared_up_and_repeated() -> None:
@@ -101,7 +101,7 @@ def test_a_step_that_does_not_need_the_blocked_one_goes_on() -> None:
     two = step("2")
     ledger = Scribe(step("1"), two)
     ledger.ask("q", "1")
-    assert next_of(ledger) == Judge(two, Phase.BEFORE, None)
+    assert next_of(ledger) == JudgeStep(two, Phase.BEFORE, None)
 
 
 def test_a_question_about_the_whole_plan_stops_everything() -> None:
@@ -110,7 +110,7 @@ def test_a_question_about_the_whole_plan_stops_everything() -> None:
     ledger.ask("p", None, Cause.PLAN_EDITED)
     assert next_of(ledger) == Wait(("p",))
     ledger.answer("p", Choice.RETRY)
-    assert isinstance(next_of(ledger), Judge)
+    assert isinstance(next_of(ledger), JudgeStep)
 
 
 def test_an_open_question_about_a_postcondition_makes_the_run_wait() -> None:
@@ -125,11 +125,11 @@ def test_an_open_question_about_a_postcondition_makes_the_run_wait() -> None:
 def test_a_step_waits_until_everything_it_needs_is_settled() -> None:
     one, two, three = step("1"), step("2"), step("3", "1", "2")
     ledger = Scribe(three, one, two)
-    assert next_of(ledger) == Judge(one, Phase.BEFORE, None)
+    assert next_of(ledger) == JudgeStep(one, Phase.BEFORE, None)
     ledger.settle("1")
-    assert next_of(ledger) == Judge(two, Phase.BEFORE, None)
+    assert next_of(ledger) == JudgeStep(two, Phase.BEFORE, None)
     ledger.waive("2")
-    assert next_of(ledger) == Judge(three, Phase.BEFORE, None)
+    assert next_of(ledger) == JudgeStep(three, Phase.BEFORE, None)
 
 
 def test_when_every_step_is_settled_the_sweep_follows() -> None:
@@ -205,7 +205,7 @@ def test_a_step_of_an_earlier_run_is_judged_again_and_carried_when_it_holds(
     one = step("1", judged=contract(red_first=red_first))
     ledger = Scribe(one)
     ledger.done("1", run=EARLIER_RUN)
-    assert next_of(ledger) == Judge(one, Phase.BEFORE, None)
+    assert next_of(ledger) == JudgeStep(one, Phase.BEFORE, None)
     ledger.verdict("1", phase=Phase.BEFORE)
     assert next_of(ledger) == Carry(one)
     ledger.done("1", carried=True)
@@ -225,7 +225,7 @@ def test_every_list_gets_a_first_look_before_any_agent_works() -> None:
     ledger = Scribe(one, two)
     assert next_of(ledger) == ReadList(two, first_look=True)
     ledger.listed("2", "a")
-    assert next_of(ledger) == Judge(one, Phase.BEFORE, None)
+    assert next_of(ledger) == JudgeStep(one, Phase.BEFORE, None)
 
 
 def test_a_list_is_read_again_when_its_turn_has_come_and_then_each_item_is_a_step() -> None:
@@ -235,7 +235,7 @@ def test_a_list_is_read_again_when_its_turn_has_come_and_then_each_item_is_a_ste
     assert next_of(ledger) == ReadList(one, first_look=False)
     ledger.expanded("1", "a", "b")
     first = ledger.state.schedule.step("1[a]")
-    assert next_of(ledger) == Judge(first, Phase.BEFORE, None)
+    assert next_of(ledger) == JudgeStep(first, Phase.BEFORE, None)
 
 
 def test_what_needs_a_list_waits_for_every_item() -> None:
@@ -245,9 +245,9 @@ def test_what_needs_a_list_waits_for_every_item() -> None:
     ledger.expanded("1", "a", "b")
     ledger.settle("1[a]")
     action = next_of(ledger)
-    assert isinstance(action, Judge) and action.step.id == "1[b]"
+    assert isinstance(action, JudgeStep) and action.step.id == "1[b]"
     ledger.settle("1[b]")
-    assert next_of(ledger) == Judge(two, Phase.BEFORE, None)
+    assert next_of(ledger) == JudgeStep(two, Phase.BEFORE, None)
 
 
 def test_a_step_without_contract_is_dispatched_without_judging_before() -> None:

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from signoff.gate.ready import (
     Candidate,
+    NotReadyReason,
     PlanReadiness,
     PlanStanding,
     PlanState,
     Readiness,
-    Reason,
     ReasonKind,
     readiness,
-    startable,
 )
 
 S = PlanStanding
@@ -31,6 +30,12 @@ def plan(name: str, *depends_on: str, standing: S = S.APPROVED, **rest: Any) -> 
     """A plan that touches files of its own, unless something else is said."""
     rest.setdefault("touches", (f"src/{name or 'unnamed'}/**",))
     return Candidate(name, standing, depends_on, **rest)
+
+
+def startable(answer: Readiness) -> tuple[str, ...]:
+    """The plans that may be started or resumed now, all at once, the most urgent first."""
+    first = answer.together[0] if answer.together else ()
+    return tuple(name for name in first if answer.by_name[name].approved)
 
 
 def look(*plans: Candidate) -> dict[str, PlanReadiness]:
@@ -95,7 +100,7 @@ def test_each_reason_to_wait_is_named() -> None:
 def test_a_dependency_that_is_no_plan_blocks_and_is_named() -> None:
     found = look(plan("a", "ghost"), plan("b", "a"))
     assert found["a"].state is PlanState.BLOCKED
-    assert found["a"].reasons == (Reason(ReasonKind.DANGLING, ("ghost",)),)
+    assert found["a"].reasons == (NotReadyReason(ReasonKind.DANGLING, ("ghost",)),)
     assert words(found["a"]) == ["depends on `ghost`, and there is no such plan"]
     assert (found["b"].state, words(found["b"])) == (PlanState.WAITING, ["waits for `a`"])
 
@@ -118,10 +123,10 @@ def test_a_plan_that_needs_itself_is_a_cycle() -> None:
 def test_a_plan_between_two_cycles_is_on_neither() -> None:
     found = look(plan("a", "a"), plan("m", "a"), plan("z", "z", "m"))
     assert found["m"].state is PlanState.WAITING
-    assert found["m"].reasons == (Reason(ReasonKind.PLAN, ("a",)),)
+    assert found["m"].reasons == (NotReadyReason(ReasonKind.PLAN, ("a",)),)
     assert found["z"].reasons == (
-        Reason(ReasonKind.CYCLE, ("z", "z")),
-        Reason(ReasonKind.PLAN, ("m",)),
+        NotReadyReason(ReasonKind.CYCLE, ("z", "z")),
+        NotReadyReason(ReasonKind.PLAN, ("m",)),
     )
 
 
@@ -136,7 +141,7 @@ def test_what_is_signed_off_and_merged_closes_no_cycle() -> None:
 @pytest.mark.parametrize("written", ["auth", "PLAN-auth", "auth.md", "PLAN-auth.md"])
 def test_a_dependency_is_meant_however_its_name_is_written(written: str) -> None:
     found = look(plan("auth"), plan("b", written, "auth"))
-    assert found["b"].reasons == (Reason(ReasonKind.PLAN, ("auth",)),)
+    assert found["b"].reasons == (NotReadyReason(ReasonKind.PLAN, ("auth",)),)
 
 
 @pytest.mark.parametrize("written", ["PLAN", "PLAN.md"])

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 
 from signoff.domain.globs import intersect, matches
 from signoff.gate.overlap import Overlap
-from signoff.gate.ready import Candidate, PlanStanding, PlanState, readiness, startable
-from tests.gate.test_readiness import S, meant, plan, vaults
+from signoff.gate.ready import Candidate, PlanStanding, PlanState, readiness
+from tests.gate.test_readiness import S, meant, plan, startable, vaults
 
 OCCUPYING = [S.IN_PROGRESS, S.INTERRUPTED, S.WAITING_FOR_PERSON]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.gate.schedule import Schedule
+from signoff.gate.state import Schedule
 from tests.gate.scribe import plan_of, step
 
 

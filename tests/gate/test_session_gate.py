@@ -28,6 +28,8 @@ def _state(*events: tuple[Kind, str | None, dict[str, Any]]) -> State:
 
 def _verdict(result: str, snapshot: str = "d1", **more: Any) -> tuple[Kind, str, dict[str, Any]]:
     data = {
+        "phase": "attempt",
+        "key": "k",
         "subject": "2",
         "result": result,
         "reason": "held",

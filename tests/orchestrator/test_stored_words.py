@@ -6,8 +6,8 @@ from enum import StrEnum
 
 import pytest
 
-from signoff.domain.escalation import CHOICE_MEANING, Cause, Choice, Outcome
-from signoff.domain.ledger import KIND_MEANING, Kind
+from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.ledger import Kind
 from signoff.domain.verdict import Failure, Isolation, Phase, Reason, Result
 from signoff.orchestrator import engine
 
@@ -67,10 +67,3 @@ def test_the_names_of_the_durable_engine_are_as_they_were_stored() -> None:
         "signoff-1",
         "waiting",
     )
-
-
-def test_every_kind_and_choice_has_a_meaning_for_readers() -> None:
-    assert set(KIND_MEANING) == set(Kind)
-    assert set(CHOICE_MEANING) == set(Choice)
-    assert all(KIND_MEANING.values())
-    assert all(CHOICE_MEANING.values())

@@ -10,7 +10,7 @@ import pytest
 
 from signoff.domain.receipt import Anchor
 from signoff.errors import ProcessFailed, ProofInvalid, UsageError
-from signoff.storage.anchors import note_in_git, read_anchors
+from signoff.storage.receipts import note_in_git, read_anchors
 
 ANCHOR = Anchor("p", "PLAN", 3, "a" * 64, "2026-01-02T03:04:05.000006+00:00", None)
 LATER = Anchor("p", "PLAN", 9, "b" * 64, "2026-01-03T03:04:05.000006+00:00", "c" * 64)

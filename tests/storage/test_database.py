@@ -15,9 +15,9 @@ import pytest
 
 from signoff.errors import ConfigInvalid, HomeUnsafe, SchemaTooNew, StorageFailed
 from signoff.storage.database import open_database, sqlite_path, sqlite_url
+from signoff.storage.engine import VERSION
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
-from signoff.storage.schema import VERSION
 from tests.storage.kit import HOLDER, WAIT_S, note, run_sql, verdict, worker
 
 READ = """

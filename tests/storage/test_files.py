@@ -21,7 +21,7 @@ from signoff.errors import (
     StorageFailed,
     UsageError,
 )
-from signoff.storage.files import append_line, durable_replace, read_plan_file, swap_file
+from signoff.storage.files import append_lines, durable_replace, read_plan_file, swap_file
 from tests.storage.kit import WAIT_S, outputs, worker, workers
 
 SWAP_FIFTY = """
@@ -45,9 +45,9 @@ for number in range(50):
 APPEND_FIFTY = """
 import sys
 from pathlib import Path
-from signoff.storage.files import append_line
+from signoff.storage.files import append_lines
 for number in range(50):
-    append_line(Path(sys.argv[1]), f"{sys.argv[2]}-{number} " + "x" * 3000)
+    append_lines(Path(sys.argv[1]), f"{sys.argv[2]}-{number} " + "x" * 3000)
 """
 
 SWAP_FOR_EVER = """
@@ -248,7 +248,7 @@ def test_a_pipe_planted_as_the_plan_blocks_nobody(tmp_path: Path) -> None:
         swap_file(tmp_path / "PLAN.md", "x", b"new")
     os.mkfifo(tmp_path / "progress.md")
     with pytest.raises(PlanUnreadable, match="is a named pipe"):
-        append_line(tmp_path / "progress.md", "line")
+        append_lines(tmp_path / "progress.md", "line")
 
 
 def test_eight_processes_swapping_one_file_lose_nothing(tmp_path: Path) -> None:
@@ -288,14 +288,14 @@ def test_a_killed_swapper_leaves_a_whole_file(tmp_path: Path, acknowledged: int)
 def test_a_line_torn_by_a_crash_is_closed_before_the_next(tmp_path: Path) -> None:
     path = tmp_path / "progress.md"
     path.write_bytes(b"whole\nto")
-    append_line(path, "next")
+    append_lines(path, "next")
     assert path.read_bytes() == b"whole\nto\nnext\n"
 
 
 @pytest.mark.parametrize("line", ["a\nb", "a\r", "a\0b"])
 def test_a_line_is_one_line(tmp_path: Path, line: str) -> None:
     with pytest.raises(UsageError):
-        append_line(tmp_path / "progress.md", line)
+        append_lines(tmp_path / "progress.md", line)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -304,7 +304,7 @@ def test_a_symlink_planted_as_progress_is_not_written_through(tmp_path: Path) ->
     victim.write_bytes(b"precious")
     (tmp_path / "progress.md").symlink_to(victim)
     with pytest.raises(PlanUnreadable):
-        append_line(tmp_path / "progress.md", "line")
+        append_lines(tmp_path / "progress.md", "line")
     assert victim.read_bytes() == b"precious"
 
 
@@ -321,7 +321,7 @@ def test_files_do_not_stay_open(tmp_path: Path) -> None:
 
     before = descriptors()
     for number in range(5):
-        append_line(tmp_path / "progress.md", str(number))
+        append_lines(tmp_path / "progress.md", str(number))
         swap_file(tmp_path / f"PLAN-{number}.md", None, b"x")
         with pytest.raises(PlanConflict):
             swap_file(tmp_path / f"PLAN-{number}.md", None, b"x")
@@ -334,15 +334,15 @@ def test_strangers_who_keep_a_lock_are_waited_for_only_so_long(tmp_path: Path) -
     with locked(tmp_path), pytest.raises(Held, match=r"was locked by another process for 0\.2 s"):
         swap_file(tmp_path / "PLAN.md", None, b"x", lock_timeout_s=0.2)
     with locked(progress), pytest.raises(Held, match=r"progress\.md` was locked"):
-        append_line(progress, "x", lock_timeout_s=0.2)
+        append_lines(progress, "x", lock_timeout_s=0.2)
     assert progress.read_bytes() == b""
 
 
 def test_a_progress_file_replaced_while_waiting_is_appended_to_under_its_name(
     tmp_path: Path,
 ) -> None:
-    code = "import sys; from pathlib import Path; from signoff.storage.files import append_line\n"
-    code += "append_line(Path(sys.argv[1]), 'late')"
+    code = "import sys; from pathlib import Path; from signoff.storage.files import append_lines\n"
+    code += "append_lines(Path(sys.argv[1]), 'late')"
     progress, newer = tmp_path / "progress.md", tmp_path / "newer"
     progress.write_text("old\n")
     newer.write_text("new\n")

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from signoff.storage.database import open_database
+from signoff.storage.engine import VERSION
 from signoff.storage.ledger import Ledger
-from signoff.storage.schema import VERSION
 from tests.storage.kit import WAIT_S, note, outputs, worker, workers
 
 APPEND_FIFTY = """

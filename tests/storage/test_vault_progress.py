@@ -59,12 +59,12 @@ def test_a_text_without_end_is_cut() -> None:
 
 def test_several_lines_are_appended_together(tmp_path: Path) -> None:
     vault = Vault(str(tmp_path / ".harness"))
-    vault.append_progress_lines("a", ["one", "two"])
-    vault.append_progress_lines("a", [])
+    vault.append_progress("a", "one", "two")
+    vault.append_progress("a")
     vault.append_progress("a", "three")
     assert vault.progress_path("a").read_text() == "one\ntwo\nthree\n"
     with pytest.raises(UsageError):
-        vault.append_progress_lines("a", ["good", "bad\nline"])
+        vault.append_progress("a", "good", "bad\nline")
     assert vault.progress_path("a").read_text() == "one\ntwo\nthree\n", "none or all"
 
 

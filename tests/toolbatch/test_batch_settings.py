@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ConfigInvalid
-from signoff.settings.batches import BATCH_LIMITS, BatchPolicy
+from signoff.settings.agent import BATCH_LIMITS, BatchPolicy
 from signoff.settings.loading import Settings, load_settings
 from signoff.toolbatch.view import BatchLimits
 

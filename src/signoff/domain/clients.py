@@ -1,6 +1,7 @@
 """The dialects of the clients people use: event names, tools that write, how each is answered.
 
-read_event(client, data) → HookEvent · block · deny_tool · add_context · allow: what a hook prints
+read_event(client, data) → HookEvent · block · deny_tool · add_context: what a hook prints
+A hook that prints nothing allows: every client takes silence and exit code 0 for a yes.
 Light, for the fast path of `signoff hook`. What is said here about shell commands is advisory only:
 nobody can tell from a command's text what it will write.
 """
@@ -109,25 +110,15 @@ _PATCH_LINES = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Mo
 class HookEvent(
     namedtuple(
         "HookEvent",
-        (
-            "kind",
-            "session",
-            "cwd",
-            "tool",
-            "paths",
-            "command",
-            "writes",
-            "last_message",
-            "stop_hook_active",
-            "problem",
-        ),
-        defaults=(None, "", "", "", (), "", False, "", False, ""),
+        "kind session cwd tool paths command writes last_message problem",
+        defaults=(None, "", "", "", (), "", False, "", ""),
     )
 ):
     """What a client told its hook; `problem` says why it cannot be understood, else empty.
 
     `paths` are as the agent wrote them, absolute or relative to `cwd`, and only those that a tool
-    says it will write. `stop_hook_active` is no loop guard: clients set it as they please.
+    says it will write. What they say of `stop_hook_active` is not read: it is no
+    loop guard, clients set it as they please.
     """
 
     __slots__ = ()
@@ -139,7 +130,6 @@ class HookEvent(
     command: str
     writes: bool
     last_message: str
-    stop_hook_active: bool
     problem: str
 
 
@@ -160,7 +150,8 @@ def read_event(client: Client, data: object, said: HookKind | None = None) -> Ho
         problem = f"{client.title} sent `{name}` to the hook for {said.value}"
     tool, given = _text(data.get("tool_name")), data.get("tool_input")
     command = _command(given) if tool in SHELLS else ""
-    writes = tool in WRITERS or (tool not in SHELLS and _sounds_like_writing(tool))
+    sounds_like_it = any(word in tool.lower() for word in _WRITING_WORDS)
+    writes = tool in WRITERS or (tool not in SHELLS and sounds_like_it)
     return HookEvent(
         kind=kind,
         session=_text(data.get("session_id"))[:_LONGEST_ID],
@@ -170,7 +161,6 @@ def read_event(client: Client, data: object, said: HookKind | None = None) -> Ho
         command=command,
         writes=writes,
         last_message=_last_message(data),
-        stop_hook_active=data.get("stop_hook_active") is True,
         problem=problem,
     )
 
@@ -207,11 +197,6 @@ def add_context(client: Client, text: str) -> dict[str, Any] | None:
     }
 
 
-def allow(client: Client) -> None:  # noqa: ARG001 - asked like the other answers
-    """Go on: every client takes silence and exit code 0 for a yes."""
-    return
-
-
 def paths_in_command(command: str) -> tuple[str, ...]:
     """Words of a shell command that may be paths, and the files of a patch in it. Advisory."""
     plain = command
@@ -219,11 +204,6 @@ def paths_in_command(command: str) -> tuple[str, ...]:
         plain = plain.replace(sign, " ")
     words = [word for word in plain.split(" ") if word and not word.startswith("-")]
     return _first_ones([*_patched(command), *words])
-
-
-def _sounds_like_writing(tool: str) -> bool:
-    name = tool.lower()
-    return any(word in name for word in _WRITING_WORDS)
 
 
 def _paths(given: object, writes: bool) -> tuple[str, ...]:

@@ -32,22 +32,12 @@ class Cause(StrEnum):
 class Choice(StrEnum):
     """What a person can answer. Stored words."""
 
-    RETRY = "retry"
-    REVISE = "revise"
-    ABORT = "abort"
-    WAIVE = "waive"
-    ACCEPT = "accept"
-    ALLOW = "allow"
-
-
-CHOICE_MEANING: dict[Choice, str] = {
-    Choice.RETRY: "go on: try again, or look again now that you have seen to it",
-    Choice.REVISE: "end this run and take the plan back to draft",
-    Choice.ABORT: "end this run as failed",
-    Choice.WAIVE: "go on without it; recorded, always shown, never called kept",
-    Choice.ACCEPT: "say that it holds, where only a person can judge; recorded with your name",
-    Choice.ALLOW: "add the line that allows it to the plan, and judge the same content again",
-}
+    RETRY = "retry"  # go on: try again, or look again now that you have seen to it
+    REVISE = "revise"  # end this run and take the plan back to draft
+    ABORT = "abort"  # end this run as failed
+    WAIVE = "waive"  # go on without it; recorded, always shown, never called kept
+    ACCEPT = "accept"  # say that it holds, where only a person can judge; recorded with your name
+    ALLOW = "allow"  # add the line that allows it to the plan, and judge the same content again
 
 
 class Outcome(StrEnum):

@@ -14,11 +14,32 @@ from functools import cache, partial
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.plan import Cost
 from signoff.domain.session import Basis, ClaimStatus, Declared
-from signoff.domain.sessionwork import SessionWork
 from signoff.domain.task import TaskBasis
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SessionWork:
+    """What an agent did for a plan in a session of its own, read from the session's own chain."""
+
+    id: str
+    agent: str  # who had the session
+    model: str | None  # every model that was used, the first one first; None where nobody said
+    tokens: int | None  # with all sessions that it delegated to; None where nobody counted
+    usd: float | None
+    seq: int  # the newest entry of its chain as the run began
+    hash: str
+    red: tuple[str, ...]  # steps whose first verdict in the session was broken
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """What it used, as an attempt reports it; None where nobody counted."""
+        if self.tokens is None:
+            return None
+        return {"tokens": self.tokens, "usd": self.usd, "model": self.model or ""}
 
 
 @dataclass(frozen=True)
@@ -75,14 +96,6 @@ class AgentAnswer:
 
 
 @dataclass(frozen=True)
-class Used:
-    """Tokens and money that work took."""
-
-    tokens: int = 0
-    usd: float = 0.0
-
-
-@dataclass(frozen=True)
 class AttemptFinished:
     """The agent and everything it started is gone."""
 
@@ -93,7 +106,7 @@ class AttemptFinished:
     output_tail: str = ""
     answer: AgentAnswer | None = None
     handoff: Mapping[str, str] = field(default_factory=dict)
-    usage: Used | None = None
+    usage: Cost | None = None
     session: str = ""
     duration_s: float = 0.0
     snapshot: str | None = None

@@ -3,27 +3,58 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
 from functools import lru_cache
 from itertools import takewhile
-
-from signoff.domain.glob_automaton import Meeting, automaton
-from signoff.domain.glob_tokens import (
-    ANY,
-    IN_NAME,
-    SLASH,
-    Kind,
-    Token,
-    both,
-    only_char,
-    readable,
-    tokens_of,
-)
+from typing import NamedTuple
 
 # A regular expression tries every way to share a path among its stars. Beyond these few the
 # automaton answers, which reads each character once.
 _STARS_FOR_REGEX = 3
 _NO_NAMES = frozenset({"", ".", ".."})
+_READABLE = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+_LAST = 0x10FFFF
+
+
+class _Kind(IntEnum):
+    ONE = 0  # character of a set
+    STAR = 1  # any characters within one component
+    DEEP = 2  # any characters, across components
+    FOLDERS = 3  # any number of whole components, each with its slash
+
+
+class _Token(NamedTuple):
+    """One part of a glob; a `ONE` stands for the characters in `ranges`, or for all others.
+
+    All others are never a slash: only `**` crosses components.
+    """
+
+    kind: _Kind
+    ranges: tuple[tuple[int, int], ...] = ()
+    others: bool = False
+
+    def takes(self, char: str) -> bool:
+        """Whether a `ONE` can stand for the character; a star stands for no single one."""
+        inside = any(low <= ord(char) <= high for low, high in self.ranges)
+        return char != "/" and not inside if self.others else inside
+
+    @property
+    def char(self) -> str | None:
+        """The character that the token stands for, if it can be no other."""
+        if self.others or len(self.ranges) != 1 or self.ranges[0][0] != self.ranges[0][1]:
+            return None
+        return chr(self.ranges[0][0])
+
+
+def _only(char: str) -> _Token:
+    return _Token(_Kind.ONE, ((ord(char), ord(char)),))
+
+
+_SLASH = _only("/")
+_IN_NAME = _Token(_Kind.ONE, others=True)
+_ANY = _Token(_Kind.ONE, ((0, _LAST),))
 
 
 def matches(pattern: str, path: str) -> bool:
@@ -33,9 +64,16 @@ def matches(pattern: str, path: str) -> bool:
     folder (with or without a trailing slash) covers everything below it.
     """
     compiled = _compiled(pattern)
-    if compiled is None:
-        return automaton(pattern).accepts(path)
-    return compiled.fullmatch(path) is not None
+    return accepts(pattern, path) if compiled is None else compiled.fullmatch(path) is not None
+
+
+def accepts(pattern: str, path: str) -> bool:
+    """The same answer by the automaton: its time grows with pattern and path, nothing else."""
+    edges, ends = _automaton(pattern)
+    states = {0}
+    for char in path:
+        states = {to for state in states for token, to in edges[state] if token.takes(char)}
+    return not states.isdisjoint(ends)
 
 
 def matches_any(patterns: Iterable[str], path: str) -> bool:
@@ -59,118 +97,50 @@ def intersect(one: str, other: str) -> bool:
 
 
 def common_path(one: str, other: str) -> str | None:
-    """A path that both patterns cover, as `matches` means it; none if there can be none.
+    """A shortest path that both patterns cover, as `matches` means it; none if there can be none.
 
     A real path of a workspace, of any length: no component is empty, `.` or `..`. The time grows
     with the product of the two lengths, whatever the patterns are.
     """
-    if other < one:
-        one, other = other, one
-    return None if _apart(one, other) else _met(one, other)
-
-
-def _apart(one: str, other: str) -> bool:
-    """Whether what the two spell out differs: a quick no, and most patterns get it."""
-    if not _one_starts_other(spelled_start(one), spelled_start(other)):
-        return True
     for (start, end), (start_too, end_too) in zip(_heads(one), _heads(other), strict=False):
-        if not _one_starts_other(start, start_too):
-            return True
+        # What the two spell out differs: a quick no, and most patterns get it.
+        if not (start.startswith(start_too) or start_too.startswith(start)):
+            return None
         if not (end.endswith(end_too) or end_too.endswith(end)):
-            return True
-    return False
-
-
-def _one_starts_other(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
-
-
-@lru_cache(maxsize=8192)
-def _met(one: str, other: str) -> str | None:
-    mine, theirs = _some_path(one), _some_path(other)
-    if mine is None or theirs is None:
-        return None
-    # Most patterns that meet do so on a path that is easily guessed; the automata are exact.
-    for guess in _guesses(mine, theirs):
-        if matches(one, guess) and matches(other, guess):
-            return guess
-    return Meeting(automaton(one), automaton(other)).path()
-
-
-def _guesses(mine: str, theirs: str) -> Iterator[str]:
-    yield from (mine, theirs)
-    for above, below in ((mine, theirs), (theirs, mine)):
-        if "/" in above:
-            yield f"{above.rpartition('/')[0]}/{below}"
-        yield f"{above}/{below}"
-
-
-@lru_cache(maxsize=8192)
-def _some_path(pattern: str) -> str | None:
-    for filler in ("", "a"):
-        plain = "".join(_plainly(token, filler) for token in tokens_of(pattern))
-        if "\0" not in plain and _NO_NAMES.isdisjoint(plain.split("/")):
-            return plain
-    return Meeting(automaton(pattern), automaton("**")).path()
-
-
-def _plainly(token: Token, filler: str) -> str:
-    if token.kind is Kind.ONE:
-        return readable(token.chars)
-    return "" if token.kind is Kind.FOLDERS else filler
+            return None
+    return _meeting(min(one, other), max(one, other))
 
 
 def covers_nothing(pattern: str) -> bool:
     """Whether no path of a workspace can fall under the pattern: ``, `.`, `../a`, `/a`, `a//b`."""
-    return _some_path(pattern) is None
+    return common_path(pattern, "**") is None
 
 
 @lru_cache(maxsize=8192)
 def spelled_start(pattern: str) -> str:
     """The characters with which every path begins that the pattern covers."""
-    return _spelled(tokens_of(pattern))
+    return _spelled_out(_tokens(pattern))
 
 
 @lru_cache(maxsize=8192)
 def _heads(pattern: str) -> tuple[tuple[str, str], ...]:
     """How the first components begin and end of every path that the pattern covers."""
     heads: list[tuple[str, str]] = []
-    component: list[Token] = []
-    for token in (*tokens_of(pattern), Token(Kind.ONE, SLASH)):
-        if token == Token(Kind.ONE, SLASH):
-            heads.append((_spelled(component), _spelled(component[::-1])[::-1]))
+    component: list[_Token] = []
+    for token in (*_tokens(pattern), _SLASH):
+        if token == _SLASH:
+            heads.append((_spelled_out(component), _spelled_out(component[::-1])[::-1]))
             component = []
-        elif token.kind in (Kind.ONE, Kind.STAR) and not both(token.chars, SLASH):
-            component.append(token)
-        else:
+        elif token.kind in (_Kind.DEEP, _Kind.FOLDERS) or token.takes("/"):
             break
+        else:
+            component.append(token)
     return tuple(heads)
 
 
-def _spelled(tokens: Sequence[Token]) -> str:
+def _spelled_out(tokens: Iterable[_Token]) -> str:
     """The characters that the first tokens stand for, up to one that can be several."""
-    alone = takewhile(lambda token: only_char(token) is not None, tokens)
-    return "".join(only_char(token) or "" for token in alone)
-
-
-@lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    tokens = tokens_of(pattern)
-    if sum(token.kind is not Kind.ONE for token in tokens) > _STARS_FOR_REGEX:
-        return None
-    return re.compile("".join(map(_as_regex, tokens)) + r"(?:/.*)?", re.DOTALL)
-
-
-def _as_regex(token: Token) -> str:
-    if token.kind is not Kind.ONE:
-        return {Kind.STAR: r"[^/]*", Kind.DEEP: r".*", Kind.FOLDERS: r"(?:[^/]+/)*"}[token.kind]
-    if token.chars in (IN_NAME, ANY):
-        return r"[^/]" if token.chars == IN_NAME else r"."
-    char = only_char(token)
-    if char is not None:
-        return re.escape(char)
-    ranges = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in token.chars)
-    return f"[{ranges}]" if ranges else r"(?!)"
+    return "".join(takewhile(bool, (token.char or "" for token in tokens)))
 
 
 def plain_path(path: str) -> str:
@@ -191,3 +161,136 @@ def plain_path(path: str) -> str:
             parts.append(part)
     slash = "/" if path.endswith("/") and parts else ""
     return "/".join(parts) + slash
+
+
+@lru_cache(maxsize=4096)
+def _tokens(pattern: str) -> tuple[_Token, ...]:
+    """The tokens, without stars that add nothing to the star beside them."""
+    text = pattern.removeprefix("./").rstrip("/")
+    found: list[_Token] = []
+    i = 0
+    while i < len(text):
+        token, i = _next_token(text, i)
+        # What may be nothing is part of a `DEEP` next to it; folders twice are folders.
+        if token.kind is _Kind.DEEP:
+            while found and found[-1].kind is not _Kind.ONE:
+                found.pop()
+        elif found and token.kind is not _Kind.ONE and found[-1].kind in (_Kind.DEEP, token.kind):
+            continue
+        found.append(token)
+    return tuple(found)
+
+
+def _next_token(text: str, i: int) -> tuple[_Token, int]:
+    """One token, and where the next one starts."""
+    for sign, kind in (("**/", _Kind.FOLDERS), ("**", _Kind.DEEP), ("*", _Kind.STAR)):
+        if text.startswith(sign, i):
+            return _Token(kind), i + len(sign)
+    if text[i] == "?":
+        return _IN_NAME, i + 1
+    end = text.find("]", i + 2) if text[i] == "[" else -1
+    if end != -1:
+        others = text[i + 1] in "!^"
+        ranges = tuple(_ranges(text[i + 1 + others : end]))
+        # A range such as `z-a` makes it no class at all.
+        if all(low <= high for low, high in ranges):
+            return _Token(_Kind.ONE, ranges, others), end + 1
+    return _only(text[i]), i + 1
+
+
+def _ranges(body: str) -> Iterator[tuple[int, int]]:
+    i = 0
+    while i < len(body):
+        width = 3 if body[i + 1 : i + 2] == "-" and i + 2 < len(body) else 1
+        yield ord(body[i]), ord(body[i + width - 1])
+        i += width
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    tokens = _tokens(pattern)
+    if sum(token.kind is not _Kind.ONE for token in tokens) > _STARS_FOR_REGEX:
+        return None
+    return re.compile("".join(map(_as_regex, tokens)) + r"(?:/.*)?", re.DOTALL)
+
+
+def _as_regex(token: _Token) -> str:
+    if token.kind is not _Kind.ONE:
+        return {_Kind.STAR: "[^/]*", _Kind.DEEP: ".*", _Kind.FOLDERS: "(?:[^/]+/)*"}[token.kind]
+    ranges = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in token.ranges)
+    if token.others:
+        return f"[^/{ranges}]"
+    return f"[{ranges}]" if ranges else "(?!)"
+
+
+_Edges = list[list[tuple[_Token, int]]]  # by state: what is read, and the state it leads to
+
+
+@lru_cache(maxsize=4096)
+def _automaton(pattern: str) -> tuple[_Edges, frozenset[int]]:
+    """The edges of each state, beginning with state 0, and the states in which a path may end."""
+    edges: _Edges = [[]]
+    here = 0
+    for token in _tokens(pattern):
+        new = len(edges)
+        if token.kind is _Kind.ONE:
+            edges[here].append((token, new))
+            edges.append([])
+            here = new
+        elif token.kind is _Kind.FOLDERS:
+            edges[here].append((_IN_NAME, new))
+            edges.append([(_IN_NAME, new), (_SLASH, here)])
+        else:
+            edges[here].append((_IN_NAME if token.kind is _Kind.STAR else _ANY, here))
+    below = len(edges)
+    edges[here].append((_SLASH, below))
+    edges.append([(_ANY, below)])
+    return edges, frozenset({here, below})
+
+
+# A state of each automaton, and the component so far: empty, dots, or `x` for a real name.
+_Place = tuple[int, int, str]
+
+
+@lru_cache(maxsize=8192)
+def _meeting(one: str, other: str) -> str | None:
+    """Let both automata read the same path, all paths at once: the first to end is a shortest."""
+    (edges, ends), (edges_too, ends_too) = _automaton(one), _automaton(other)
+    start = (0, 0, "")
+    came_from: dict[_Place, tuple[_Place, str]] = {start: (start, "")}
+    waiting = deque([start])
+    while waiting:
+        place = waiting.popleft()
+        state, state_too, name = place
+        if state in ends and state_too in ends_too and name not in _NO_NAMES:
+            return _spelled(came_from, place)
+        for token, to in edges[state]:
+            for token_too, to_too in edges_too[state_too]:
+                for char in _shared(token, token_too):
+                    if char == "/" and name in _NO_NAMES:
+                        continue
+                    longer = "" if char == "/" else name + char
+                    new = (to, to_too, longer if longer in _NO_NAMES else "x")
+                    if new not in came_from:
+                        came_from[new] = place, char
+                        waiting.append(new)
+    return None
+
+
+@lru_cache(maxsize=8192)
+def _shared(one: _Token, other: _Token) -> tuple[str, ...]:
+    """What both can stand for, as far as it makes a difference: one name character, `.`, `/`."""
+    ends = [code for token in (one, other) for pair in token.ranges for code in pair]
+    # Where a set of both begins or ends, one of them has an end, or lies just beside it.
+    beside = (chr(code) for end in (1, *ends) for code in (end, end + 1) if 0 < code <= _LAST)
+    names = (c for c in (*_READABLE, *beside) if c not in "/." and one.takes(c) and other.takes(c))
+    dots = (c for c in "./" if one.takes(c) and other.takes(c))
+    return (*[c for c in (next(names, ""),) if c], *dots)
+
+
+def _spelled(came_from: dict[_Place, tuple[_Place, str]], place: _Place) -> str:
+    out: list[str] = []
+    while came_from[place][0] != place:
+        place, char = came_from[place]
+        out.append(char)
+    return "".join(reversed(out))

@@ -12,98 +12,74 @@ GENESIS = "0" * 64
 
 
 class Kind(StrEnum):
-    """What an entry records. Stored words: add, never rename."""
+    """What an entry records, and what it means. Stored words: add, never rename."""
 
-    PLAN_VERIFIED = "plan.verified"
-    PLAN_APPROVED = "plan.approved"
-    PLAN_REJECTED = "plan.rejected"
-    PLAN_DRAFTED = "plan.drafted"
-    PLAN_EDITED = "plan.edited"
-    PLAN_AMENDED = "plan.amended"
-    RUN_STARTED = "run.started"
-    RUN_RESUMED = "run.resumed"
-    RUN_FINISHED = "run.finished"
-    STEP_LISTED = "step.listed"
-    STEP_EXPANDED = "step.expanded"
-    ATTEMPT_STARTED = "attempt.started"
-    ATTEMPT_FINISHED = "attempt.finished"
-    VERDICT = "verdict"
-    STEP_DONE = "step.done"
-    STEP_FAILED = "step.failed"
-    STEP_REOPENED = "step.reopened"
-    STEP_RESTORED = "step.restored"
-    STEP_CLEARED = "step.cleared"
-    STEP_WAIVED = "step.waived"
-    ESCALATION_OPENED = "escalation.opened"
-    ESCALATION_ANSWERED = "escalation.answered"
-    AUDITED = "audited"
-    PLAN_BOUND = "plan.bound"
-    PLAN_UNBOUND = "plan.unbound"
-    PLAN_MERGED = "plan.merged"
-    SESSION_STARTED = "session.started"
-    PLAN_WRITTEN = "plan.written"
-    STEP_CLAIMED = "step.claimed"
-    TOOL_CALLED = "tool.called"
-    NOTE_KEPT = "note.kept"
-    STEP_STRAYED = "step.strayed"
-    SESSION_DELEGATED = "session.delegated"
-    SESSION_USAGE = "session.usage"
-    ANSWER_REFUSED = "answer.refused"
-    ANSWER_ACCEPTED = "answer.accepted"
-    SESSION_ENDED = "session.ended"
-    SESSION_SIGNED = "session.signed"
-    DEFINITION_CHANGED = "definition.changed"
-    ROLLBACK_BEGUN = "rollback.begun"
-    ROLLBACK_KEPT = "rollback.kept"
-    ROLLBACK_RESTORED = "rollback.restored"
-    TURN_HALTED = "turn.halted"
+    meaning: str
 
+    def __new__(cls, word: str, meaning: str = "") -> Kind:
+        """A member is its stored word; it carries its meaning for the reference page."""
+        kind = str.__new__(cls, word)
+        kind._value_, kind.meaning = word, meaning
+        return kind
 
-KIND_MEANING: dict[Kind, str] = {
-    Kind.PLAN_VERIFIED: "static verification found no error",
-    Kind.PLAN_APPROVED: "a person (or their policy) approved; carries every pin",
-    Kind.PLAN_REJECTED: "a person said no; the plan is a draft again",
-    Kind.PLAN_DRAFTED: "the plan went back to draft for revision",
-    Kind.PLAN_EDITED: "plan file or configuration changed behind the pin; noticed, not obeyed",
-    Kind.PLAN_AMENDED: "a person allowed more, or approved an open run again; with every pin",
-    Kind.RUN_STARTED: "a run of the approved plan began",
-    Kind.RUN_RESUMED: "a driver took the run over, with a higher fence",
-    Kind.RUN_FINISHED: "the run ended: done, failed or cancelled",
-    Kind.STEP_LISTED: "the list of a for_each step as it was when the run began",
-    Kind.STEP_EXPANDED: "a for_each step became one step per item the harness read",
-    Kind.ATTEMPT_STARTED: "a step was dispatched to an agent",
-    Kind.ATTEMPT_FINISHED: "the agent and everything it started is gone",
-    Kind.VERDICT: "a contract was judged on a snapshot",
-    Kind.STEP_DONE: "a kept verdict was accepted; once per step and run",
-    Kind.STEP_FAILED: "the step's policy is used up",
-    Kind.STEP_REOPENED: "a later change broke a step that was done",
-    Kind.STEP_RESTORED: "a reopened step is kept again",
-    Kind.STEP_CLEARED: "what a waiting step had tampered with was put back for the others",
-    Kind.STEP_WAIVED: "a person decided to go on without it; never called kept",
-    Kind.ESCALATION_OPENED: "a question for a person",
-    Kind.ESCALATION_ANSWERED: "the person's answer",
-    Kind.AUDITED: "somebody audited the plan",
-    Kind.PLAN_BOUND: "a worktree works on this plan from now on",
-    Kind.PLAN_UNBOUND: "a worktree does not work on this plan any more",
-    Kind.PLAN_MERGED: "the plan's branch is in the base, judged again on the merged content",
-    Kind.SESSION_STARTED: "an agent's session began, or was taken up again",
-    Kind.PLAN_WRITTEN: "an agent wrote its plan, or wrote it anew; with what it dropped",
-    Kind.STEP_CLAIMED: "an agent said where a step or postcondition stands; never proof by itself",
-    Kind.TOOL_CALLED: "a tool was called, and what its result rests on",
-    Kind.NOTE_KEPT: "an agent kept a note that its evidence can cite",
-    Kind.STEP_STRAYED: "files changed that the step in progress does not declare",
-    Kind.SESSION_DELEGATED: "a step was handed to a session of its own, with a share of the budget",
-    Kind.SESSION_USAGE: "what a turn of the session used",
-    Kind.ANSWER_REFUSED: "a final answer came while the gate was shut",
-    Kind.ANSWER_ACCEPTED: "a final answer came while the gate was open: awaiting sign-off",
-    Kind.SESSION_ENDED: "the session ended without an accepted answer",
-    Kind.SESSION_SIGNED: "everything was judged once more with the agent gone",
-    Kind.DEFINITION_CHANGED: "written by earlier versions: a fact about what a task asks for",
-    Kind.ROLLBACK_BEGUN: "a call that may change files is about to be made; with what is there",
-    Kind.ROLLBACK_KEPT: "what was there before a call changed it; names what cannot be had back",
-    Kind.ROLLBACK_RESTORED: "changes of calls were undone",
-    Kind.TURN_HALTED: "the runtime ended a turn: calls failed or were blocked again and again",
-}
+    PLAN_VERIFIED = "plan.verified", "static verification found no error"
+    PLAN_APPROVED = "plan.approved", "a person (or their policy) approved; carries every pin"
+    PLAN_REJECTED = "plan.rejected", "a person said no; the plan is a draft again"
+    PLAN_DRAFTED = "plan.drafted", "the plan went back to draft for revision"
+    PLAN_EDITED = (
+        "plan.edited",
+        "plan file or configuration changed behind the pin; not obeyed",
+    )
+    PLAN_AMENDED = (
+        "plan.amended",
+        "a person allowed more, or approved an open run again; all pins",
+    )
+    RUN_STARTED = "run.started", "a run of the approved plan began"
+    RUN_RESUMED = "run.resumed", "a driver took the run over, with a higher fence"
+    RUN_FINISHED = "run.finished", "the run ended: done, failed or cancelled"
+    STEP_LISTED = "step.listed", "the list of a for_each step as it was when the run began"
+    STEP_EXPANDED = "step.expanded", "a for_each step became one step per item the harness read"
+    ATTEMPT_STARTED = "attempt.started", "a step was dispatched to an agent"
+    ATTEMPT_FINISHED = "attempt.finished", "the agent and everything it started is gone"
+    VERDICT = "verdict", "a contract was judged on a snapshot"
+    STEP_DONE = "step.done", "a kept verdict was accepted; once per step and run"
+    STEP_FAILED = "step.failed", "the step's policy is used up"
+    STEP_REOPENED = "step.reopened", "a later change broke a step that was done"
+    STEP_RESTORED = "step.restored", "a reopened step is kept again"
+    STEP_CLEARED = "step.cleared", "what a waiting step tampered with was put back for the others"
+    STEP_WAIVED = "step.waived", "a person decided to go on without it; never called kept"
+    ESCALATION_OPENED = "escalation.opened", "a question for a person"
+    ESCALATION_ANSWERED = "escalation.answered", "the person's answer"
+    AUDITED = "audited", "somebody audited the plan"
+    PLAN_BOUND = "plan.bound", "a worktree works on this plan from now on"
+    PLAN_UNBOUND = "plan.unbound", "a worktree does not work on this plan any more"
+    PLAN_MERGED = "plan.merged", "the plan's branch is in the base, judged again on what was merged"
+    SESSION_STARTED = "session.started", "an agent's session began, or was taken up again"
+    PLAN_WRITTEN = "plan.written", "an agent wrote its plan, or wrote it anew; with what it dropped"
+    STEP_CLAIMED = "step.claimed", "an agent said where a step or postcondition stands; never proof"
+    TOOL_CALLED = "tool.called", "a tool was called, and what its result rests on"
+    NOTE_KEPT = "note.kept", "an agent kept a note that its evidence can cite"
+    STEP_STRAYED = "step.strayed", "files changed that the step in progress does not declare"
+    SESSION_DELEGATED = (
+        "session.delegated",
+        "a step was handed to a child session, with a budget",
+    )
+    SESSION_USAGE = "session.usage", "what a turn of the session used"
+    ANSWER_REFUSED = "answer.refused", "a final answer came while the gate was shut"
+    ANSWER_ACCEPTED = (
+        "answer.accepted",
+        "a final answer came while the gate was open; not signed",
+    )
+    SESSION_ENDED = "session.ended", "the session ended without an accepted answer"
+    SESSION_SIGNED = "session.signed", "everything was judged once more with the agent gone"
+    DEFINITION_CHANGED = (
+        "definition.changed",
+        "by earlier versions: what a task asks for",
+    )
+    ROLLBACK_BEGUN = "rollback.begun", "a call that may change files is about to be made"
+    ROLLBACK_KEPT = "rollback.kept", "what a call changed as it was before; names what is lost"
+    ROLLBACK_RESTORED = "rollback.restored", "changes of calls were undone"
+    TURN_HALTED = "turn.halted", "the runtime ended a turn: calls failed or were blocked repeatedly"
 
 
 @dataclass(frozen=True)

@@ -227,6 +227,11 @@ class Step:
     unknown_fields: tuple[UnknownField, ...] = field(default=(), compare=False)
     line: int = field(default=0, compare=False)
 
+    @property
+    def wording(self) -> str:
+        """What it asks for, in its own words."""
+        return self.task
+
     @cached_property
     def digest(self) -> str:
         """What makes it the same step across revisions: id, task and contract."""
@@ -247,6 +252,16 @@ class Postcondition:
     def id(self) -> str:
         """The subject under which its verdicts stand in the ledger."""
         return f"{POSTCONDITION_PREFIX}{self.number}"
+
+    @property
+    def title(self) -> str:
+        """How it is shown."""
+        return self.text
+
+    @property
+    def wording(self) -> str:
+        """What it asks for, in its own words."""
+        return self.text
 
     @property
     def digest(self) -> str:

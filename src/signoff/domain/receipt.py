@@ -13,8 +13,8 @@ from enum import Enum
 from typing import Any
 
 from signoff.domain.digests import digest_bytes, digest_of
+from signoff.domain.facts import SessionWork
 from signoff.domain.plan import Contract
-from signoff.domain.sessionwork import SessionWork
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://signoff.dev/receipt/v1"
@@ -107,7 +107,7 @@ class SubjectProof:
 
 @dataclass(frozen=True)
 class WaiverProof:
-    """A person's decision to go on without a subject."""
+    """A person's decision to go on without a subject, and the question that they answered."""
 
     subject: str
     seq: int
@@ -117,14 +117,9 @@ class WaiverProof:
 
 
 @dataclass(frozen=True)
-class AcceptanceProof:
+class AcceptanceProof(WaiverProof):
     """A person's word that a postcondition without a contract holds, about one content."""
 
-    subject: str
-    seq: int
-    escalation: str
-    by: str
-    note: str
     snapshot: str
 
 
@@ -190,8 +185,9 @@ class Receipt:
         for subject in (*predicate["steps"], *predicate["postconditions"]):
             if subject["evidence"] is None:
                 del subject["evidence"]
-        # Receipts of before sessions were named stay as they were signed.
-        predicate["agents"] = [_without_nothing(agent) for agent in predicate["agents"]]
+        for agent in predicate["agents"]:
+            if agent["session"] is None:
+                del agent["session"]  # as before sessions were named
         statement = {
             "_type": STATEMENT_TYPE,
             "subject": [{"name": name, "digest": {SNAPSHOT_ALGORITHM: snapshot}}],
@@ -238,10 +234,6 @@ class Anchor:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-def _without_nothing(agent: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: fact for name, fact in agent.items() if fact is not None}
-
-
 def nonce_of(head: str) -> str:
     """Unlike any other receipt's, yet the same whenever this one is made again."""
     return digest_bytes(_NONCE_HEADER + head.encode())
@@ -252,12 +244,7 @@ def contract_proof(contract: Contract) -> ContractProof:
 
     So the digest of a contract stays what it is when a later version knows more options.
     """
-    stated = {
-        f.name: getattr(contract, f.name)
-        for f in fields(contract)
-        if f.compare and getattr(contract, f.name) != f.default
-    }
-    return ContractProof(digest_of(stated), contract.command)
+    return ContractProof(digest_of(contract.essence()), contract.command)
 
 
 def summary_of(statement: Mapping[str, Any]) -> Summary:

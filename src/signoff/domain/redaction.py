@@ -146,10 +146,10 @@ class _Matcher:
 
     def _piece(self, text: str, starts: bool, ends: bool) -> str:
         spans = [*_found(text, self._forms), *self._broken(text)]
-        if starts:
-            spans += self._at_start(text)
-        if ends:
-            spans += self._at_end(text)
+        for form, name in self._forms:
+            if len(form) > SHORTEST_PIECE:
+                spans += _cut_off_before(text, form, name) if starts else ()
+                spans += _cut_off_behind(text, form, name) if ends else ()
         return _cut(text, spans) if spans else text
 
     def _broken(self, text: str) -> Iterator[_Span]:
@@ -169,31 +169,31 @@ class _Matcher:
                 shift = removed[before - 1] if before else 0
                 yield _Span(start + shift, end + removed[within - 1], name)
 
-    def _at_start(self, text: str) -> Iterator[_Span]:
-        for form, name in self._forms:
-            at = text.find(form[-SHORTEST_PIECE:], 0, len(form) - 1)
-            while at != -1 and len(form) > SHORTEST_PIECE:
-                end = at + SHORTEST_PIECE
-                if form.endswith(text[:end]):
-                    yield _Span(0, end, name)
-                at = text.find(form[-SHORTEST_PIECE:], at + 1, len(form) - 1)
 
-    def _at_end(self, text: str) -> Iterator[_Span]:
-        for form, name in self._forms:
-            first = max(0, len(text) - len(form) + 1)
-            at = text.find(form[:SHORTEST_PIECE], first)
-            while at != -1 and len(form) > SHORTEST_PIECE:
-                if form.startswith(text[at:]):
-                    yield _Span(at, len(text), name)
-                at = text.find(form[:SHORTEST_PIECE], at + 1)
+def _places(text: str, piece: str, start: int = 0, end: int | None = None) -> Iterator[int]:
+    at = text.find(piece, start, end)
+    while at != -1:
+        yield at
+        at = text.find(piece, at + 1, end)
 
 
 def _found(text: str, forms: Iterable[tuple[str, str]]) -> Iterator[_Span]:
     for form, name in forms:
-        at = text.find(form)
-        while at != -1:
-            yield _Span(at, at + len(form), name)
-            at = text.find(form, at + 1)
+        yield from (_Span(at, at + len(form), name) for at in _places(text, form))
+
+
+def _cut_off_before(text: str, form: str, name: str) -> Iterator[_Span]:
+    """The last characters of a form at the start of a text."""
+    for at in _places(text, form[-SHORTEST_PIECE:], 0, len(form) - 1):
+        if form.endswith(text[: at + SHORTEST_PIECE]):
+            yield _Span(0, at + SHORTEST_PIECE, name)
+
+
+def _cut_off_behind(text: str, form: str, name: str) -> Iterator[_Span]:
+    """The first characters of a form at the end of a text."""
+    for at in _places(text, form[:SHORTEST_PIECE], max(0, len(text) - len(form) + 1)):
+        if form.startswith(text[at:]):
+            yield _Span(at, len(text), name)
 
 
 def _cut(text: str, spans: list[_Span]) -> str:

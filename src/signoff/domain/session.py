@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -132,18 +132,7 @@ class ToolCall:
 
     def to_data(self) -> dict[str, Any]:
         """The stored form."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "ok": self.ok,
-            "reads": dict(self.reads),
-            "writes": dict(self.writes),
-            "output_sha256": self.output_sha256,
-            "touched": list(self.touched),
-            "content": self.content,
-            "called_at": self.called_at,
-            "says_no": self.says_no,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -166,42 +155,21 @@ class Basis:
 
     def to_data(self) -> dict[str, Any]:
         """The stored form."""
-        return {
-            "files": dict(self.files),
-            "content": self.content,
-            "contracts": list(self.contracts),
-            "urls": list(self.urls),
-        }
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Basis:
-        """The stored form read back."""
-        return cls(
-            dict(data.get("files", {})),
-            str(data.get("content", "")),
-            tuple(data.get("contracts", ())),
-            tuple(data.get("urls", ())),
-        )
+        return asdict(self)
 
 
 @dataclass(frozen=True)
 class Precondition:
-    """What must hold before a step begins: an earlier step, or a contract."""
+    """What must hold before a step begins: an earlier step, or the command of a contract."""
 
     text: str
     step: str = ""
-    contract: Contract | None = None
+    command: str = ""
 
-    def to_data(self) -> dict[str, Any]:
-        """The stored form."""
-        command = self.contract.command if self.contract else ""
-        return {"text": self.text, "step": self.step, "command": command}
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Precondition:
-        """The stored form read back."""
-        contract = Contract(data["command"]) if data["command"] else None
-        return cls(data["text"], data["step"], contract)
+    @property
+    def contract(self) -> Contract | None:
+        """What decides it, unless a step does."""
+        return Contract(self.command) if self.command else None
 
 
 @dataclass(frozen=True)
@@ -214,20 +182,7 @@ class Declared:
 
     def to_data(self) -> dict[str, Any]:
         """The stored form."""
-        return {
-            "touches": list(self.touches),
-            "preconditions": [p.to_data() for p in self.preconditions],
-            "splits": self.splits,
-        }
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Declared:
-        """The stored form read back."""
-        return cls(
-            tuple(data["touches"]),
-            tuple(Precondition.from_data(p) for p in data["preconditions"]),
-            data["splits"],
-        )
+        return asdict(self)
 
 
 class SessionStanding(StrEnum):
@@ -257,13 +212,7 @@ DELEGATE_TOOL = "delegate"  # what it proves is the child's own gate, asked agai
 
 # Calls of these prove nothing: they only move what is claimed.
 PLAN_TOOL_NAMES = frozenset(
-    {
-        "plan_create",
-        "plan_show",
-        "step_update",
-        "step_check",
-        "postcondition_verify",
-    }
+    {"plan_create", "plan_show", "step_update", "step_check", "postcondition_verify"}
 )
 
 

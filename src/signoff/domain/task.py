@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from signoff.domain.plan import Postcondition
@@ -54,12 +54,7 @@ class TaskBasis:
     def to_data(self) -> dict[str, Any]:
         """The stored form."""
         project = [[c.command, sorted(c.kinds), c.proves] for c in self.project]
-        return {
-            "said": list(self.said),
-            "asked": list(self.asked),
-            "project": project,
-            "due": list(self.due),
-        }
+        return {**asdict(self), "project": project}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> TaskBasis:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from signoff.storage.glance import Standing
+    from signoff.storage.glance import NotedStanding
 
 SCHEMA_VERSION = 1
 LONGEST_WORD = 200
@@ -119,7 +119,7 @@ class Recorded(namedtuple("Recorded", ("standings", "binding", "binding_known", 
     """
 
     __slots__ = ()
-    standings: Mapping[str, Standing] | None
+    standings: Mapping[str, NotedStanding] | None
     binding: str | None
     binding_known: bool
     troubles: list[SignoffError]
@@ -146,7 +146,7 @@ def read_ledger(place: VaultPlace) -> Recorded:
     return Recorded(standings, binding, known, troubles)
 
 
-def status_of(name: str, standings: Mapping[str, Standing] | None) -> str:
+def status_of(name: str, standings: Mapping[str, NotedStanding] | None) -> str:
     """One word for where a plan stood when the harness last wrote it down."""
     if standings is None:
         return CANNOT_TELL
@@ -155,7 +155,7 @@ def status_of(name: str, standings: Mapping[str, Standing] | None) -> str:
 
 
 def _plan_json(
-    place: VaultPlace, name: str, standings: Mapping[str, Standing] | None
+    place: VaultPlace, name: str, standings: Mapping[str, NotedStanding] | None
 ) -> dict[str, Any]:
     known = (standings or {}).get(name)
     return {

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from signoff.storage.glance import Question, Standing
+    from signoff.storage.glance import NotedStanding, Question
     from signoff.storage.location import VaultPlace
 
 # For a project with the unnamed plan only; a hook may compare it byte by byte.
@@ -43,7 +43,7 @@ class Session:
         self.vault = True
         self.names: list[str] = []
         self.copies: list[str] = []
-        self.standings: Mapping[str, Standing] | None = None
+        self.standings: Mapping[str, NotedStanding] | None = None
         self.bound: str | None = None
         self.dangling = False
         self.binding_known = True

@@ -1,11 +1,11 @@
-"""What a run does next, decided from the fold alone; the orchestrator only performs."""
+"""What a run does next, decided from the fold alone, and whether its budget allows it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from signoff.domain.escalation import Cause, Outcome
-from signoff.domain.plan import Contract, Effects, RedFirst, Step, Then
+from signoff.domain.plan import Contract, Cost, Effects, RedFirst, Step, Then
 from signoff.domain.verdict import Failure, Phase
 from signoff.gate.record import Record
 from signoff.gate.state import State
@@ -36,7 +36,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Judge:
+class JudgeStep:
     """Judge the step's contract now."""
 
     step: Step
@@ -95,12 +95,21 @@ class Finish:
 
 REJUDGINGS = 2  # when the harness could not judge, before it asks a person
 TAMPERING_RETRIES = 1  # files are put back once; who changes them again is not asked a third time
-_FOR_A_PERSON = frozenset(
-    {Cause.AGENT_ANSWER, Cause.FLAKY, Cause.INFLUENCED}
-)  # whatever `on_fail` says
+# Whatever `on_fail` says.
+_FOR_A_PERSON = frozenset({Cause.AGENT_ANSWER, Cause.FLAKY, Cause.INFLUENCED})
 
 Action = (
-    Abandon | ReadList | Count | Judge | Carry | Dispatch | Escalate | Fail | Wait | Sweep | Finish
+    Abandon
+    | ReadList
+    | Count
+    | JudgeStep
+    | Carry
+    | Dispatch
+    | Escalate
+    | Fail
+    | Wait
+    | Sweep
+    | Finish
 )
 
 
@@ -152,7 +161,7 @@ def _action_for(step: Step, record: Record, state: State, policy: Policy) -> Act
     if record.unjudgeable > REJUDGINGS:
         return Escalate(step, Cause.INFRASTRUCTURE)
     if record.unjudged is not None:
-        return Judge(step, Phase.ATTEMPT, record.unjudged or None)
+        return JudgeStep(step, Phase.ATTEMPT, record.unjudged or None)
     if record.attempts == 0 and not record.accepted:
         before = _action_before_first_attempt(step, record, state, policy)
         if before is not None:
@@ -198,7 +207,7 @@ def _action_before_first_attempt(
     if contract is None:
         return None
     if record.before is None and (known or _looks_first(contract)):
-        return Judge(step, Phase.BEFORE, None)
+        return JudgeStep(step, Phase.BEFORE, None)
     if record.before is not None and record.before.failure is Failure.INFRASTRUCTURE:
         # An attempt costs money; what cannot be judged now could not be judged after it.
         return Escalate(step, Cause.INFRASTRUCTURE)
@@ -210,3 +219,36 @@ def _action_before_first_attempt(
     if required and record.never_red and not record.held_before_accepted:
         return Escalate(step, Cause.HELD_BEFORE)
     return None
+
+
+def shortfall(state: State, step: Step) -> str | None:
+    """What the budget no longer covers if this step is dispatched; None when it fits.
+
+    A step is expected to take its own estimate, else the average of the attempts so far.
+    """
+    budget, spent, attempts = state.schedule.plan.budget, state.spent, max(state.attempts_ended, 1)
+    estimate = step.estimate or Cost(spent.tokens, spent.usd)
+    share = 1 if step.estimate is not None else attempts
+    for limit, used, each, show in (
+        (budget.tokens, spent.tokens, estimate.tokens / share, "{:,.0f} tokens".format),
+        (budget.usd, spent.usd, estimate.usd / share, "${:,.2f}".format),
+        (budget.wall_s, state.spent_s, state.spent_s / attempts, _minutes),
+    ):
+        allowed = None if limit is None else limit * state.budget_grants
+        if allowed is not None and (used + each > allowed or used >= allowed):
+            left = sum(not state.record(s.id).settled for s in state.schedule.steps)
+            return (
+                f"budget exceeded: {show(used)} of {show(allowed)} used, {left}"
+                f" step{'' if left == 1 else 's'} left, about {show(each * left)} more needed"
+            )
+    return None
+
+
+def wall_left_s(state: State) -> float | None:
+    """How long the run may still work; None without a limit."""
+    wall_s = state.schedule.plan.budget.wall_s
+    return None if wall_s is None else max(0.0, wall_s * state.budget_grants - state.spent_s)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes" if seconds >= 60 else f"{seconds:.0f} seconds"

@@ -1,10 +1,12 @@
-"""Which plan needs which: names as plans write them, an order that respects them, and rings."""
+"""Which plan needs which: names as plans write them, and an order that respects them."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 
 from signoff.domain.names import UNNAMED_PLAN, plan_slug, shown_name
 
@@ -36,19 +38,18 @@ def in_order(graph: Graph, rank: Callable[[str], int]) -> list[str]:
 
     Plans on a ring, and those that need them, can never come: they are left out.
     """
-    missing = {name: sum(n in graph for n in set(needs)) for name, needs in graph.items()}
-    needed_by = _turned(graph)
-    free = [(rank(name), name) for name, count in missing.items() if count == 0]
-    heapify(free)
+    sorter = TopologicalSorter({n: [m for m in graph[n] if m in graph] for n in graph})
+    with suppress(CycleError):  # what lies on no ring still comes
+        sorter.prepare()
+    free: list[tuple[int, str]] = []
     out: list[str] = []
-    while free:
-        name = heappop(free)[1]
-        out.append(name)
-        for other in needed_by[name]:
-            missing[other] -= 1
-            if missing[other] == 0:
-                heappush(free, (rank(other), other))
-    return out
+    while True:
+        for name in sorter.get_ready():
+            heappush(free, (rank(name), name))
+        if not free:
+            return out
+        out.append(heappop(free)[1])
+        sorter.done(out[-1])
 
 
 def depths(graph: Graph) -> dict[str, int]:
@@ -59,14 +60,15 @@ def depths(graph: Graph) -> dict[str, int]:
     return found
 
 
-def all_needs(graph: Graph, names: Iterable[str]) -> set[str]:
-    """Whatever these plans need, and what that needs, and so on."""
-    found: set[str] = set()
+def all_needs(graph: Graph, names: Iterable[str]) -> dict[str, str]:
+    """Whatever these plans need, and what that needs, and so on; each with one that needs it."""
+    found: dict[str, str] = {}
     waiting = list(names)
-    while waiting:
-        new = set(graph.get(waiting.pop(), ())) - found
-        found |= new
-        waiting.extend(new)
+    for name in waiting:  # grows meanwhile: the nearest come first
+        for needed in sorted(graph.get(name, ())):
+            if needed not in found:
+                found[needed] = name
+                waiting.append(needed)
     return found
 
 
@@ -75,50 +77,77 @@ def rings(graph: Graph) -> dict[str, tuple[str, ...]]:
 
     Each plan points at the one it needs; the first of them by name comes first and last.
     """
-    stuck = _without(graph, in_order(graph, lambda _: 0))
-    behind = _turned(stuck)
-    stuck = _without(stuck, in_order(behind, lambda _: 0))
     found: dict[str, tuple[str, ...]] = {}
-    for name in sorted(stuck):
-        if name not in found and (ring := _way_round(stuck, name)):
-            first = ring.index(min(ring))
-            turned = (*ring[first:], *ring[:first], ring[first])
-            found |= {member: turned for member in ring if member not in found}
+    for name in sorted(_between_rings(graph)):
+        needed_by = all_needs(graph, [name]) if name not in found else {}
+        if name not in needed_by:
+            continue
+        ring = [needed_by[name]]
+        while ring[-1] != name:
+            ring.append(needed_by[ring[-1]])
+        ring = [*reversed(ring)]
+        first = ring.index(min(ring))
+        turned = (*ring[first:], *ring[:first], ring[first])
+        found |= {member: turned for member in ring if member not in found}
     return found
 
 
-def _without(graph: Graph, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    left = graph.keys() - set(names)
-    return {name: tuple(n for n in graph[name] if n in left) for name in sorted(left)}
+def _between_rings(graph: Graph) -> set[str]:
+    """The plans that need a ring and are needed by one: few, however long the chains behind are."""
+    stuck = graph.keys() - set(in_order(graph, lambda _: 0))
+    needed_by: dict[str, tuple[str, ...]] = dict.fromkeys(stuck, ())
+    for name in stuck:
+        for needed in stuck.intersection(graph[name]):
+            needed_by[needed] = (*needed_by[needed], name)
+    return stuck - set(in_order(needed_by, lambda _: 0))
 
 
-def _turned(graph: Graph) -> dict[str, tuple[str, ...]]:
-    """Each plan with those that need it."""
-    out: dict[str, list[str]] = {name: [] for name in graph}
-    for name, needs in graph.items():
-        for needed in set(needs):
-            if needed in out:
-                out[needed].append(name)
-    return {name: tuple(others) for name, others in out.items()}
+@dataclass(frozen=True)
+class Finished:
+    """A plan that was signed off on its own branch; `diff_size` is its changed lines."""
+
+    name: str
+    depends_on: tuple[str, ...] = ()
+    diff_size: int = 0
 
 
-def _way_round(graph: Graph, start: str) -> tuple[str, ...]:
-    """The plans on a shortest way from this one back to it; empty if there is none."""
-    came_from: dict[str, str] = {}
-    waiting = deque([start])
-    while waiting:
-        name = waiting.popleft()
-        for needed in sorted(graph[name]):
-            if needed == start:
-                return _way_back(came_from, name)
-            if needed not in came_from:
-                came_from[needed] = name
-                waiting.append(needed)
-    return ()
+@dataclass(frozen=True)
+class HeldBack:
+    """A finished plan that cannot be merged yet, and the plans that must be merged before it."""
+
+    name: str
+    needs: tuple[str, ...]
 
 
-def _way_back(came_from: dict[str, str], last: str) -> tuple[str, ...]:
-    way = [last]
-    while way[-1] in came_from:
-        way.append(came_from[way[-1]])
-    return tuple(reversed(way))
+@dataclass(frozen=True)
+class MergeOrder:
+    """Every finished plan that is not merged: in the order, held back, or on a cycle.
+
+    A cycle is named in full, each plan in front of one that it needs: `a`, `b`, `a`.
+    """
+
+    order: tuple[str, ...]
+    held_back: tuple[HeldBack, ...]
+    cycles: tuple[tuple[str, ...], ...]
+
+
+def merge_order(finished: Sequence[Finished], merged: Collection[str] = ()) -> MergeOrder:
+    """What others need first, then small before large; `merged` plans are in the base already.
+
+    A plan that needs one which is neither is held back, and so is whoever needs that plan.
+    """
+    sizes = {plan.name: plan.diff_size for plan in finished if plan.name not in merged}
+    needs = {
+        plan.name: tuple(n for n in needed_plans(plan.depends_on) if n not in merged)
+        for plan in finished
+        if plan.name in sizes
+    }
+    # A plan that nobody finished is given a need that never comes, so it holds back its dependents.
+    absent = {n: (n,) for others in needs.values() for n in others if n not in needs}
+    order = in_order({**needs, **absent}, lambda name: sizes.get(name, 0))
+    cycles = rings(needs)
+    held_back = tuple(
+        HeldBack(name, tuple(n for n in needs[name] if n not in order))
+        for name in sorted(needs.keys() - set(order) - cycles.keys())
+    )
+    return MergeOrder(tuple(order), held_back, tuple(sorted(set(cycles.values()))))

@@ -160,11 +160,11 @@ def verdict(state: State, entry: Entry, fact: Judged) -> None:
     if judged.phase in (Phase.BASELINE, Phase.BEFORE) and judged.read:
         record.read_sets = (*record.read_sets, judged.read)
     if judged.phase is Phase.BASELINE:
-        record.hold_to(judged.counts)
+        record.hold_to(judged.tests)
         state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
     elif judged.phase is Phase.BEFORE:
         # A runner that the contract did not show, but that printed its ending.
-        record.hold_to(judged.counts)
+        record.hold_to(judged.tests)
         if record.before is None:
             record.held_before, record.before = _held_before(state, judged, entry.step), judged
     elif judged.phase in (Phase.ATTEMPT, Phase.SWEEP):

@@ -1,4 +1,7 @@
-"""What an agent's own acts do to the state: plans, claims, calls, final answers, sign-offs."""
+"""What an agent's own acts do to the state: plans, claims, calls, final answers, sign-offs.
+
+Whoever works on after a sign-off works on what nobody signed: only a new one counts.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ from signoff.domain.facts import (
     SessionStarted,
     StepClaimed,
     StepStrayed,
-    Used,
 )
 from signoff.domain.ledger import Entry
 from signoff.domain.plan import Author, Budget, Contract, Cost, Postcondition, Step
@@ -24,8 +26,7 @@ from signoff.domain.session import ClaimStatus, ToolCall, normal
 from signoff.domain.task import AskedCondition
 from signoff.gate.ratchet import carried_from
 from signoff.gate.record import Claim, DerivedPlan, Record, Rewrite, Share, Signed
-from signoff.gate.schedule import Schedule
-from signoff.gate.state import State
+from signoff.gate.state import Schedule, State
 from signoff.planfile.parse import parse
 
 MOST_TOUCHED = 2_000  # files that are kept in mind; the ledger has them all
@@ -36,13 +37,8 @@ def started(state: State, _entry: Entry, fact: SessionStarted) -> None:
     session = state.session
     session.started = session.started or fact
     session.ended, session.accepted = "", False
-    _works_on(state)
+    session.signed = None
     session.forget_refusals()
-
-
-def _works_on(state: State) -> None:
-    """Whoever works on after a sign-off works on what nobody signed; only a new one counts."""
-    state.session.signed = None
 
 
 def plan_written(state: State, entry: Entry, fact: PlanWritten) -> None:
@@ -90,7 +86,7 @@ _Said = tuple[str, Contract | None]
 
 
 def _said(subject: Step | Postcondition) -> _Said:
-    return normal(_text(subject)), subject.contract
+    return normal(subject.wording), subject.contract
 
 
 def _task_records(state: State) -> dict[_Said, Record]:
@@ -114,7 +110,7 @@ def _put_beside(state: State, earlier: dict[_Said, Record], since: int) -> None:
         for s in task.plan.subjects
         if not isinstance(s, Step) or s.id in asked or (s.contract and s.id not in files)
     ]
-    made = {s.id: AskedCondition(n, _text(s), s.contract) for n, s in enumerate(due, 1)}
+    made = {s.id: AskedCondition(n, s.wording, s.contract) for n, s in enumerate(due, 1)}
     state.beside = tuple(made.values())
     state.task_files = {c.id: files[i] for i, c in made.items() if i in files}
     checked = (c.id for c in state.beside if c.contract is not None)
@@ -124,18 +120,13 @@ def _put_beside(state: State, earlier: dict[_Said, Record], since: int) -> None:
         state.records[condition.id] = found or Record(claim=Claim(since=since))
 
 
-def _text(subject: Step | Postcondition) -> str:
-    return subject.task if isinstance(subject, Step) else subject.text
-
-
 def step_claimed(state: State, entry: Entry, fact: StepClaimed) -> None:
     """A claim proves nothing; accepted evidence stands behind it, or a contract decides."""
     session, record = state.session, state.records.get(entry.step or "")
     if record is None or (fact.status is ClaimStatus.DROPPED and not _may_go(state, entry)):
         return
     claim, status = record.claim, fact.status
-    session.accepted = False
-    _works_on(state)
+    session.accepted, session.signed = False, None
     if fact.ruling is not None:
         claim.ruling = f"{fact.ruling.model}: {fact.ruling.reason}"
         if not fact.ruling.accepted:
@@ -164,7 +155,7 @@ def _may_go(state: State, entry: Entry) -> bool:
 def tool_called(state: State, entry: Entry, call: ToolCall) -> None:
     """The first call with an id is the one that evidence cites."""
     state.session.calls.setdefault(call.id, (entry.seq, call))
-    _works_on(state)
+    state.session.signed = None
     _touch(state, entry, (*call.writes, *call.touched))
 
 
@@ -205,7 +196,7 @@ def delegated(state: State, entry: Entry, fact: SessionDelegated) -> None:
         record.claim.children = (*record.claim.children, fact.child)
 
 
-def used(state: State, _entry: Entry, fact: Used) -> None:
+def used(state: State, _entry: Entry, fact: Cost) -> None:
     """What a turn used."""
     state.spent += Cost(int(fact.tokens), fact.usd)
 
@@ -217,14 +208,13 @@ def answer_refused(state: State, _entry: Entry, fact: AnswerRefused) -> None:
     session.refusal = fact.missing_digest
     session.refusals += 1
     session.refused_lately += 1
-    session.accepted = False
-    _works_on(state)
+    session.accepted, session.signed = False, None
 
 
 def answer_accepted(state: State, _entry: Entry, fact: AnswerAccepted) -> None:
     """Provisionally: the agent may still be alive."""
     state.session.accepted = True
-    _works_on(state)
+    state.session.signed = None
     state.session.forget_refusals()
     state.session.dropped = fact.dropped
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -11,7 +10,7 @@ from signoff.domain.globs import common_path, covers_nothing, spelled_start
 
 # Far beyond what anybody writes, so that no plan makes all others wait for the comparison.
 MAX_GLOB_CHARACTERS = 1000
-MAX_WILD_CHARACTERS = 2000
+MAX_WILD_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +95,10 @@ def _overlaps(touches: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, Ove
 
 def _comparable(globs: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Each two of which one spells the beginning of the other: no others can meet."""
-    by_start: dict[str, list[str]] = {}
-    for glob in globs:
-        by_start.setdefault(spelled_start(glob), []).append(glob)
-    lengths = sorted({len(start) for start in by_start})
-    for start, alike in by_start.items():
-        shorter = [
-            other
-            for length in lengths[: bisect_left(lengths, len(start))]
-            for other in by_start.get(start[:length], ())
-        ]
-        for place, glob in enumerate(alike):
-            for other in (*shorter, *alike[place + 1 :]):
-                yield glob, other
+    ordered = sorted(globs, key=spelled_start)
+    for place, glob in enumerate(ordered):
+        for other in ordered[place + 1 :]:
+            # What begins alike stands together, so the first that does not is the last to see.
+            if not spelled_start(other).startswith(spelled_start(glob)):
+                break
+            yield glob, other

@@ -1,4 +1,4 @@
-"""The ratchet: what a rewritten plan keeps, adds, splits, drops and weakens."""
+"""The ratchet: what a rewritten plan keeps, splits, drops and weakens."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from signoff.domain.session import Declared, normal
 
 @dataclass(frozen=True)
 class Turn:
-    """From one plan of an agent to the next, in ids; all but `added` are of the old plan."""
+    """From one plan of an agent to the next, in ids of the old one."""
 
-    added: tuple[str, ...]
     split: tuple[str, ...]
     dropped: tuple[str, ...]
     weakened: tuple[str, ...]
@@ -48,7 +47,6 @@ def turn(old: Plan, new: Plan, before: Mapping[str, Declared], now: Mapping[str,
         )
     ]
     return Turn(
-        added=tuple(s.id for s in new.subjects if s.id not in pairs),
         split=split,
         dropped=tuple(i for i in gone if i not in split),
         weakened=tuple(weakened),
@@ -81,7 +79,7 @@ def _paired(old: Plan, new: Plan) -> dict[str, str]:
 
 
 def _said(subject: Step | Postcondition) -> tuple[type, str]:
-    return type(subject), normal(subject.task if isinstance(subject, Step) else subject.text)
+    return type(subject), normal(subject.wording)
 
 
 def _is_weaker(old: Contract | None, new: Contract | None) -> bool:

@@ -50,7 +50,7 @@ class ReasonKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reason:
+class NotReadyReason:
     """One reason, with the plans it is about; a cycle in full order, `a`, `b`, `a`."""
 
     kind: ReasonKind
@@ -97,7 +97,7 @@ class PlanReadiness:
 
     name: str
     state: PlanState
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[NotReadyReason, ...] = ()
     approved: bool = False
     resumes: bool = False
     unusable_touches: tuple[str, ...] = ()
@@ -139,21 +139,16 @@ def readiness(candidates: Sequence[Candidate]) -> Readiness:
         raise ValueError("two plans have the same name")
     needs = {name: needed_plans(plan.depends_on) for name, plan in plans.items()}
     answers = _answers(plans, needs)
-    there = {n: plans[n].touches for n in plans if _could_run(answers[n]) or _occupies(plans[n])}
+    ready = {name for name in plans if answers[name].state is PlanState.READY}
+    there = {n: plans[n].touches for n in plans if n in ready or _occupies(plans[n])}
     territory = Territory(there)
     occupants = _occupants(plans, answers, needs)
-    for name in filter(lambda n: _could_run(answers[n]), there):
+    for name in ready:
         answers[name] = _among_others(answers[name], territory, occupants)
     depth = depths(needs)
-    free = [n for n in there if _could_run(answers[n]) and not answers[n].kept_back_by]
+    free = [name for name in ready if not answers[name].kept_back_by]
     free.sort(key=lambda n: (not answers[n].approved, _urgency(plans[n]), depth.get(n, 0), n))
     return Readiness(tuple(answers.values()), territory.groups(free))
-
-
-def startable(answer: Readiness) -> tuple[str, ...]:
-    """The plans that may be started or resumed now, all at once, the most urgent first."""
-    first = answer.together[0] if answer.together else ()
-    return tuple(name for name in first if answer.by_name[name].approved)
 
 
 def _answers(plans: Mapping[str, Candidate], needs: Graph) -> dict[str, PlanReadiness]:
@@ -168,29 +163,29 @@ def _answers(plans: Mapping[str, Candidate], needs: Graph) -> dict[str, PlanRead
 
 def _reasons(
     plan: Candidate, plans: Mapping[str, Candidate], needs: tuple[str, ...], ring: tuple[str, ...]
-) -> Iterator[Reason]:
+) -> Iterator[NotReadyReason]:
     if plan.standing is PlanStanding.INVALID:
-        yield Reason(ReasonKind.UNREADABLE)
+        yield NotReadyReason(ReasonKind.UNREADABLE)
     if plan.standing is PlanStanding.WAITING_FOR_PERSON:
-        yield Reason(ReasonKind.PERSON)
+        yield NotReadyReason(ReasonKind.PERSON)
     if ring:
-        yield Reason(ReasonKind.CYCLE, ring)
+        yield NotReadyReason(ReasonKind.CYCLE, ring)
     for needed in needs:
         other = plans.get(needed)
         if other is None:
-            yield Reason(ReasonKind.DANGLING, (needed,))
+            yield NotReadyReason(ReasonKind.DANGLING, (needed,))
         elif other.standing is PlanStanding.SIGNED_OFF_UNMERGED:
-            yield Reason(ReasonKind.MERGE, (needed,))
+            yield NotReadyReason(ReasonKind.MERGE, (needed,))
         elif other.standing is not PlanStanding.SIGNED_OFF and needed not in ring:
-            yield Reason(ReasonKind.PLAN, (needed,))
+            yield NotReadyReason(ReasonKind.PLAN, (needed,))
 
 
-def _answer(plan: Candidate, reasons: tuple[Reason, ...]) -> PlanReadiness:
+def _answer(plan: Candidate, reasons: tuple[NotReadyReason, ...]) -> PlanReadiness:
     state = _state(plan, {reason.kind for reason in reasons})
     if state is PlanState.RUNNING:
-        reasons = (Reason(ReasonKind.HELD, holder=plan.holder),)
+        reasons = (NotReadyReason(ReasonKind.HELD, holder=plan.holder),)
     elif plan.standing is PlanStanding.SIGNED_OFF_UNMERGED:
-        reasons = (Reason(ReasonKind.MERGE, (plan.name,)),)
+        reasons = (NotReadyReason(ReasonKind.MERGE, (plan.name,)),)
     elif state in (PlanState.DONE, PlanState.FAILED):
         reasons = ()
     return PlanReadiness(
@@ -214,10 +209,6 @@ def _state(plan: Candidate, kinds: set[ReasonKind]) -> PlanState:
     if kinds & _BLOCKING:
         return PlanState.BLOCKED
     return PlanState.WAITING if kinds else PlanState.READY
-
-
-def _could_run(answer: PlanReadiness) -> bool:
-    return answer.state is PlanState.READY
 
 
 def _occupies(plan: Candidate) -> bool:

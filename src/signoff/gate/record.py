@@ -4,42 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from signoff.domain.counts import TestCounts
 from signoff.domain.facts import AttemptFinished, PlanWritten, SessionStarted
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Budget, Plan
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
-from signoff.domain.verdict import Failure, Isolation, Phase, Reason, Result, failure_of
+from signoff.domain.verdict import Failure, Phase, Verdict, failure_of
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The part of a verdict that decides anything; `seq` is the entry that has all of it."""
+class Judged(Verdict):
+    """A verdict as the ledger has it, in the entry `seq`."""
 
-    result: Result
-    reason: Reason
-    snapshot: str
-    subject: str = ""
-    phase: Phase = Phase.ATTEMPT
-    key: str = ""
-    message: str = ""
-    exit_code: int | None = None
-    output_tail: str = ""
-    tampered: tuple[str, ...] = ()
-    counts: TestCounts | None = None
-    isolation: Isolation = Isolation.NONE
-    provisional: bool = False
-    reused_from: int | None = None
-    duration_s: float = 0.0
-    heldout_tail: str = ""  # for people alone
-    read: str = ""  # before anybody worked: what the check read, by the digest of a blob
     seq: int = 0
 
-    @property
-    def kept(self) -> bool:
-        """The only answer that can back a `done`."""
-        return self.result is Result.KEPT
+    @cached_property
+    def tests(self) -> TestCounts | None:
+        """The tests that were counted."""
+        return TestCounts.from_data(self.counts)
 
     @property
     def failure(self) -> Failure | None:
@@ -101,14 +85,6 @@ _TROUBLE: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Advice:
-    """What a person said when the step was given back: for the agent that tries again."""
-
-    question: str
-    note: str
-
-
 @dataclass
 class Claim:
     """What an agent says of the subject in a session, and what its evidence rests on."""
@@ -153,7 +129,7 @@ class Record:
     answer: str | None = None
     answer_reason: str = ""
     worked: Worked | None = None
-    advice: tuple[Advice, ...] = ()
+    advice: tuple[tuple[str, str], ...] = ()  # what the agent asked, and what a person said to it
     restored: tuple[str, ...] = ()  # tampered files that the harness put back, or removed again
     cleared: int = 0  # the entry that says so of what was left for a person to look at
     handoff: tuple[str, ...] = ()
@@ -168,9 +144,7 @@ class Record:
     suspects: tuple[str, ...] = ()
     failed: bool = False
     waived: bool = False
-    let_go: bool = (
-        False  # an agent calls it blocked, and the user's policy takes that for an answer
-    )
+    let_go: bool = False  # called blocked, and the user's policy takes that for an answer
     question: str | None = None  # open, about this subject
     waivers: set[str] = field(default_factory=set)
     vouched: Vouched | None = None

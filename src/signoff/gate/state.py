@@ -9,14 +9,54 @@ from __future__ import annotations
 from signoff.domain import facts
 from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Outcome
+from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import Entry
-from signoff.domain.plan import Author, Contract, Cost, Plan, Postcondition, Step
+from signoff.domain.plan import Author, Contract, Cost, Plan, Postcondition, Step, expand
 from signoff.domain.product import Product
-from signoff.domain.sessionwork import SessionWork
 from signoff.domain.task import AskedCondition
 from signoff.domain.verdict import Isolation
 from signoff.gate.record import DerivedPlan, Record, SessionFacts
-from signoff.gate.schedule import Schedule
+
+
+class Schedule:
+    """The plan's steps as they stand in this run; expanded steps replace their template."""
+
+    def __init__(self, plan: Plan | None):
+        self.plan = plan or Plan("", ())
+        self.steps: list[Step] = list(self.plan.steps)
+        self._position = {step.id: i for i, step in enumerate(self.steps)}
+        self._children: dict[str, tuple[str, ...]] = {}
+
+    def expand(self, step_id: str, items: tuple[str, ...]) -> None:
+        """Put one step per item in the place of a `for_each` step."""
+        index = self._position[step_id]
+        children = expand(self.steps[index], items)
+        self.steps[index : index + 1] = children
+        self._children[step_id] = tuple(child.id for child in children)
+        self._position = {step.id: i for i, step in enumerate(self.steps)}
+
+    def has(self, step_id: str) -> bool:
+        """Whether a step with this id is to be done in this run."""
+        return step_id in self._position
+
+    def step(self, step_id: str) -> Step:
+        """The step with this id, expanded ones included."""
+        return self.steps[self._position[step_id]]
+
+    def position(self, step_id: str) -> int:
+        """Where the step stands in the order."""
+        return self._position[step_id]
+
+    def needed(self, step: Step) -> tuple[str, ...]:
+        """The ids that must be settled before this step may start."""
+        ids: list[str] = []
+        for need in step.needs:
+            ids.extend(self._children.get(need, (need,)))
+        return tuple(ids)
+
+    def parents(self) -> dict[str, tuple[str, ...]]:
+        """Templates that were expanded, with the ids that took their place."""
+        return dict(self._children)
 
 
 class State:

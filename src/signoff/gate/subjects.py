@@ -68,7 +68,6 @@ class Standing:
     stale: bool
     held_before: bool | None
     carried: bool
-    rerun: bool
     tests: TestCounts | None = None
     handoff: tuple[str, ...] = ()
     accepted_by: str | None = None
@@ -110,15 +109,14 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
     vouched = record.vouched if not is_step and contract is None else None
     return Standing(
         id=subject.id,
-        title=subject.title if isinstance(subject, Step) else subject.text,
+        title=subject.title,
         state=_state_of(state, subject, record, proof),
         attempts=record.attempts if is_step else 0,
         verdict=record.latest.result if record.latest else None,
         stale=proof.stale,
         held_before=record.held_before if is_step else None,
         carried=record.carried and is_step,
-        rerun=contract is not None and not contract.judged_once,
-        tests=record.latest.counts if record.latest else None,
+        tests=record.latest.tests if record.latest else None,
         handoff=record.handoff if is_step else (),
         accepted_by=vouched.by if vouched else None,
         why=proof.why,

@@ -111,7 +111,7 @@ def task_of(state: State, declared: Iterable[Artifact] = ()) -> Task:
         ),
         dropped=tuple(
             Drop(
-                state.task_files.get(s.id) or (s.task if isinstance(s, Step) else s.text),
+                state.task_files.get(s.id) or s.wording,
                 claims[s.id].notes,
                 s.id in asked or not isinstance(s, Step),
             )

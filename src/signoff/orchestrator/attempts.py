@@ -12,17 +12,16 @@ from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report, read
 from signoff.agents.prompt import Setback, build_prompt, gather
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
+from signoff.domain.facts import SessionWork
 from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
-from signoff.domain.sessionwork import SessionWork
 from signoff.domain.snapshot import Change, ChangeKind
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Reason
 from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
-from signoff.gate.actions import Abandon, Dispatch
-from signoff.gate.budget import shortfall, wall_left_s
+from signoff.gate.actions import Abandon, Dispatch, shortfall, wall_left_s
 from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
 from signoff.orchestrator import escalations
@@ -57,7 +56,7 @@ class Attempts:
         if drive.work.session is not None and step.target != HUMAN_ROLE:
             self._take_work(drive.work.session, step, action.attempt)
         elif short is not None:
-            drive.ask(Cause.BUDGET, str(short), None, {"step": step.id})
+            drive.ask(Cause.BUDGET, short, None, {"step": step.id})
         elif step.target == HUMAN_ROLE:
             self._ask_person(step, action.attempt)
         else:
@@ -93,7 +92,7 @@ class Attempts:
             replace(step, protects=work.guards.protected_from(step)),
             gather(step.subscriptions, work.root, work.read_topic),
             _setback(record, restored),
-            tuple((advice.question, advice.note) for advice in record.advice),
+            record.advice,
             reviews=role.kind is RoleKind.REVIEW,
             deciding=work.guards.deciding(step),
             bound=work.guards.bound_of(step),

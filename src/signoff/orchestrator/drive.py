@@ -25,7 +25,7 @@ from signoff.gate.actions import (
     Escalate,
     Fail,
     Finish,
-    Judge,
+    JudgeStep,
     ReadList,
     Sweep,
     Wait,
@@ -76,7 +76,7 @@ class Drive:
             Dispatch: self._attempts.dispatch,
             Escalate: self._escalate,
             Fail: self._fail,
-            Judge: self._judge,
+            JudgeStep: self._judge,
             ReadList: self._read_list,
             Sweep: self._sweep.perform,
         }
@@ -233,7 +233,7 @@ class Drive:
             return self.state.schedule.step(subject)
         return next(p for p in self.work.plan.postconditions if p.id == subject)
 
-    def _judge(self, action: Judge) -> None:
+    def _judge(self, action: JudgeStep) -> None:
         if action.phase is Phase.BEFORE:
             self._attempts.clear_ground(action.step)
         verdict = self.judge(action.step, action.phase)

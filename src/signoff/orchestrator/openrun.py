@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from signoff.agents.assignment import Assignment, Report
+from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import GENESIS
 from signoff.domain.plan import Plan
-from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Isolation
 from signoff.gate.state import State
 from signoff.orchestrator.events import Reporter

@@ -51,7 +51,7 @@ class ProgressProjection:
             entries = list(self.ledger.entries(self.plan_id, after=self._seq))
             lines = [_line(entry, text) for entry in entries if (text := said(entry))]
             if lines:
-                self.vault.append_progress_lines(self.name, lines)
+                self.vault.append_progress(self.name, *lines)
             if entries:
                 self._seq = entries[-1].seq
 

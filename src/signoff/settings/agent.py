@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 from signoff.errors import ConfigInvalid
-from signoff.settings.batches import BatchPolicy, read_batches
 from signoff.settings.reading import (
-    check_keys,
     read_boolean,
+    read_choice,
     read_number,
+    read_table,
     read_text,
     read_texts,
 )
@@ -47,6 +47,35 @@ class SelfSetRule(StrEnum):
     LABEL = "label"
 
 
+# name → what it is when nobody says, the least and the most that it may be
+BATCH_LIMITS: dict[str, tuple[float, float, float]] = {
+    "errors": (3, 1, 1000),
+    "recoveries": (3, 1, 1000),
+    "late_share": (0.6, 0.0, 1.0),
+    "late_reads": (4, 0, 1000),
+    "audits": (2, 0, 1000),
+    "bookkeeping": (1, 0, 1000),
+    "repeats": (2, 1, 1000),
+    "failed_edits": (2, 1, 1000),
+    "looks": (8, 1, 1000),
+    "facts": (2, 0, 10),
+}
+
+
+@dataclass(frozen=True)
+class BatchPolicy:
+    """How the runtime of tool calls guides a model: `steering` and `[agent.limits]`.
+
+    Without steering, calls are made and kept; nothing is said and nothing stopped.
+    """
+
+    steering: bool = True
+    limits: tuple[tuple[str, float], ...] = ()  # those that differ from what is usual
+    confidence: float = 0.0  # how sure a model must say it is of a change; 0: it is not asked
+    thin_words: int = 0  # that every page must show
+    thin_sections: int = 0
+
+
 @dataclass(frozen=True)
 class SessionPolicy:
     """Rules for plans that an agent makes; a repository may only make them stricter."""
@@ -62,91 +91,73 @@ class SessionPolicy:
     blocked_base_url: str = ""  # user only: where it is served, if not by its maker
     shorten_after: int = 3  # user only: identical refusals in a row told in full
     escalate_after: int = 6  # user only: identical refusals in a row, then a person takes over
-    batches: BatchPolicy = field(
-        default_factory=BatchPolicy
-    )  # user only: `steering` and `[agent.limits]`
+    batches: BatchPolicy = field(default_factory=BatchPolicy)  # user only
     forbid_waivers: bool = False  # from `[policy]`, for whoever asks people
 
 
 MOST_IDENTICAL = 50
 _USER_ONLY = frozenset(
-    {
-        "hosts",
-        "readable",
-        "blocked_model",
-        "blocked_base_url",
-        "shorten_after",
-        "escalate_after",
-        "steering",
-        "limits",
-        "confidence",
-        "thin_words",
-        "thin_sections",
-    }
+    {"hosts", "readable", "blocked_model", "blocked_base_url", "shorten_after", "escalate_after"}
+    | {"steering", "limits", "confidence", "thin_words", "thin_sections"}
 )
-_AGENT_RULES: dict[str, type[StrEnum]] = {
-    "evidence": EvidenceRule,
-    "blocked": BlockedRule,
-    "ratchet": RatchetRule,
-    "self_set": SelfSetRule,
-}
+_RULES = ("evidence", "blocked", "ratchet", "self_set")
 
 
 def read_agent(
     own: Mapping[str, Any], shared: Mapping[str, Any], own_file: str, shared_file: str
 ) -> SessionPolicy:
     """The user's rules, made stricter where the repository asks for it."""
-    mine = _agent_table(own, own_file, {*_AGENT_RULES, "require_plan", *_USER_ONLY})
-    theirs = _agent_table(shared, shared_file, {*_AGENT_RULES, "require_plan"})
+    plain = SessionPolicy()
+    mine, own_place = read_table(own, "agent", {*_RULES, "require_plan", *_USER_ONLY}, own_file)
+    theirs, place = read_table(shared, "agent", {*_RULES, "require_plan"}, shared_file)
     rules: dict[str, Any] = {}
-    for name, rule in _AGENT_RULES.items():
-        plain = getattr(SessionPolicy(), name)
-        chosen = (_rule(mine, name, plain, own_file), _rule(theirs, name, rule(plain), shared_file))
-        # What the repository does not say makes nothing stricter.
-        asked = chosen if name in theirs else chosen[:1]
-        rules[name] = max(asked, key=list(rule).index)
+    for name in _RULES:
+        usual: StrEnum = getattr(plain, name)
+        asked = [read_choice(mine, name, usual, own_place)]
+        if name in theirs:  # what the repository does not say makes nothing stricter
+            asked.append(read_choice(theirs, name, usual, place))
+        rules[name] = max(asked, key=list(type(usual)).index)
+    required = [read_boolean(mine, "require_plan", own_place)]
+    required.append(read_boolean(theirs, "require_plan", place))
+    for name in ("shorten_after", "escalate_after"):
+        times: int = getattr(plain, name)
+        rules[name] = read_number(mine, name, own_place, default=times, most=MOST_IDENTICAL)
     return SessionPolicy(
         **rules,
-        require_plan=read_boolean(mine, "require_plan", own_file)
-        or read_boolean(theirs, "require_plan", shared_file),
-        hosts=read_texts(mine, "hosts", own_file, "host names"),
-        readable=read_texts(mine, "readable", own_file),
-        shorten_after=_times(mine, "shorten_after", own_file),
-        escalate_after=_times(mine, "escalate_after", own_file),
-        blocked_model=_second_model(mine, own_file),
-        blocked_base_url=read_text(mine, "blocked_base_url", own_file) or "",
-        batches=read_batches(mine, own_file),
+        require_plan=any(required),
+        hosts=read_texts(mine, "hosts", own_place, "host names"),
+        readable=read_texts(mine, "readable", own_place),
+        blocked_model=_second_model(mine, own_place),
+        blocked_base_url=read_text(mine, "blocked_base_url", own_place) or "",
+        batches=_batches(mine, own_place),
     )
 
 
-def _second_model(mine: Mapping[str, Any], own_file: str) -> str:
+def _second_model(mine: Mapping[str, Any], place: str) -> str:
     """Who asks for a second model must name it: a repository that asks for one gets a person."""
-    named = read_text(mine, "blocked_model", own_file)
+    named = read_text(mine, "blocked_model", place)
     if mine.get("blocked") == BlockedRule.MODEL and named is None:
         raise ConfigInvalid(
-            f"`{own_file}, agent`: `blocked` is `model`, and no `blocked_model` is named",
+            f"`{place}`: `blocked` is `model`, and no `blocked_model` is named",
             'blocked_model = "PROVIDER:NAME"',
         )
     return named or ""
 
 
-def _times(mine: Mapping[str, Any], name: str, own_file: str) -> int:
-    default = getattr(SessionPolicy(), name)
-    return read_number(mine, name, own_file, default=default, most=MOST_IDENTICAL)
-
-
-def _agent_table(data: Mapping[str, Any], where: str, known: set[str]) -> Mapping[str, Any]:
-    table = data.get("agent", {})
-    if not isinstance(table, dict):
-        raise ConfigInvalid(f"`{where}`: `agent` must be a table")
-    check_keys(table, known, f"{where}, agent")
-    return table
-
-
-def _rule(table: Mapping[str, Any], name: str, plain: StrEnum, where: str) -> StrEnum:
-    rule = type(plain)
-    value = table.get(name, plain)
-    if value not in [choice.value for choice in rule]:
-        choices = ", ".join(rule)
-        raise ConfigInvalid(f"`{where}, agent`: `{name}` must be one of {choices}")
-    return rule(value)
+def _batches(mine: Mapping[str, Any], place: str) -> BatchPolicy:
+    limits, within = read_table(mine, "limits", BATCH_LIMITS, place)
+    for name, value in limits.items():
+        usual, least, most = BATCH_LIMITS[name]
+        if type(value) not in (type(usual), int) or not least <= value <= most:
+            kind = "a whole number" if isinstance(usual, int) else "a number"
+            raise ConfigInvalid(f"`{within}`: `{name}` must be {kind} from {least:g} to {most:g}")
+    confidence = mine.get("confidence", 0.0)
+    if type(confidence) not in (int, float) or not 0 <= confidence <= 1:
+        raise ConfigInvalid(f"`{place}`: `confidence` must be a number from 0 to 1")
+    return BatchPolicy(
+        read_boolean(mine, "steering", place, default=True),
+        tuple(limits.items()),
+        float(confidence),
+        read_number(mine, "thin_words", place, default=0, most=100_000, least=0),
+        read_number(mine, "thin_sections", place, default=0, most=1_000, least=0),
+    )

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from signoff.errors import ConfigInvalid
-from signoff.places import DATABASE_VARIABLE, read_config_file, user_choices, user_file
+from signoff.places import DATABASE_VARIABLE, read_config_file, read_toml, user_file
 from signoff.settings.agent import SessionPolicy, read_agent
 from signoff.settings.reading import (
     check_keys,
     is_positive,
     read_boolean,
+    read_choice,
     read_number,
+    read_table,
     read_text,
     read_texts,
 )
@@ -31,16 +33,9 @@ _ROLE_KEYS = frozenset({"command", "timeout_s", "env", "kind", "network"})
 _LOOP_KEYS = _ROLE_KEYS - {"command"} | {"agent", "model", "base_url"}
 _LOOP_WORDS = "-m signoff agent --role-prompt --model"
 DEFAULT_SETUP_TIMEOUT_S = 600.0
-_SHARED_KEYS = ("roles", "policy", "agent", "setup")
-_USER_KEYS = (
-    "roles",
-    "policy",
-    "database",
-    "vault",
-    "projects",
-    "auto_approve",
-    "sandbox",
-    "agent",
+_SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup"})
+_USER_KEYS = frozenset(
+    {"roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox", "agent"}
 )
 
 
@@ -156,11 +151,11 @@ def settings_from_pin(pin: Mapping[str, Any]) -> Settings:
 
 def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settings:
     """Both files merged; a missing file is an empty one."""
-    shared = _read(repository / REPOSITORY_FILE) if repository else {}
+    shared = read_toml(repository / REPOSITORY_FILE) if repository else {}
     repository_file = str(repository / REPOSITORY_FILE) if repository else REPOSITORY_FILE
     check_keys(shared, _SHARED_KEYS, repository_file)
     own_path = user_file(environ)
-    own = user_choices(environ)
+    own = read_toml(own_path)
     check_keys(own, _USER_KEYS, str(own_path))
     return Settings(
         roles={**_roles(own, str(own_path)), **_roles(shared, repository_file)},
@@ -210,19 +205,6 @@ def _meaning(text: str, roles: Collection[str]) -> tuple[object, ...] | None:
         return used, _policy(data, REPOSITORY_FILE), *rest
     except (tomllib.TOMLDecodeError, ConfigInvalid):
         return None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        data = read_config_file(path)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise ConfigInvalid(f"cannot read `{path}`: {error.strerror}") from error
-    try:
-        return tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigInvalid(f"`{path}` is not valid TOML: {error}") from error
 
 
 def _roles(data: Mapping[str, Any], where: str) -> dict[str, Role]:
@@ -286,15 +268,9 @@ def _timeout(table: Mapping[str, Any], place: str) -> float | None:
 def _setup(data: Mapping[str, Any], where: str) -> Setup | None:
     if "setup" not in data:
         return None
-    table, place = data["setup"], f"{where}, setup"
-    example = 'command = "uv sync --frozen"'
-    if not isinstance(table, dict):
-        raise ConfigInvalid(
-            f"`{where}`: `setup` must be a table", f"[setup] and below it {example}"
-        )
-    check_keys(table, Setup.__dataclass_fields__, place)
+    table, place = read_table(data, "setup", Setup.__dataclass_fields__, where)
     return Setup(
-        _command(table, place, f"[setup] needs a line such as: {example}"),
+        _command(table, place, '[setup] needs a line such as: command = "uv sync --frozen"'),
         float(_timeout(table, place) or DEFAULT_SETUP_TIMEOUT_S),
         read_boolean(table, "network", place),
     )
@@ -333,13 +309,10 @@ def _kind_of(name: str) -> RoleKind:
 
 
 def _policy(data: Mapping[str, Any], where: str) -> Policy:
-    table = data.get("policy", {})
-    if not isinstance(table, dict):
-        raise ConfigInvalid(f"`{where}`: `policy` must be a table")
     names = set(Policy.__dataclass_fields__)
-    check_keys(table, names, f"{where}, policy")
-    judgings = read_number(table, "judgings", where, default=1, most=MOST_JUDGINGS)
-    switches = {name: read_boolean(table, name, where) for name in names - {"judgings"}}
+    table, place = read_table(data, "policy", names, where)
+    judgings = read_number(table, "judgings", place, default=1, most=MOST_JUDGINGS)
+    switches = {name: read_boolean(table, name, place) for name in names - {"judgings"}}
     return Policy(judgings=judgings, **switches)
 
 
@@ -349,17 +322,9 @@ def _strictest(one: Policy, other: Policy) -> Policy:
 
 
 def _sandbox(data: Mapping[str, Any], where: str) -> Sandbox:
-    table = data.get("sandbox", {})
-    if not isinstance(table, dict):
-        raise ConfigInvalid(f"`{where}`: `sandbox` must be a table")
-    place = f"{where}, sandbox"
-    check_keys(table, Sandbox.__dataclass_fields__, place)
-    choices = [choice.value for choice in SandboxChoice]
-    chosen = table.get("isolation", SandboxChoice.AUTO)
-    if chosen not in choices:
-        raise ConfigInvalid(f"`{place}`: `isolation` must be one of {', '.join(choices)}")
+    table, place = read_table(data, "sandbox", Sandbox.__dataclass_fields__, where)
     return Sandbox(
-        isolation=SandboxChoice(chosen),
+        isolation=read_choice(table, "isolation", SandboxChoice.AUTO, place),
         agents=read_boolean(table, "agents", place, default=True),
         clean_room=read_boolean(table, "clean_room", place, default=True),
         writable=read_texts(table, "writable", place),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 from signoff.errors import ConfigInvalid
+
+E = TypeVar("E", bound=StrEnum)
 
 
 def check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
@@ -18,6 +21,25 @@ def check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> No
         close = difflib.get_close_matches(key, names, n=1)
         hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(names)}"
         raise ConfigInvalid(f"`{where}` has an unknown key `{key}`", hint)
+
+
+def read_table(
+    data: Mapping[str, Any], name: str, known: Iterable[str], where: str
+) -> tuple[Mapping[str, Any], str]:
+    """A table in which nothing is unknown, empty where there is none; and how its place is told."""
+    table, place = data.get(name, {}), f"{where}, {name}"
+    if not isinstance(table, dict):
+        raise ConfigInvalid(f"`{where}`: `{name}` must be a table")
+    check_keys(table, known, place)
+    return table, place
+
+
+def read_choice(table: Mapping[str, Any], name: str, plain: E, where: str) -> E:
+    """One of the words of an enumeration."""
+    value, choices = table.get(name, plain), list(type(plain))
+    if value not in choices:
+        raise ConfigInvalid(f"`{where}`: `{name}` must be one of {', '.join(choices)}")
+    return type(plain)(value)
 
 
 def is_positive(value: Any) -> bool:

@@ -125,19 +125,18 @@ def _marker(place: VaultPlace) -> str:
 def read_binding(place: VaultPlace, environ: Mapping[str, str]) -> str | None:
     """The plan that marker and ledger agree on; None when there is neither."""
     marked = _read_marker(place)
-    recorded = _recorded(place, environ)
-    if recorded is not None and recorded.name != marked:
-        raise _disagreement(place, marked, recorded)
-    if marked is not None:
-        _check_marked(place, marked)
+    if place.main is not None:
+        with open_glance(environ) as ledger:
+            recorded = ledger.binding(place.top, place.main)
+        if recorded is not None and recorded.name != marked:
+            raise _disagreement(place, marked, recorded)
+    problem = _problem(place, marked) if marked is not None else ""
+    if problem:
+        raise ActivePlanError(
+            f"`{_marker(place)}` names plan `{marked}`, which {problem}",
+            facts={"dangling": marked},
+        )
     return marked
-
-
-def _recorded(place: VaultPlace, environ: Mapping[str, str]) -> Bound | None:
-    if place.main is None:
-        return None
-    with open_glance(environ) as ledger:
-        return ledger.binding(place.top, place.main)
 
 
 def _named(place: VaultPlace, plan: str, creating: bool) -> ActivePlan:
@@ -183,15 +182,6 @@ def _read_marker(place: VaultPlace) -> str | None:
         raise ActivePlanError(f"the marker `{path}` is unsafe: {error}", facts=facts) from error
 
 
-def _check_marked(place: VaultPlace, slug: str) -> None:
-    problem = _problem(place, slug)
-    if problem:
-        raise ActivePlanError(
-            f"`{_marker(place)}` names plan `{slug}`, which {problem}",
-            facts={"dangling": slug},
-        )
-
-
 def _problem(place: VaultPlace, slug: str) -> str:
     """What keeps a name from standing for one plan with something in it; empty when nothing."""
     path = os.path.join(place.at, plan_file(slug))
@@ -203,26 +193,19 @@ def _problem(place: VaultPlace, slug: str) -> str:
         return f"is not in `{place.at}`{near}"
     if others:
         return f"is ambiguous: `{others[0]}` differs only in case or composition"
-    if not _is_regular(path):
-        return f"is not a regular file: `{path}`"
-    if _is_blank(path):
-        return f"is empty: `{path}`"
-    return ""
-
-
-def _is_regular(path: str) -> bool:
     try:
-        return S_ISREG(os.lstat(path).st_mode)
+        regular = S_ISREG(os.lstat(path).st_mode)
     except OSError:
-        return False
-
-
-def _is_blank(path: str) -> bool:
+        regular = False
+    if not regular:
+        return f"is not a regular file: `{path}`"
     data = read_small(path, _BLANK_BYTES)
-    return data is not None and not data.strip()
+    return f"is empty: `{path}`" if data is not None and not data.strip() else ""
 
 
 def _disagreement(place: VaultPlace, marked: str | None, recorded: Bound) -> ActivePlanError:
+    import shlex  # noqa: PLC0415 - only an error needs it, and answers should come at once
+
     path = _marker(place)
     facts = {"marker": marked, "recorded": recorded.name, "dangling": marked or ""}
     if recorded.name is None:
@@ -235,12 +218,6 @@ def _disagreement(place: VaultPlace, marked: str | None, recorded: Bound) -> Act
     said = f"names plan `{marked}`" if marked is not None else "is gone"
     return ActivePlanError(
         f"`{path}` {said}, but the ledger binds this worktree to `{recorded.name}`",
-        f"signoff bind {_quoted(recorded.name)} to write it again, or signoff unbind",
+        f"signoff bind {shlex.quote(recorded.name)} to write it again, or signoff unbind",
         facts,
     )
-
-
-def _quoted(name: str) -> str:
-    import shlex  # noqa: PLC0415 - only an error needs it, and answers should come at once
-
-    return shlex.quote(name)

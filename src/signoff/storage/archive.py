@@ -6,9 +6,9 @@ what was read and compare. A changed byte anywhere, in headers that nobody looks
 
 from __future__ import annotations
 
+import io
 import re
-import struct
-import zlib
+import zipfile
 from collections.abc import Mapping
 
 from signoff.domain.text import escape_line
@@ -17,41 +17,28 @@ from signoff.errors import ProofInvalid, StorageFailed
 MAX_BUNDLE_BYTES = 512 * 1024 * 1024
 MAX_MEMBERS = 0xFFFF - 1
 _NAME = re.compile(r"[a-z]+(?:/[0-9a-f]{1,64})?(?:\.[a-z]{2,5})?|content/manifest\.json")
-_LOCAL = struct.Struct("<4sHHHHHIIIHH")
-_CENTRAL = struct.Struct("<4sHHHHHHIIIHHHHHII")
-_END = struct.Struct("<4sHHHHIIH")
-_LOCAL_MARK, _CENTRAL_MARK, _END_MARK = b"PK\3\4", b"PK\1\2", b"PK\5\6"
-_VERSION, _MADE_BY = 10, (3 << 8) | 10  # plain storage, made on Unix
-_TIME, _DATE = 0, (1 << 5) | 1  # the first day that a zip file can name
+_VERSION = 10  # of the format: plain storage
+_ON_UNIX = 3
 _MODE = 0o100644 << 16
 
 
 def pack(members: Mapping[str, bytes]) -> bytes:
     """The one zip file with these members."""
-    if len(members) > MAX_MEMBERS or sum(map(len, members.values())) > MAX_BUNDLE_BYTES:
+    size = sum(map(len, members.values()))
+    if len(members) > MAX_MEMBERS or size > MAX_BUNDLE_BYTES:
         raise StorageFailed(
-            f"the bundle would hold {len(members)} files with "
-            f"{sum(map(len, members.values()))} bytes; the limits are {MAX_MEMBERS} and "
-            f"{MAX_BUNDLE_BYTES}",
+            f"the bundle would hold {len(members)} files with {size} bytes; the limits are"
+            f" {MAX_MEMBERS} and {MAX_BUNDLE_BYTES}",
             "leave out --with-content: the receipt names the content by its digest",
         )
-    parts: list[bytes] = []
-    central: list[bytes] = []
-    offset = 0
-    for name, data in sorted(members.items()):
-        encoded = name.encode("ascii")
-        fields = (_TIME, _DATE, zlib.crc32(data), len(data), len(data), len(encoded), 0)
-        local = _LOCAL.pack(_LOCAL_MARK, _VERSION, 0, 0, *fields) + encoded
-        central.append(
-            _CENTRAL.pack(_CENTRAL_MARK, _MADE_BY, _VERSION, 0, 0, *fields, 0, 0, 0, _MODE, offset)
-            + encoded
-        )
-        parts += [local, data]
-        offset += len(local) + len(data)
-    directory = b"".join(central)
-    count = len(members)
-    end = _END.pack(_END_MARK, 0, 0, count, count, len(directory), offset, 0)
-    return b"".join([*parts, directory, end])
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
+        for name, data in sorted(members.items()):
+            info = zipfile.ZipInfo(name)  # of the first day that a zip file can name
+            info.create_system, info.external_attr = _ON_UNIX, _MODE
+            info.create_version = info.extract_version = _VERSION
+            archive.writestr(info, data)
+    return out.getvalue()
 
 
 def unpack(data: bytes, where: str) -> dict[str, bytes]:
@@ -59,35 +46,31 @@ def unpack(data: bytes, where: str) -> dict[str, bytes]:
 
     Nothing is decompressed and nothing is written, so no member can unfold, escape or overwrite.
     """
-    members: dict[str, bytes] = {}
-    offset = 0
-    while data[offset : offset + 4] == _LOCAL_MARK:
-        name, body, offset = _member(data, offset, where)
-        if name in members:
-            raise ProofInvalid(f"`{where}` holds `{name}` twice")
-        members[name] = body
-        if len(members) > MAX_MEMBERS:
-            raise ProofInvalid(f"`{where}` holds more than {MAX_MEMBERS} files")
-    if not members:
-        raise ProofInvalid(f"`{where}` is not a bundle", "signoff receipt bundle PLAN --output F")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _refuse_odd_members(archive.infolist(), len(data), where)
+            members = {info.filename: archive.read(info) for info in archive.infolist()}
+    except (zipfile.BadZipFile, ValueError, RuntimeError, OSError, EOFError) as error:
+        hint = "signoff receipt bundle PLAN --output F"
+        raise ProofInvalid(f"`{where}` is not a bundle: {error}", hint) from error
     if pack(members) != data:
         raise ProofInvalid(f"`{where}` was changed: it is not in the one form that a bundle has")
     return members
 
 
-def _member(data: bytes, offset: int, where: str) -> tuple[str, bytes, int]:
-    start = offset + _LOCAL.size
-    if start > len(data):
-        raise ProofInvalid(f"`{where}` is cut off")
-    header = _LOCAL.unpack_from(data, offset)
-    flags, method, size, stored, name_size = header[2], header[3], header[8], header[7], header[9]
-    name = data[start : start + name_size].decode("ascii", "backslashreplace")
-    shown = escape_line(name[:100])
-    if not _NAME.fullmatch(name):
-        raise ProofInvalid(f"`{where}` holds `{shown}`, which is no name in a bundle")
-    if method or flags or size != stored:
-        raise ProofInvalid(f"`{where}`: `{shown}` is compressed or encrypted; bundles are neither")
-    body = start + name_size
-    if body + size > len(data):
-        raise ProofInvalid(f"`{where}`: `{shown}` is cut off")
-    return name, data[body : body + size], body + size
+def _refuse_odd_members(infos: list[zipfile.ZipInfo], size: int, where: str) -> None:
+    seen: set[str] = set()
+    for info in infos:
+        shown = escape_line(info.orig_filename[:100])
+        if not _NAME.fullmatch(info.orig_filename):
+            raise ProofInvalid(f"`{where}` holds `{shown}`, which is no name in a bundle")
+        if info.compress_type or info.flag_bits or info.file_size != info.compress_size:
+            raise ProofInvalid(
+                f"`{where}`: `{shown}` is compressed or encrypted; bundles are neither"
+            )
+        if info.filename in seen:
+            raise ProofInvalid(f"`{where}` holds `{shown}` twice")
+        seen.add(info.filename)
+    # Members that overlap could make a small file as large as one likes.
+    if not infos or sum(info.file_size for info in infos) > size:
+        raise ProofInvalid(f"`{where}` is not a bundle", "signoff receipt bundle PLAN --output F")

@@ -1,29 +1,138 @@
-"""Claims: a plan handed out to one worker until it runs it, gives it back or lets the time pass."""
+"""Who has a plan or a workspace until when: rows of the table `leases`, by the database's clock.
+
+A claim is a plan handed out to one worker until it runs it, gives it back or lets the time pass.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 from signoff.domain.names import shown_name
 from signoff.errors import Held
-from signoff.storage.engine import Database
+from signoff.gate.overlap import Territory
+from signoff.storage.engine import Database, Row
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Holder
-from signoff.storage.tenancies import (
-    Tenancy,
-    claim_resource,
-    drop_tenancy,
-    find_tenancy,
-    lock_tenancies,
-    may_meet,
-    plan_resource,
-    put_tenancy,
-    tenancies_of,
-)
 
 CLAIM_S = 15 * 60.0
+_SELECT = (
+    "SELECT l.resource, l.plan, l.run, l.holder, l.token, l.touches, l.until_s - {now},"
+    " EXISTS (SELECT 1 FROM entries e WHERE e.plan = l.plan AND e.run = l.run"
+    " AND e.kind = 'run.finished') FROM leases l WHERE {where} ORDER BY l.resource"
+)
+_PUT = (
+    "INSERT INTO leases"
+    " (resource, repository, plan, run, worker, holder, token, until_s, touches)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, {now} + ?, ?) ON CONFLICT (resource) DO UPDATE SET"
+    " repository = excluded.repository, plan = excluded.plan, run = excluded.run,"
+    " worker = excluded.worker, holder = excluded.holder, token = excluded.token,"
+    " until_s = excluded.until_s, touches = excluded.touches"
+)
+_DROP = "DELETE FROM leases WHERE resource = ?"
+
+
+@dataclass(frozen=True)
+class Tenancy:
+    """Somebody has a resource for `left_s` from now, or had it for a run that is not over."""
+
+    resource: str
+    plan: str
+    run: str | None
+    holder: Holder
+    token: int
+    touches: tuple[str, ...]
+    left_s: float
+    over: bool = False
+
+    @property
+    def live(self) -> bool:
+        """Whether its time is not up; one whose run is over is free, whatever its time."""
+        return self.left_s > 0 and not self.over
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it stands for a run that somebody must still bring to its end."""
+        return self.run is not None and not self.over
+
+    @property
+    def claimed_only(self) -> bool:
+        """Whether nobody drives yet: it was handed out, and its worker has not begun."""
+        return self.resource.startswith("claim:")
+
+
+def plan_resource(plan: str) -> str:
+    """What the driver of a plan holds."""
+    return f"plan:{plan}"
+
+
+def workspace_resource(workspace: str) -> str:
+    """What whoever works in a workspace holds."""
+    return f"workspace:{workspace}"
+
+
+def claim_resource(plan: str) -> str:
+    """What a worker holds to whom the plan was handed out."""
+    return f"claim:{plan}"
+
+
+@contextmanager
+def tenancies_alone(database: Database, *, durable: bool = True) -> Iterator[None]:
+    """A transaction in which nobody else reads or writes tenancies."""
+    with database.transaction(durable=durable):
+        lock_tenancies(database)
+        yield
+
+
+def lock_tenancies(database: Database) -> None:
+    """Wait for our turn, inside the caller's transaction.
+
+    Always before the lock of any chain, so that no two transactions wait for each other.
+    """
+    database.fetch("SELECT value FROM meta WHERE key = 'schema'" + database.row_lock)
+
+
+def find_tenancy(database: Database, resource: str) -> Tenancy | None:
+    """The row of one resource."""
+    rows = _select(database, "l.resource = ?", resource)
+    return rows[0] if rows else None
+
+
+def tenancies_of(database: Database, repository: str) -> tuple[Tenancy, ...]:
+    """Every row of a repository's plans."""
+    return _select(database, "l.repository = ?", os.fsencode(repository))
+
+
+def _select(database: Database, where: str, value: Any) -> tuple[Tenancy, ...]:
+    rows = database.fetch(_SELECT.format(now=database.now_s, where=where), value)
+    return tuple(map(_to_tenancy, rows))
+
+
+def _to_tenancy(row: Row) -> Tenancy:
+    resource, plan, run, holder, token, touches, left_s, over = row
+    who, globs = Holder(**json.loads(holder)), tuple(json.loads(touches or "[]"))
+    return Tenancy(resource, plan, run, who, int(token), globs, float(left_s), bool(over))
+
+
+def put_tenancy(database: Database, repository: str | None, row: Tenancy) -> None:
+    """Write a row over whatever was there."""
+    database.execute(
+        _PUT.format(now=database.now_s),
+        row.resource,
+        None if repository is None else os.fsencode(repository),
+        row.plan,
+        row.run,
+        row.holder.worker,
+        json.dumps(row.holder.facts()),
+        row.token,
+        row.left_s,
+        json.dumps(list(row.touches)),
+    )
 
 
 @dataclass(frozen=True)
@@ -62,24 +171,15 @@ def claim_first(
     """
     database = ledger.database
     outdated = False
-    with database.transaction():
-        lock_tenancies(database)
+    with tenancies_alone(database):
         rows = tenancies_of(database, repository)
         for offer in offers:
             if ledger.head(offer.plan)[0] != offer.seq or _in_the_way(offer, rows, gone):
                 outdated = True
                 continue
-            put_tenancy(
-                database,
-                claim_resource(offer.plan),
-                repository,
-                offer.plan,
-                None,
-                claimant(offer),
-                0,
-                term_s,
-                offer.touches,
-            )
+            key, who = claim_resource(offer.plan), claimant(offer)
+            row = Tenancy(key, offer.plan, None, who, 0, offer.touches, term_s)
+            put_tenancy(database, repository, row)
             return ClaimAnswer(offer, outdated)
     return ClaimAnswer(None, outdated)
 
@@ -88,37 +188,25 @@ def renew_claim(
     ledger: Ledger, repository: str, plan: str, claimant: Holder, term_s: float
 ) -> bool:
     """Hand a claim to its own worker again; False if it is no longer theirs, or lapsed."""
-    database = ledger.database
-    with database.transaction():
-        lock_tenancies(database)
-        row = find_tenancy(database, claim_resource(plan))
+    with tenancies_alone(ledger.database):
+        row = find_tenancy(ledger.database, claim_resource(plan))
         if row is None or not row.live or row.holder.worker != claimant.worker:
             return False
-        put_tenancy(
-            database,
-            row.resource,
-            repository,
-            plan,
-            None,
-            claimant,
-            0,
-            term_s,
-            row.touches,
-        )
+        renewed = replace(row, run=None, holder=claimant, token=0, left_s=term_s)
+        put_tenancy(ledger.database, repository, renewed)
     return True
 
 
 def give_back_claim(ledger: Ledger, plan: str, owns: Callable[[Holder], bool]) -> bool:
     """End a claim before its time; whether there was one. Held when it is somebody else's."""
-    database = ledger.database
-    with database.transaction():
-        lock_tenancies(database)
-        row = find_tenancy(database, claim_resource(plan))
-        if row is not None and row.live and not owns(row.holder):
-            raise claimed_by_another(row)
-        if row is not None:
-            drop_tenancy(database, row.resource)
-    return row is not None and row.live
+    with tenancies_alone(ledger.database):
+        row = find_tenancy(ledger.database, claim_resource(plan))
+        if row is None:
+            return False
+        if row.live and not owns(row.holder):
+            raise _claimed_by_another(row)
+        ledger.database.execute(_DROP, row.resource)
+    return row.live
 
 
 def redeem_claim(
@@ -132,16 +220,14 @@ def redeem_claim(
     row = find_tenancy(database, claim_resource(plan))
     if row is None:
         return
-    if not owns(row.holder):
-        if row.live:
-            raise claimed_by_another(row)
-    elif not row.live and repository is not None:
+    if row.live and not owns(row.holder):
+        raise _claimed_by_another(row)
+    if not row.live and owns(row.holder) and repository is not None:
         _refuse_if_too_late(database, row, repository, touches)
-    drop_tenancy(database, row.resource)
+    database.execute(_DROP, row.resource)
 
 
-def claimed_by_another(row: Tenancy) -> Held:
-    """What a worker is told who wants a plan that another one was given."""
+def _claimed_by_another(row: Tenancy) -> Held:
     name = shown_name(row.holder.plan)
     minutes = max(1, round(row.left_s / 60))
     return Held(
@@ -150,6 +236,18 @@ def claimed_by_another(row: Tenancy) -> Held:
         f" or wait {minutes} min until the claim ends",
         {"holder": row.holder.facts()},
     )
+
+
+def _in_the_way(
+    offer: Offer, rows: Sequence[Tenancy], gone: Callable[[Holder], bool]
+) -> Tenancy | None:
+    """Whoever has the plan already, or works at the same files."""
+    for row in rows:
+        claimed = row.resource == claim_resource(offer.plan) and row.live
+        driven = row.resource == plan_resource(offer.plan) and row.live and not gone(row.holder)
+        if claimed or driven:
+            return row
+    return _at_the_same_files(offer, rows, gone)
 
 
 def _at_the_same_files(
@@ -164,20 +262,9 @@ def _at_the_same_files(
         occupies = at_work or (row.unfinished and row.plan not in offer.beside)
         if row.plan == offer.plan or not occupies:
             continue
-        if may_meet(offer.touches, row.touches):
+        if Territory({"mine": offer.touches, "theirs": row.touches}).in_the_way("mine"):
             return row
     return None
-
-
-def _in_the_way(
-    offer: Offer, rows: Sequence[Tenancy], gone: Callable[[Holder], bool]
-) -> Tenancy | None:
-    for row in rows:
-        claimed = row.resource == claim_resource(offer.plan) and row.live
-        driven = row.resource == plan_resource(offer.plan) and row.live and not gone(row.holder)
-        if claimed or driven:
-            return row
-    return _at_the_same_files(offer, rows, gone)
 
 
 def _refuse_if_too_late(

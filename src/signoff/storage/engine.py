@@ -1,4 +1,4 @@
-"""What the ledger asks of a database; SQLite and PostgreSQL answer alike."""
+"""What the ledger asks of a database, and its tables; SQLite and PostgreSQL answer alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,59 @@ from typing import Any, ClassVar
 
 from signoff.errors import SchemaTooNew, SignoffError
 from signoff.storage.failures import POISONOUS, StorageCause, storage_failed
-from signoff.storage.schema import MIGRATIONS, READ_VERSION, VERSION, WRITE_VERSION
+
+# The tables, as numbered migrations. Stored format: add a migration, never edit an old one.
+# `{bytes}` is the dialect's type for binary data. Entry data is binary because neither
+# database stores every Python string as text (lone surrogates, NUL).
+_FIRST = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE plans (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, path {bytes} NOT NULL, repository {bytes})""",
+    """CREATE TABLE chains (
+        plan TEXT PRIMARY KEY, seq BIGINT NOT NULL, at TEXT NOT NULL, hash TEXT NOT NULL)""",
+    """CREATE TABLE entries (
+        plan TEXT NOT NULL, seq BIGINT NOT NULL, at TEXT NOT NULL, kind TEXT NOT NULL,
+        run TEXT, step TEXT, attempt BIGINT, data {bytes} NOT NULL, ref TEXT,
+        prev TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (plan, seq))""",
+    "CREATE UNIQUE INDEX one_step_done ON entries (plan, run, step) WHERE kind = 'step.done'",
+    "CREATE UNIQUE INDEX one_run_finished ON entries (plan, run) WHERE kind = 'run.finished'",
+    "CREATE UNIQUE INDEX one_answer ON entries (plan, ref) WHERE kind = 'escalation.answered'",
+    "CREATE INDEX escalations ON entries (plan, ref) WHERE kind = 'escalation.opened'",
+    "CREATE INDEX reusable ON entries (ref, at) WHERE kind = 'verdict' AND ref IS NOT NULL",
+    """CREATE TABLE runs (
+        run TEXT PRIMARY KEY, plan TEXT NOT NULL, token BIGINT NOT NULL, holder TEXT NOT NULL)""",
+    "CREATE TABLE blobs (digest TEXT PRIMARY KEY, data {bytes} NOT NULL)",
+)
+
+# Verdicts are looked up in the fold of their own run, no longer by key across all of them.
+_SECOND = (
+    "DROP INDEX reusable",
+    "UPDATE entries SET ref = NULL WHERE kind = 'verdict'",
+)
+
+# Named plans: which worktree works on which plan, who holds what until when (by the database's
+# clock), and where each plan stood when last written down, for those who only glance.
+_THIRD = (
+    """CREATE TABLE bindings (
+        worktree {bytes} PRIMARY KEY, repository {bytes} NOT NULL, plan TEXT, name TEXT,
+        since TEXT NOT NULL)""",
+    "CREATE UNIQUE INDEX one_worktree ON bindings (plan) WHERE plan IS NOT NULL",
+    """CREATE TABLE leases (
+        resource TEXT PRIMARY KEY, repository {bytes}, plan TEXT NOT NULL, run TEXT,
+        worker TEXT NOT NULL, holder TEXT NOT NULL, token BIGINT NOT NULL,
+        until_s DOUBLE PRECISION NOT NULL, touches TEXT)""",
+    """CREATE TABLE standings (
+        plan TEXT PRIMARY KEY, seq BIGINT NOT NULL, status TEXT NOT NULL, done BIGINT NOT NULL,
+        total BIGINT NOT NULL, step TEXT, title TEXT)""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
+VERSION = len(MIGRATIONS)
+_READ_VERSION = "SELECT value FROM meta WHERE key = 'schema'"
+_WRITE_VERSION = (
+    "INSERT INTO meta (key, value) VALUES ('schema', ?)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
 
 Row = tuple[Any, ...]
 
@@ -25,7 +77,7 @@ class Duplicate(Exception):
         self.rule = rule
 
 
-class Session:
+class Connection:
     """One connection of one thread in one process."""
 
     def __init__(self, connection: Any):
@@ -58,7 +110,7 @@ class Database(ABC):
         self.read_only = read_only
         self.busy_timeout_s = busy_timeout_s
         self._local = threading.local()
-        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._sessions: weakref.WeakSet[Connection] = weakref.WeakSet()
 
     @abstractmethod
     def connect(self) -> Any:
@@ -111,7 +163,7 @@ class Database(ABC):
 
     def schema_version(self) -> int:
         """Version the stored schema says it has."""
-        rows = self.fetch(READ_VERSION)
+        rows = self.fetch(_READ_VERSION)
         if not rows:
             return 0
         try:
@@ -138,7 +190,7 @@ class Database(ABC):
         for statements in MIGRATIONS[version:]:
             for statement in statements:
                 self.execute(statement.format(bytes=self.bytes_type))
-        self.execute(WRITE_VERSION, str(VERSION))
+        self.execute(_WRITE_VERSION, str(VERSION))
 
     @abstractmethod
     def _writing(self, durable: bool) -> AbstractContextManager[None]:
@@ -163,7 +215,7 @@ class Database(ABC):
         except self.driver_errors as error:
             raise self._explained(error) from error
 
-    def _roll_back(self, session: Session) -> None:
+    def _roll_back(self, session: Connection) -> None:
         try:
             session.connection.execute("ROLLBACK")
         except self.driver_errors:
@@ -177,18 +229,18 @@ class Database(ABC):
             self._forget(getattr(self._local, "session", None))
         return explained
 
-    def _session(self) -> Session:
-        session: Session | None = getattr(self._local, "session", None)
+    def _session(self) -> Connection:
+        session: Connection | None = getattr(self._local, "session", None)
         if session is None or session.pid != os.getpid():
             try:
-                session = Session(self.connect())
+                session = Connection(self.connect())
             except self.driver_errors as error:
                 raise self._explained(error) from error
             self._local.session = session
             self._sessions.add(session)
         return session
 
-    def _forget(self, session: Session | None) -> None:
+    def _forget(self, session: Connection | None) -> None:
         if session is not None:
             self._local.session = None
             session.close()

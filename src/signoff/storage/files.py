@@ -7,7 +7,7 @@ import os
 import secrets
 import shlex
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -73,6 +73,7 @@ def swap_file(
     *,
     keep_loser: bool = False,
     lock_timeout_s: float = LOCK_TIMEOUT_S,
+    mode: int = _NEW_FILE_MODE,
 ) -> str:
     """Replace `path` only if its bytes have `expected_digest` (None: only if there is no file).
 
@@ -86,7 +87,7 @@ def swap_file(
             there = _content_at(folder_fd, path)
             current = None if there is None else digest_bytes(there)
             if current == expected_digest:
-                _replace(folder_fd, path.name, data)
+                _replace(folder_fd, path.name, data, mode)
                 return digest_bytes(data)
             kept = _keep_beside(folder_fd, path, data) if keep_loser else None
     except OSError as error:
@@ -97,15 +98,11 @@ def swap_file(
     raise conflict
 
 
-def append_line(path: Path, line: str, *, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
-    """Append one line, whole and on disk before this returns; a torn line before it is closed."""
-    append_lines(path, (line,), lock_timeout_s=lock_timeout_s)
+def append_lines(path: Path, *lines: str, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
+    """Append lines under one lock, all of them on disk before this returns.
 
-
-def append_lines(
-    path: Path, lines: Sequence[str], *, lock_timeout_s: float = LOCK_TIMEOUT_S
-) -> None:
-    """Append several lines under one lock, all of them on disk before this returns."""
+    A torn line before them is closed first.
+    """
     for line in lines:
         if any(c in line for c in "\n\r\0"):
             raise UsageError(
@@ -136,7 +133,9 @@ def locked_lines(path: Path, *, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Itera
 
 
 def append_within(fd: int, text: bytes) -> None:
-    """Append whole lines to a file that the caller has locked."""
+    """Append whole lines, if there are any, to a file that the caller has locked."""
+    if not text:
+        return
     size = os.fstat(fd).st_size
     torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
     _append(fd, (b"\n" if torn else b"") + text, size)
@@ -157,15 +156,11 @@ def _folder(path: Path) -> Iterator[int]:
         os.close(fd)
 
 
-def _replace(folder_fd: int, name: str, data: bytes) -> None:
+def _replace(folder_fd: int, name: str, data: bytes, mode: int = _NEW_FILE_MODE) -> None:
     before = _state_at(folder_fd, name)
     temporary = f".{name[:100]}.{secrets.token_hex(8)}.tmp"
-    fd = os.open(
-        temporary,
-        os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN,
-        _NEW_FILE_MODE,
-        dir_fd=folder_fd,
-    )
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN
+    fd = os.open(temporary, flags, mode, dir_fd=folder_fd)
     try:
         with open(fd, "wb") as file:
             if before is not None:

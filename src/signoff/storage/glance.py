@@ -28,24 +28,16 @@ _BINDING = "SELECT plan, name, repository FROM bindings WHERE worktree = ?"
 _APPROVED = "SELECT 1 FROM entries WHERE plan = ? AND kind = 'plan.approved' LIMIT 1"
 _WORKTREE = "SELECT worktree FROM bindings WHERE plan = ?"
 _STANDINGS = (
-    "SELECT p.name, s.status, s.done, s.total, s.step, s.title, p.id FROM plans p"
-    " JOIN standings s ON s.plan = p.id WHERE p.repository = ?"
+    "SELECT p.name, p.path, s.status, s.done, s.total, s.step, s.title, p.id FROM plans p"
+    " JOIN standings s ON s.plan = p.id WHERE {whose}"
 )
-# A vault outside any repository: its plans are known by their files alone.
-_STANDINGS_ALONE = (
-    "SELECT p.path, s.status, s.done, s.total, s.step, s.title, p.id FROM plans p"
-    " JOIN standings s ON s.plan = p.id WHERE p.repository IS NULL"
-)
-_OPEN_QUESTIONS = (
-    " FROM entries o JOIN plans p ON p.id = o.plan"
+_QUESTIONS = (
+    "SELECT p.name, p.path, o.ref, o.step FROM entries o JOIN plans p ON p.id = o.plan"
     " WHERE o.kind = 'escalation.opened' AND NOT EXISTS ("
     "SELECT 1 FROM entries a WHERE a.kind = 'escalation.answered' AND a.plan = o.plan"
     " AND a.ref = o.ref) AND NOT EXISTS (SELECT 1 FROM entries f WHERE"
-    " f.kind = 'run.finished' AND f.plan = o.plan AND f.run = o.run) AND "
-)
-_QUESTIONS = f"SELECT p.name, o.ref, o.step{_OPEN_QUESTIONS}p.repository = ? ORDER BY o.at, o.seq"
-_QUESTIONS_ALONE = (
-    f"SELECT p.path, o.ref, o.step{_OPEN_QUESTIONS}p.repository IS NULL ORDER BY o.at, o.seq"
+    " f.kind = 'run.finished' AND f.plan = o.plan AND f.run = o.run) AND {whose}"
+    " ORDER BY o.at, o.seq"
 )
 
 
@@ -57,8 +49,8 @@ class Bound(namedtuple("Bound", ("name", "plan"))):
     plan: str | None
 
 
-class Standing(
-    namedtuple("Standing", ("name", "status", "done", "total", "step", "title", "plan"))
+class NotedStanding(
+    namedtuple("NotedStanding", ("name", "status", "done", "total", "step", "title", "plan"))
 ):
     """Where a plan stood when the harness last wrote it down."""
 
@@ -112,27 +104,26 @@ class Glance:
         rows = self._query(_WORKTREE, plan)
         return as_path(os.fsdecode(bytes(rows[0][0]))) if rows else None
 
-    def standings(self, repository: str | Path) -> dict[str, Standing]:
-        """Every plan of the repository that the ledger knows, by name."""
-        rows = self._query(_STANDINGS, os.fsencode(repository))
-        return {row[0]: Standing(*row) for row in rows}
-
-    def questions(self, repository: str | Path) -> tuple[Question, ...]:
-        """What waits for a person in this repository, oldest first."""
-        return tuple(Question(*row) for row in self._query(_QUESTIONS, os.fsencode(repository)))
-
-    def standings_of(self, place: VaultPlace) -> dict[str, Standing]:
-        """Every plan of the vault that the ledger knows, by name, in a repository or not."""
-        if place.main is not None:
-            return self.standings(place.main)
-        rows = self._query(_STANDINGS_ALONE)
-        return {row[0]: Standing(*row) for row in _within(place.at, rows)}
+    def standings_of(self, place: VaultPlace) -> dict[str, NotedStanding]:
+        """Every plan of the vault that the ledger knows, by name."""
+        return {row[0]: NotedStanding(*row) for row in self._in_vault(_STANDINGS, place)}
 
     def questions_of(self, place: VaultPlace) -> tuple[Question, ...]:
-        """What waits for a person in the vault, oldest first, in a repository or not."""
+        """What waits for a person in the vault, oldest first."""
+        return tuple(Question(*row) for row in self._in_vault(_QUESTIONS, place))
+
+    def _in_vault(self, sql: str, place: VaultPlace) -> Iterator[tuple[Any, ...]]:
         if place.main is not None:
-            return self.questions(place.main)
-        return tuple(Question(*row) for row in _within(place.at, self._query(_QUESTIONS_ALONE)))
+            rows = self._query(sql.format(whose="p.repository = ?"), os.fsencode(place.main))
+            yield from ((name, *rest) for name, _path, *rest in rows)
+            return
+        # A vault outside any repository: its plans are known by their files alone.
+        real = os.path.realpath(place.at)
+        for _name, path, *rest in self._query(sql.format(whose="p.repository IS NULL")):
+            above, file_name = os.path.split(os.fsdecode(bytes(path)))
+            name = name_of_file(file_name) if above == real else None
+            if name is not None:
+                yield (name, *rest)
 
 
 def open_glance(environ: Mapping[str, str]) -> Glance:
@@ -147,16 +138,6 @@ def open_glance(environ: Mapping[str, str]) -> Glance:
     return Glance(lambda sql, *values: _fetch(connection, sql, values), connection.close)
 
 
-def _within(folder: str, rows: list[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of plans whose files lie in the folder, with their names."""
-    real = os.path.realpath(folder)
-    for path, *rest in rows:
-        above, file_name = os.path.split(os.fsdecode(bytes(path)))
-        name = name_of_file(file_name) if above == real else None
-        if name is not None:
-            yield (name, *rest)
-
-
 def _connect(path: str) -> sqlite3.Connection:
     try:
         address = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
@@ -168,11 +149,9 @@ def _connect(path: str) -> sqlite3.Connection:
 def _fetch(connection: sqlite3.Connection, sql: str, values: tuple[Any, ...]) -> list[Any]:
     try:
         return connection.execute(sql, values).fetchall()
-    except sqlite3.OperationalError as error:
-        if "no such table" in str(error):
-            return []  # made by an older signoff, which recorded nothing of the kind
-        raise StorageFailed(f"the ledger cannot be read: {error}") from error
     except sqlite3.Error as error:
+        if isinstance(error, sqlite3.OperationalError) and "no such table" in str(error):
+            return []  # made by an older signoff, which recorded nothing of the kind
         raise StorageFailed(f"the ledger cannot be read: {error}") from error
 
 

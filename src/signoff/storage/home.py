@@ -23,52 +23,24 @@ class Home:
 
     def __init__(self, path: Path, *, create: bool = True):
         self.path = path
+        self.keys = path / "keys"  # that sign receipts
+        self.locks = path / "locks"  # files for `hold`
+        self.logs = path / "logs"  # of attempts and contracts
+        self.receipts = path / "receipts"  # of sign-offs, by plan and run
+        self.snapshots = path / "snapshots"  # the content store of workspaces
         if create:
             self._create()
-        self._identity = self._look()
+        self._refuse_links()
 
     @property
     def database_url(self) -> str:
         """The embedded database."""
         return sqlite_url(self.path.absolute() / "ledger.sqlite3")
 
-    @property
-    def locks(self) -> Path:
-        """Lock files, for `hold`."""
-        return self.path / "locks"
-
-    @property
-    def logs(self) -> Path:
-        """Logs of attempts and contracts."""
-        return self.path / "logs"
-
-    @property
-    def snapshots(self) -> Path:
-        """The content store of workspaces."""
-        return self.path / "snapshots"
-
-    @property
-    def keys(self) -> Path:
-        """The key that signs receipts."""
-        return self.path / "keys"
-
-    @property
-    def receipts(self) -> Path:
-        """Receipts of sign-offs, by plan and run."""
-        return self.path / "receipts"
-
     def receipt_runs(self, plan: str) -> tuple[str, ...]:
         """The runs of a plan that have a receipt here."""
         found = sorted(path.stem for path in (self.receipts / plan).glob("*.json"))
         return tuple(name for name in found if not name.startswith("."))
-
-    def check(self) -> None:
-        """Whether the home is still the folder that was opened, and still ours alone."""
-        if self._look() != self._identity:
-            raise HomeUnsafe(
-                f"the home folder `{self.path}` was replaced by another while in use",
-                "find out who did it; the ledger in the folder now there is not the one we opened",
-            )
 
     def keep_apart(self, workspace: Path) -> None:
         """Refuse a workspace that holds the home, or lies in it: an agent could write there."""
@@ -114,18 +86,17 @@ class Home:
         except OSError as error:
             raise os_failure(f"the home folder `{self.path}`", error) from error
 
-    def _look(self) -> tuple[int, int]:
+    def _refuse_links(self) -> None:
         try:
             for name in FOLDERS:
                 if (self.path / name).is_symlink():
                     raise _linked(self.path / name)
-            state = _secure(self.path)
+            _secure(self.path)
         except OSError as error:
             raise os_failure(f"the home folder `{self.path}`", error) from error
-        return state.st_dev, state.st_ino
 
 
-def _secure(folder: Path) -> os.stat_result:
+def _secure(folder: Path) -> None:
     """Refuse a link; close to others what is ours; refuse what others can write."""
     state = folder.lstat()
     if stat.S_ISLNK(state.st_mode):
@@ -139,7 +110,6 @@ def _secure(folder: Path) -> os.stat_result:
         state = folder.lstat()
     if state.st_mode & _WRITABLE_BY_OTHERS:
         raise HomeUnsafe(f"others than you can write to the home folder `{folder}`")
-    return state
 
 
 def _linked(folder: Path) -> HomeUnsafe:

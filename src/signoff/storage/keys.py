@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
 import stat
 from contextlib import suppress
@@ -22,15 +21,13 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from signoff.domain.digests import digest_bytes
-from signoff.errors import KeyUnusable
-from signoff.storage.failures import os_failure
-from signoff.storage.files import sync_folder
+from signoff.errors import KeyUnusable, PlanConflict
+from signoff.storage.files import swap_file
 
 KEY_FILE = "receipts.pem"
 _LARGEST_KEY = 16 * 1024
 _OPEN_TO_OTHERS = 0o077
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,6 @@ def signing_key(folder: Path) -> SigningKey:
     pem = _read_private(folder / KEY_FILE)
     if pem is None:
         _create(folder / KEY_FILE)
-        # Somebody else may have been first; whoever it was, one key counts.
         pem = _read_private(folder / KEY_FILE)
     assert pem is not None
     return _load_private(pem, folder / KEY_FILE)
@@ -117,20 +113,7 @@ def _read_private(path: Path) -> bytes | None:
 
 
 def _create(path: Path) -> None:
-    """Whole or not at all: written beside, then given its name unless that is taken."""
     key = Ed25519PrivateKey.generate()
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(os.open(temporary, _CREATE, 0o600), "wb") as file:
-            file.write(pem)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            os.link(temporary, path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise os_failure(f"the signing key `{path}`", error) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+    with suppress(PlanConflict):  # somebody else was first; whoever it was, one key counts
+        swap_file(path, None, pem, mode=0o600)

@@ -15,19 +15,20 @@ from pathlib import Path
 
 from signoff.domain.names import shown_name
 from signoff.errors import Fenced, Held, Interrupted, PlanConflict, SignoffError
-from signoff.storage.claims import redeem_claim
-from signoff.storage.engine import Database
-from signoff.storage.files import read_plan_file, swap_file
-from signoff.storage.ledger import Ledger
-from signoff.storage.records import Holder
-from signoff.storage.tenancies import (
+from signoff.storage.claims import (
     Tenancy,
     find_tenancy,
     lock_tenancies,
     plan_resource,
     put_tenancy,
+    redeem_claim,
+    tenancies_alone,
     workspace_resource,
 )
+from signoff.storage.engine import Database
+from signoff.storage.files import read_plan_file, swap_file
+from signoff.storage.ledger import Ledger
+from signoff.storage.records import Holder
 
 LEASE_S = 30.0
 RENEWALS_PER_TERM = 3
@@ -100,13 +101,11 @@ def acquire_lease(
     database = ledger.database
     token = 1 + secrets.randbits(_TOKEN_BITS)
     began = time.monotonic()
-    with database.transaction():
-        lock_tenancies(database)
+    with tenancies_alone(database):
         redeem_claim(database, request.plan, request.repository, request.touches, owns)
-        plan, workspace = f"plan `{shown_name(request.name)}`", f"`{request.workspace}`"
-        _take(database, request, plan_resource(request.plan), plan, token, term_s)
-        key = workspace_resource(request.workspace_key)
-        _take(database, request, key, workspace, token, term_s)
+        shown = f"plan `{shown_name(request.name)}`", f"`{request.workspace}`"
+        for resource, what in zip(_resources(request), shown, strict=True):
+            _take(database, request, resource, what, token, term_s)
     return Lease(ledger, request, token, term_s, began)
 
 
@@ -176,17 +175,14 @@ class Lease:
             self._released.set()
             database = self._ledger.database
             # What cannot be given back now lapses by itself.
-            with suppress(SignoffError), database.transaction():
-                lock_tenancies(database)
+            with suppress(SignoffError), tenancies_alone(database):
                 database.execute(_DROP, self._token)
                 database.execute(_LEAVE, self._token)
 
     def _renew_rows(self) -> int:
         database = self._ledger.database
-        with database.transaction(durable=False):
-            lock_tenancies(database)
-            statement = _RENEW.format(now=database.now_s)
-            return database.execute(statement, self._term_s, self._token)
+        with tenancies_alone(database, durable=False):
+            return database.execute(_RENEW.format(now=database.now_s), self._term_s, self._token)
 
 
 def home_identity(home: Path) -> str:
@@ -218,17 +214,8 @@ def _take(
         _void_fence(database, row.plan, row.run, request.holder)
         if row.plan == request.plan:
             run, touches = row.run, row.touches
-    put_tenancy(
-        database,
-        resource,
-        request.repository,
-        request.plan,
-        run,
-        request.holder,
-        token,
-        term_s,
-        touches,
-    )
+    row = Tenancy(resource, request.plan, run, request.holder, token, touches, term_s)
+    put_tenancy(database, request.repository, row)
 
 
 def _void_fence(database: Database, plan: str, run: str, holder: Holder) -> None:

@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import errors as pg
 
-from signoff.storage.engine import Database, Duplicate
+from signoff.storage.engine import VERSION, Database, Duplicate
 from signoff.storage.failures import WORDS, StorageCause, storage_failed
-from signoff.storage.schema import VERSION
 
 SCHEMA = "signoff"
 _MIGRATION_LOCK = 0x5167_6E0F  # any number, the same in every signoff

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections import Counter
 from pathlib import Path
 
 from signoff.domain.conflicts import merge_progress
@@ -80,30 +79,15 @@ def merge_copies(path: Path, copies: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def _merge_into(path: Path, fd: int, texts: list[str]) -> list[Path]:
-    size = os.fstat(fd).st_size
-    there = decode_output(os.pread(fd, size, 0))
-    merged = merge_progress([there, *texts])
-    lines = there.split("\n") if there.endswith("\n") or not there else [*there.split("\n"), ""]
-    missing = Counter(merged.split("\n")) - Counter(lines)
-    if not missing:
-        return []
-    added = [line for line in merged.split("\n") if _take(missing, line)]
-    tail = "".join(f"{line}\n" for line in added)
-    if merge_progress([there]) + tail == merged:
-        append_within(fd, tail.encode())
+    there = decode_output(os.pread(fd, os.fstat(fd).st_size, 0))
+    own, merged = merge_progress([there]), merge_progress([there, *texts])
+    if merged.startswith(own):  # what is missing, if anything is, comes behind all there is
+        append_within(fd, merged[len(own) :].encode())
         return []
     kept = _second_name(path)
     reach(VaultPoint.PROGRESS_KEPT)
     durable_replace(path, merged.encode())
     return [kept]
-
-
-def _take(wanted: Counter[str], line: str) -> bool:
-    """Whether this line is still missing; from now on it is missing once less."""
-    if wanted[line] <= 0:
-        return False
-    wanted[line] -= 1
-    return True
 
 
 def _second_name(path: Path) -> Path:

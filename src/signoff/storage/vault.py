@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,20 +56,16 @@ class Vault:
         path = self.plan_path(name)
         if expected is None:
             if name:
-                checked_new_slug(name)
+                checked_slug(name, new=True)
             self.create()
             self.refuse_lookalike(name)
         return swap_file(path, expected, text.encode(), keep_loser=True)
 
-    def append_progress(self, name: str, line: str) -> None:
-        """Append one line to the plan's progress; nothing ever replaces that file."""
-        self.append_progress_lines(name, (line,))
-
-    def append_progress_lines(self, name: str, lines: Sequence[str]) -> None:
-        """Append several whole lines at once: none of anybody else's comes between."""
+    def append_progress(self, name: str, *lines: str) -> None:
+        """Append whole lines at once to the plan's progress; nothing ever replaces that file."""
         path = self.progress_path(name)
         self.create()
-        append_lines(path, lines)
+        append_lines(path, *lines)
 
     def list_plans(self) -> tuple[str, ...]:
         """The names of all plans, the unnamed one first; no vault, no plans."""
@@ -125,18 +120,10 @@ class Vault:
             raise os_failure(f"the vault `{self.path}`", error) from error
 
 
-def checked_slug(name: str) -> str:
-    """A plan's name from how somebody wrote it, or PlanNameInvalid."""
+def checked_slug(name: str, *, new: bool = False) -> str:
+    """A plan's name from how somebody wrote it, or PlanNameInvalid; a `new` one must fit git."""
     try:
-        return plan_slug(name)
-    except ValueError as error:
-        raise PlanNameInvalid(str(error), facts={"name": name}) from error
-
-
-def checked_new_slug(name: str) -> str:
-    """As `checked_slug`, for a plan that is about to be made."""
-    try:
-        return new_plan_slug(name)
+        return new_plan_slug(name) if new else plan_slug(name)
     except ValueError as error:
         raise PlanNameInvalid(str(error), facts={"name": name}) from error
 

@@ -15,7 +15,7 @@ from typing import Any
 from signoff.domain.session import ClaimStatus, normal, shown_list
 from signoff.domain.task import MOST_PARTS, Artifact
 from signoff.domain.text import escape_line
-from signoff.gate.missing import how_to_drop
+from signoff.gate.gate import how_to_drop
 from signoff.gate.task import Item, Task
 from signoff.toolbatch.calls import Outcome
 from signoff.toolbatch.paths import paths_in, planned_by

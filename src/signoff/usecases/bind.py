@@ -9,8 +9,7 @@ from pathlib import Path
 from signoff.domain.names import shown_name
 from signoff.errors import ActivePlanError, Held, PlanNotFound, UsageError
 from signoff.storage.active import MARKER_RULE, marker_path, resolve_active_plan
-from signoff.storage.binding import bind_worktree, unbind_worktree
-from signoff.storage.identity import plan_identity, remember_plan
+from signoff.storage.identity import bind_worktree, plan_identity, remember_plan, unbind_worktree
 from signoff.storage.location import VaultPlace, find_vault
 from signoff.usecases.history import read_history
 from signoff.usecases.merged import Base, is_merged

@@ -10,7 +10,7 @@ from pathlib import Path
 from signoff.errors import PlanConflict
 from signoff.settings.loading import REPOSITORY_FILE
 from signoff.storage.files import durable_replace
-from signoff.storage.vault import Vault, checked_new_slug
+from signoff.storage.vault import Vault, checked_slug
 from signoff.usecases.site import Site, vault_to_write
 from signoff.usecases.staging import staged_vault
 
@@ -85,7 +85,7 @@ def init(site: Site) -> CreateReport:
 
 def new_plan(site: Site, name: str, *, staged: bool = False) -> CreateReport:
     """A named plan from the template, in the vault or among those that wait to be activated."""
-    slug = checked_new_slug(name)
+    slug = checked_slug(name, new=True)
     vault = Vault(vault_to_write(site).folder)
     queue = staged_vault(vault)
     # Looked for first: a refused swap keeps the text it was given, and a template is not worth it.

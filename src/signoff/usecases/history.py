@@ -28,10 +28,10 @@ from signoff.settings.loading import (
     read_config_text,
     settings_from_pin,
 )
+from signoff.storage.claims import find_tenancy, plan_resource
 from signoff.storage.leases import home_identity, is_gone
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import ChainReport, Holder
-from signoff.storage.tenancies import find_tenancy, plan_resource
 from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.pins import Pins
 

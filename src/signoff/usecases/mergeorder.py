@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.errors import UsageError
-from signoff.gate.mergeorder import Finished, MergeOrder, merge_order
+from signoff.gate.dependencies import Finished, MergeOrder, merge_order
 from signoff.gate.ready import PlanStanding
 from signoff.storage.vault import Vault
 from signoff.usecases.history import approved_by

@@ -13,7 +13,7 @@ from pathlib import Path
 from signoff.domain.names import name_of_file, progress_file
 from signoff.domain.text import decode_output, escape_line
 from signoff.errors import SignoffError
-from signoff.gate.ready import PlanReadiness, Reason, ReasonKind
+from signoff.gate.ready import NotReadyReason, PlanReadiness, ReasonKind
 from signoff.planfile.decode import decode
 from signoff.planfile.parse import parse
 from signoff.storage.files import read_plan_file
@@ -81,7 +81,7 @@ def _line(site: Site, report: ReadyReport, plan: PlanFacts, answer: PlanReadines
     )
 
 
-def _why(plan: PlanFacts, reason: Reason) -> str:
+def _why(plan: PlanFacts, reason: NotReadyReason) -> str:
     own = reason.kind is ReasonKind.MERGE and reason.plans == (plan.name,)
     return "not merged yet" if own else str(reason)
 

@@ -22,11 +22,18 @@ from signoff.errors import (
     UsageError,
 )
 from signoff.gate.state import State
-from signoff.storage.anchors import note_in_git, read_anchors
-from signoff.storage.files import append_line, read_plan_file, swap_file
+from signoff.storage.files import append_lines, read_plan_file, swap_file
 from signoff.storage.home import Home
 from signoff.storage.keys import PublicKey, own_public_key, read_public_key, signing_key
-from signoff.storage.receipts import MAX_RECEIPT_BYTES, ReceiptStore, Sealed, open_sealed, seal
+from signoff.storage.receipts import (
+    MAX_RECEIPT_BYTES,
+    ReceiptStore,
+    Sealed,
+    note_in_git,
+    open_sealed,
+    read_anchors,
+    seal,
+)
 from signoff.usecases.history import fold_run, read_history, trusted_history
 from signoff.usecases.sign_offs import SENSELESS, SignOff, fold_entries, receipt_of, sign_offs
 from signoff.usecases.site import PlanPlace, Site
@@ -143,7 +150,7 @@ def anchor_head(site: Site, place: PlanPlace, file: Path | None, git_note: bool)
     anchor = Anchor(place.record.id, place.name, last.seq, last.hash, last.at, receipt)
     places = []
     if file is not None:
-        append_line(site.cwd / file, anchor.line())
+        append_lines(site.cwd / file, anchor.line())
         places.append(str(file))
     if git_note:
         places.append(note_in_git(place.workspace, anchor, site.environ))

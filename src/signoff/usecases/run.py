@@ -8,17 +8,17 @@ from __future__ import annotations
 import secrets
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from signoff import __version__
 from signoff.agents.command import CommandAgent, check_role
 from signoff.domain.escalation import Outcome
+from signoff.domain.facts import SessionWork, read_fact
 from signoff.domain.findings import Finding
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus
-from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
@@ -162,7 +162,7 @@ def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None
         return options.session
     kinds = (Kind.RUN_STARTED, Kind.RUN_RESUMED)
     said = [e.data.get("session") for e in history.entries if e.kind in kinds]
-    return SessionWork.from_data(said[-1]) if said[-1] else None
+    return read_fact(SessionWork, said[-1]) if said[-1] else None
 
 
 def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunReport:
@@ -292,7 +292,7 @@ def _begin(
     # Roles named on the command line are the person's word over the pinned ones; it is recorded.
     said = {
         "roles": dict(options.roles or {}),
-        **({} if options.session is None else {"session": options.session.to_data()}),
+        **({} if options.session is None else {"session": asdict(options.session)}),
         "runner": f"signoff {__version__}",
         **{name: fact for name, fact in holder.facts().items() if name != "home"},
     }

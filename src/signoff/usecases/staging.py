@@ -11,7 +11,7 @@ from signoff.domain.globs import has_wildcard, matches
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
 from signoff.planfile.parse import parse
 from signoff.storage.location import STAGED_FOLDER
-from signoff.storage.vault import Vault, checked_new_slug
+from signoff.storage.vault import Vault, checked_slug
 from signoff.testing.crash import VaultPoint, reach
 from signoff.usecases.site import Site, file_names, vault_to_write
 
@@ -35,7 +35,7 @@ def activate(site: Site, name: str, *, anyway: bool = False) -> ActivateReport:
 
     Killed in between, the plan is active, and the staged text is still there to be removed.
     """
-    slug = checked_new_slug(name)
+    slug = checked_slug(name, new=True)
     place = vault_to_write(site)
     vault = Vault(place.folder)
     staged = staged_vault(vault)

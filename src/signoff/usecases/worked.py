@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from signoff.domain.facts import SessionWork, read_fact
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.receipt import Agent
 from signoff.domain.redaction import NOTHING_SECRET
-from signoff.domain.sessionwork import SessionWork
 from signoff.domain.verdict import Phase, Reason, Result
 from signoff.storage.ledger import Ledger
 from signoff.verification.pins import Pins
@@ -53,7 +53,7 @@ def worked(entries: Iterable[Entry], run: str, pins: Pins) -> tuple[Work, ...]:
         if entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
             commands.update(entry.data.get("roles") or {})
             if said := entry.data.get("session"):
-                session = SessionWork.from_data(said)
+                session = read_fact(SessionWork, said)
         elif entry.step is None or entry.attempt is None:
             continue
         elif entry.kind is Kind.ATTEMPT_STARTED:

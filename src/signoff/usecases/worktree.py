@@ -10,8 +10,7 @@ from pathlib import Path
 from signoff.domain.names import shown_name
 from signoff.errors import PlanConflict, UnfinishedWork, UsageError
 from signoff.storage.active import MARKER_RULE, resolve_active_plan
-from signoff.storage.binding import bind_worktree, unbind_worktree
-from signoff.storage.identity import plan_identity, remember_plan
+from signoff.storage.identity import bind_worktree, plan_identity, remember_plan, unbind_worktree
 from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.records import PlanRecord
 from signoff.usecases.history import read_history

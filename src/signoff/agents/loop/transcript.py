@@ -23,7 +23,7 @@ from pydantic_ai.messages import (
 from signoff.agents.loop.asking import Reply
 from signoff.agents.loop.limits import Charge
 from signoff.errors import TranscriptUnusable
-from signoff.storage.files import append_line
+from signoff.storage.files import append_lines
 from signoff.toolbatch.executing import NOT_FINISHED
 
 SCHEMA_VERSION = 1
@@ -104,7 +104,7 @@ class Transcript:
 
     def _append(self, kind: LineKind, **facts: Any) -> None:
         if self.path is not None:
-            append_line(self.path, json.dumps({"kind": kind, **facts}, ensure_ascii=True))
+            append_lines(self.path, json.dumps({"kind": kind, **facts}, ensure_ascii=True))
 
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         if self.path is None or not self.path.is_file():

@@ -8,8 +8,7 @@ from signoff.domain.plan import Author, Postcondition, Step
 from signoff.domain.session import ClaimStatus
 from signoff.domain.text import escape, escape_line, tail
 from signoff.domain.verdict import Verdict
-from signoff.gate.gate import GateReport
-from signoff.gate.missing import VERIFICATION
+from signoff.gate.gate import VERIFICATION, GateReport
 from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState

@@ -155,7 +155,7 @@ def _precondition(condition: Any, hosts: tuple[str, ...]) -> Precondition:
             f"precondition `{text[:80]}` cannot be checked; write `step:N`, or give it a check"
             " of kind file_exists, file_contains or command_succeeds"
         )
-    return Precondition(text, contract=contract)
+    return Precondition(text, command=contract.command)
 
 
 def _check_order(parts: list[_Part]) -> None:

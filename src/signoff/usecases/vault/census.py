@@ -16,12 +16,12 @@ from signoff.gate.gate import Gate, evaluate
 from signoff.gate.ready import Candidate, PlanStanding
 from signoff.planfile.decode import decode
 from signoff.planfile.parse import parse
+from signoff.storage.claims import Tenancy, tenancies_of
 from signoff.storage.files import read_plan_file
 from signoff.storage.identity import plan_identity
 from signoff.storage.leases import home_identity, is_gone
 from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.records import Holder, PlanRecord
-from signoff.storage.tenancies import Tenancy, tenancies_of
 from signoff.storage.vault import Vault
 from signoff.usecases.history import (
     PlanHistory,
