@@ -157,14 +157,14 @@ def test_the_output_of_an_accepted_step_is_pinned_from_then_on() -> None:
 
 
 def test_what_steers_the_check_is_compared_in_every_direction() -> None:
-    guard = Guard(steering={"conftest.py": "a", "pyproject.toml#tool.pytest": "b"})
+    guard = Guard(influences={"conftest.py": "a", "pyproject.toml#tool.pytest": "b"})
     now = {"pyproject.toml#tool.pytest": "c", "pytest.ini": "d"}
     assert [(t.path, t.rule) for t in find_tampering(guard, {}, now)] == [
         ("conftest.py", "what steers the check was removed"),
         ("pyproject.toml#tool.pytest", "what steers the check was changed"),
         ("pytest.ini", "what steers the check was added"),
     ]
-    allowed = Guard(may_change=("*.toml", "*.ini"), steering=guard.steering)
+    allowed = Guard(may_change=("*.toml", "*.ini"), influences=guard.influences)
     assert [t.path for t in find_tampering(allowed, {}, now)] == ["conftest.py"]
 
 

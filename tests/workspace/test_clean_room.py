@@ -15,7 +15,7 @@ from signoff.domain.snapshot import Change, ChangeKind
 from signoff.errors import InternalError, RoomTooDear, StorageFailed
 from signoff.workspace.byproducts import RoomLimits
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
-from signoff.workspace.statcache import load_stat_cache, save_stat_cache
+from signoff.workspace.store import load_stat_cache, save_stat_cache
 from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 from tests.workspace.listing import listing

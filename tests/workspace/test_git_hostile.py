@@ -14,19 +14,19 @@ from signoff.errors import BranchConflict, ProcessFailed, SignoffError, StorageF
 from signoff.workspace.advancing import advance
 from signoff.workspace.branches import (
     branch_heads,
+    check_out,
     commits_between,
     diff_size,
     is_ancestor,
     make_commit,
+    merge,
     move_branch,
     tree_of,
 )
-from signoff.workspace.excluding import exclude_from_git
 from signoff.workspace.git import Git
+from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.ignore import IgnoreRules
-from signoff.workspace.merging import check_out, merge
 from signoff.workspace.repository import find_repository
-from signoff.workspace.unfinished import unfinished_work
 from signoff.workspace.worktrees import (
     WorktreeState,
     add_worktree,
@@ -34,6 +34,7 @@ from signoff.workspace.worktrees import (
     list_worktrees,
     prune_missing,
     remove_worktree,
+    unfinished_work,
 )
 from tests.workspace.gitkit import ADA, Repo, commit_snapshot, environment, listing
 

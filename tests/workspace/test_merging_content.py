@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from signoff.errors import BranchConflict, ProcessFailed, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint
+from signoff.workspace.branches import check_out, merge
 from signoff.workspace.committing import commit_content
 from signoff.workspace.git import Git
-from signoff.workspace.merging import check_out, merge
 from signoff.workspace.workspace import Workspace
 from signoff.workspace.worktrees import add_worktree
 from tests.workspace.gitkit import ADA, Repo, commit_snapshot, finished, killed_at, listing

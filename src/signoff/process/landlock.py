@@ -26,11 +26,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from signoff.process import kernel
-from signoff.process.box import limit_running
 from signoff.process.command import Command, Refusal, popen
 from signoff.process.confinement import Confinement, Unavailable, is_within
-from signoff.process.pidgroup import PidGroup
-from signoff.process.seccomp import can_filter, filter_program
+from signoff.process.kernel import can_filter, filter_program
+from signoff.process.limits import PidGroup, limit_running
 from signoff.process.tree import Tree
 
 OLDEST_ABI = 3  # the first that also controls truncation
@@ -68,7 +67,7 @@ class Fence:
     ) -> int | None:
         """Limit the running command from outside."""
         del tree, group
-        return limit_running(process.pid, self._command)
+        return limit_running(process.pid, self._command.limits)
 
     def outcome(self, code: int, stderr: bytes) -> int | Refusal:
         """The command is the main process."""

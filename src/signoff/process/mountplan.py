@@ -63,7 +63,9 @@ class _Rules:
     def __init__(self, confinement: Confinement):
         self._mounts = {_real(mount.at): mount for mount in confinement.mounts}
         self._rules: dict[Path, _Rule] = {}
-        self._writable = confinement.writable
+        cwd = os.getcwd()  # noqa: PTH109 - places are compared as text: there are many
+        self._cwd = cwd
+        self._writable = [(_named(cwd, root), str(_real(root))) for root in confinement.writable]
         for path in (*confinement.writable, *(mount.at for mount in confinement.mounts)):
             if self._leads_out(path):
                 raise Unavailable(f"a link leads from `{path}` out of its writable folder")
@@ -130,9 +132,17 @@ class _Rules:
 
     def _leads_out(self, path: Path) -> bool:
         """A link inside a writable folder is the agent's: following it would widen its rights."""
-        named = Path.cwd() / os.path.normpath(path)
-        roots = [root for root in self._writable if named.is_relative_to(Path.cwd() / root)]
-        return any(not _real(path).is_relative_to(_real(root)) for root in roots)
+        named = _named(self._cwd, path)
+        roots = [real for root, real in self._writable if _is_in(named, root)]
+        return bool(roots) and not all(_is_in(str(_real(path)), real) for real in roots)
+
+
+def _named(cwd: str, path: Path) -> str:
+    return os.path.normpath(os.path.join(cwd, path))  # noqa: PTH118 - text, as above
+
+
+def _is_in(place: str, folder: str) -> bool:
+    return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
 def _mount(place: Path, rule: _Rule) -> list[str]:

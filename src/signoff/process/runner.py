@@ -23,8 +23,8 @@ from contextlib import ExitStack, suppress
 from signoff.domain.observation import Ending, Observation
 from signoff.process import birthmark
 from signoff.process.command import Command, Refusal
-from signoff.process.exitinfo import open_pidfd
 from signoff.process.limits import Limits
+from signoff.process.proctable import open_pidfd
 from signoff.process.spawn import Started, start
 from signoff.process.streams import StreamName, StreamRecord
 from signoff.process.tree import Tree, open_tree
@@ -49,8 +49,12 @@ def run(
     cancelled: Cancelled | None = None,
     on_output: OnOutput | None = None,
     on_started: Callable[[int], None] | None = None,
+    also: tuple[int, Callable[[], None]] | None = None,
 ) -> Observation:
-    """Run it; when this returns or raises, no process of the run is alive."""
+    """Run it; when this returns or raises, no process of the run is alive.
+
+    `also` is a descriptor of the caller's, and what to call whenever it can be read.
+    """
     began = time.monotonic()
     records = _records(command)
     with open_tree(_wanted_mark(command)) as tree, ExitStack() as cleanup:
@@ -58,7 +62,7 @@ def run(
             started = start(command, tree, cleanup)
             if isinstance(started, Refusal):
                 return _not_run(started, records, began)
-            watch = _Watch(command, started, tree, records, on_output)
+            watch = _Watch(command, started, tree, records, on_output, also)
             cleanup.callback(watch.close)
             if on_started is not None:
                 on_started(started.process.pid)
@@ -87,6 +91,7 @@ class _Watch:
         tree: Tree,
         records: dict[StreamName, StreamRecord],
         on_output: OnOutput | None,
+        also: tuple[int, Callable[[], None]] | None,
     ):
         self._limits = command.limits
         self._process: subprocess.Popen[bytes] = started.process
@@ -96,6 +101,9 @@ class _Watch:
         self._records = records
         self._on_output = on_output
         self._poller = select.poll()
+        self._also = dict((also,) if also is not None else ())
+        for fd in self._also:
+            self._poller.register(fd, select.POLLIN)
         self._streams: dict[int, StreamName] = {}
         self._unsent = memoryview(command.stdin)
         self._stdin_fd = -1
@@ -193,6 +201,8 @@ class _Watch:
                 self._send()
             elif fd in self._streams:
                 self._receive(fd)
+            elif fd in self._also:
+                self._also[fd]()
         return ended or (self._pidfd < 0 and self._process.poll() is not None)
 
     def _send(self) -> None:

@@ -25,7 +25,7 @@ from itertools import islice
 
 from signoff.errors import ProcessFailed
 from signoff.process import birthmark
-from signoff.process.pidgroup import PidGroup
+from signoff.process.limits import PidGroup
 from signoff.process.proctable import child_lookup, descendants, has_proc, read_stat
 
 _PR_SET_CHILD_SUBREAPER = 36

@@ -16,7 +16,7 @@ from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.person import require_person
 from signoff.usecases.ground.site import Site, refuse_bare
 from signoff.usecases.merging.merged import Base, is_merged, signed_off
-from signoff.workspace.excluding import exclude_from_git
+from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.repository import Repository
 
 

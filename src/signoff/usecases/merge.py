@@ -42,10 +42,9 @@ from signoff.usecases.running.marks import progress_of
 from signoff.usecases.worktree import base_branch
 from signoff.verification.pins import Pins
 from signoff.workspace.advancing import advance
-from signoff.workspace.branches import existing_head, is_ancestor, make_commit
+from signoff.workspace.branches import existing_head, is_ancestor, make_commit, merge
 from signoff.workspace.committing import commit_content, unjudged_changes
 from signoff.workspace.git import Git
-from signoff.workspace.merging import merge
 from signoff.workspace.repository import Repository
 from signoff.workspace.trees import tree_changes
 from signoff.workspace.workspace import Workspace

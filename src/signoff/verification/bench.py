@@ -33,6 +33,7 @@ from signoff.verification.heldout import (
     answer_of,
     failing_product,
 )
+from signoff.workspace.opened import OpenWatch
 
 LONGEST_LIST_BYTES = 16_000_000
 MOST_PROCESSES = 4_096
@@ -58,13 +59,14 @@ class Bench:
     mark: str | None = None  # of the workspace, to find what outlives a killed driver
     enclosure: Enclosure = UNCONFINED
 
-    def run(self, contract: Contract, seat: Seat) -> Seen:
-        """Run the contract's command and observe it to its end."""
+    def run(self, contract: Contract, seat: Seat, watch: OpenWatch | None = None) -> Seen:
+        """Run the contract's command and observe it, and what it opens, to its end."""
         with _report_folder(contract) as reports:
             extra = {} if reports is None else {REPORT_DIR_VARIABLE: str(reports)}
             writable = () if reports is None else (reports,)
+            limits = _limits(contract)
             observation = self._run(
-                contract, seat, _limits(contract), extra=extra, writable=writable
+                contract, seat, limits, extra=extra, writable=writable, watch=watch
             )
             return Seen(observation, {} if reports is None else read_reports(reports))
 
@@ -173,6 +175,7 @@ class Bench:
         writable: tuple[Path, ...] = (),
         shown: tuple[Path, ...] = (),
         silent: bool = False,
+        watch: OpenWatch | None = None,
     ) -> Observation:
         show = None if silent else self.on_output
         command = Command(
@@ -198,6 +201,7 @@ class Bench:
             command,
             cancelled=self.cancelled,
             on_output=None if show is None else (lambda _stream, chunk: show(chunk)),
+            also=(watch.fd, watch.take_in) if watch is not None and watch.fd >= 0 else None,
         )
         if observation.ending is Ending.CANCELLED:
             raise Interrupted("interrupted while a contract was judged; state is safe")

@@ -13,9 +13,10 @@ from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import FileKind
 from signoff.planfile.verify import demanded_files
+from signoff.verification.influences.rules import influences_of
+from signoff.verification.influences.trail import INSTALLED, PRESENT
 from signoff.verification.pins import Pins, fingerprint, written_by_contracts
 from signoff.verification.protection import Guard, file_of
-from signoff.verification.steering import INSTALLED, PRESENT, steering_of
 from signoff.workspace.workspace import Workspace
 
 Produced = Mapping[str, Mapping[str, str]]  # step → path → fingerprint when it was accepted
@@ -85,7 +86,7 @@ class Guards:
             may_change=(*contract.may_change, *step.produces),
             pinned=self.pins.protected,
             produced=_merged(produced, without=step.id),
-            steering=self._approved_steering(step, contract),
+            influences=self._approved_influences(step, contract),
             # Of a list's items only the content of that time is known, not what lay beside it.
             sees_ignored=step.parent is None,
             writes=self.writes,
@@ -115,7 +116,7 @@ class Guards:
             may_change=contract.may_change,
             pinned=self.pins.protected,
             produced=_merged(produced),
-            steering=self.pins.steering.get(post.id, {}),
+            influences=self.pins.steering.get(post.id, {}),
             writes=self.writes,
             subject=post.id,
             products=products,
@@ -148,7 +149,7 @@ class Guards:
         """Files this step answers for once it is accepted on this content.
 
         What it produces, and whatever was pinned or is protected that it was allowed to change; of
-        what steers checks also what nobody pinned.
+        what influences checks also what nobody pinned.
         """
         contract = step.contract
         may_change = (*allowed, *((*contract.may_change, *contract.may_extend) if contract else ()))
@@ -158,7 +159,7 @@ class Guards:
         pinned = set(_merged(produced)) | set(self.pins.protected)
         pinned |= {path for path, product in products.items() if product.relied_on}
         if step.contract is not None and may_change:
-            pinned |= self._steering_files(step.contract, snapshot)
+            pinned |= self._influencing_files(step.contract, snapshot)
         return {
             path: fingerprint(state)
             for path, state in manifest.items()
@@ -174,7 +175,7 @@ class Guards:
     ) -> dict[str, str]:
         """Files this step made, going by its contract, where the plan does not say what it makes.
 
-        Never one that was there when the plan was approved, and none that steers the step's own
+        Never one that was there when the plan was approved, and none that influences the step's own
         contract. A link does not count either: what it leads to is not in the content.
         """
         contract = step.contract
@@ -191,15 +192,15 @@ class Guards:
             and path in manifest
             and manifest[path].kind is FileKind.FILE
         ]
-        own = self._steering_files(contract, snapshot) if made else frozenset()
+        own = self._influencing_files(contract, snapshot) if made else frozenset()
         return {path: fingerprint(manifest[path]) for path in made if path not in own}
 
     def relied_on_by(self, step: Step, snapshot: str, products: Products) -> list[str]:
-        """Files of other steps that steered the contract of this one when it was accepted."""
+        """Files of other steps that influenced the contract of this one when it was accepted."""
         if not products or step.contract is None:
             return []
-        steering = self._steering_files(step.contract, snapshot)
-        return sorted(p for p in steering if p in products and products[p].step != step.id)
+        influences = self._influencing_files(step.contract, snapshot)
+        return sorted(p for p in influences if p in products and products[p].step != step.id)
 
     def deciding(self, step: Step) -> tuple[str, ...]:
         """What decides the step's check and so is protected from it, as names for its agent.
@@ -209,7 +210,7 @@ class Guards:
         contract = step.contract
         if contract is None:
             return ()
-        pinned = self._approved_steering(step, contract)
+        pinned = self._approved_influences(step, contract)
         names = {
             name
             for name, seen in pinned.items()
@@ -235,19 +236,19 @@ class Guards:
     def _approved_paths(self) -> frozenset[str]:
         return frozenset(self.workspace.manifest(self.pins.snapshot))
 
-    def _approved_steering(self, step: Step, contract: Contract) -> Mapping[str, str]:
+    def _approved_influences(self, step: Step, contract: Contract) -> Mapping[str, str]:
         """As pinned; for an item of a list, whose contract was not known then, from the content."""
         if step.parent is None:
             return self.pins.steering.get(step.id, {})
-        return self._steering(contract, self.pins.snapshot)
+        return self._influences(contract, self.pins.snapshot)
 
-    def _steering_files(self, contract: Contract, snapshot: str) -> frozenset[str]:
-        return frozenset(map(file_of, self._steering(contract, snapshot)))
+    def _influencing_files(self, contract: Contract, snapshot: str) -> frozenset[str]:
+        return frozenset(map(file_of, self._influences(contract, snapshot)))
 
-    def _steering(self, contract: Contract, snapshot: str) -> dict[str, str]:
+    def _influences(self, contract: Contract, snapshot: str) -> dict[str, str]:
         manifest = self.workspace.manifest(snapshot)
         read = partial(self.workspace.read, snapshot)
-        return steering_of(contract, manifest, read, search_path=self.pins.search_path)
+        return influences_of(contract, manifest, read, search_path=self.pins.search_path)
 
 
 def _bound_of(plan: Plan) -> tuple[str, ...]:

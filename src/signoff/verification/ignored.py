@@ -15,9 +15,8 @@ from pathlib import Path
 from signoff.domain.digests import digest_of
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.snapshot import FileKind, FileState
-from signoff.workspace.byproducts import DEPENDENCY_FOLDERS, DEPENDENCY_MARKS
-from signoff.workspace.largefiles import LARGE_BYTES, hash_large
-from signoff.workspace.litter import LITTER_FOLDERS
+from signoff.workspace.byproducts import DEPENDENCY_FOLDERS, DEPENDENCY_MARKS, LITTER_FOLDERS
+from signoff.workspace.content import LARGE_BYTES, hash_large
 
 LARGEST_READ_BYTES = 2_000_000
 MOST_WALKED = 20_000

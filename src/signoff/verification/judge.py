@@ -16,7 +16,6 @@ from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
 from signoff.errors import SetupFailed, SnapshotTooSlow
 from signoff.verification.bench import Bench
-from signoff.verification.case import Case
 from signoff.verification.denominator import (
     checks_of,
     count,
@@ -27,6 +26,7 @@ from signoff.verification.denominator import (
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import (
     Blobs,
+    Case,
     Evidence,
     EvidenceKey,
     read_before,
@@ -35,22 +35,28 @@ from signoff.verification.evidence import (
 )
 from signoff.verification.expectations import Answer, compare
 from signoff.verification.fixed import Fixed
-from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
-from signoff.verification.ignored_influences import LooseFiles
-from signoff.verification.inherited import Compared, compare_with_pins
-from signoff.verification.moves import moved_by_contract, moved_by_either, moved_by_somebody
+from signoff.verification.influences.ignored import LooseFiles
+from signoff.verification.influences.rules import texts_of
 from signoff.verification.obstacles import Obstacles, unreadable
 from signoff.verification.pins import Pins
+from signoff.verification.protection import Compared, changed_git_rules, compare_with_pins
 from signoff.verification.rooms import Rooms
-from signoff.verification.since_approval import (
-    SinceApproval,
+from signoff.verification.since_approval import SinceApproval
+from signoff.verification.verdicts import (
+    could_not_run,
+    flaky,
     influenced,
+    moved_by_contract,
+    moved_by_either,
+    moved_by_somebody,
     out_of_bounds,
+    output_tail,
+    ran,
+    reused,
     tampered,
+    unbuilt,
 )
-from signoff.verification.steering import texts_of
-from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused, unbuilt
 from signoff.workspace.byproducts import too_large_to_copy
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
@@ -194,13 +200,13 @@ class Judge:
         opened: Opened,
         loose: LooseFiles,
     ) -> Verdict:
-        """Judge again with everything that steers the check as approved, if anything changed there.
+        """Judge again with every changed influence as approved, if there is any.
 
         What holds then too was decided by the work. What does not was decided by those files: a
         person says whether the plan lacks the line that allows them.
         """
         opened = opened.joined(read_before(self.blobs, case.read_sets))
-        found = self.since_approval.steering_changes(
+        found = self.since_approval.influence_changes(
             case.contract,
             case.guard,
             before,
@@ -214,7 +220,7 @@ class Judge:
         in_room = seat.judged_in is JudgeIn.CLEAN
         if not shown or (case.provisional and not in_room):
             return replace(judged, influences=shown)
-        approved, paths, steers = self.pins.snapshot, found.read, found.read | found.made_of
+        approved, paths, every = self.pins.snapshot, found.read, found.read | found.made_of
         # While the agent lives, nothing of its workspace is moved, not even for a while.
         alive, away = case.provisional, found.away
         held = nullcontext(away) if alive else loose.as_approved(self.workspace, away)
@@ -223,12 +229,12 @@ class Judge:
                 if in_room:
                     then = self.workspace.snapshot()
                     content = self.workspace.content_with(before.digest, approved, paths)
-                    made_of = self.workspace.content_with(before.digest, approved, steers)
+                    made_of = self.workspace.content_with(before.digest, approved, every)
                     seat = self.rooms.again(seat, before.digest, content, absent, made_of)
                     again, _ = self._run_once(case, judged, then, seat, set_back=paths)
                 else:
                     if seat.setup is not None:
-                        with self.workspace.set_back(approved, steers) as then:
+                        with self.workspace.set_back(approved, every) as then:
                             seat = self.rooms.again(seat, then.digest)
                     with self.workspace.set_back(approved, paths) as then:
                         again, _ = self._run_once(case, judged, then, seat, set_back=paths)
@@ -257,7 +263,7 @@ class Judge:
             seat, fixed = fixed.shown(seat)
         folders = dict.fromkeys((*self.workspace.folders, *(loose or LooseFiles()).folders))
         with OpenWatch(seat.on_disk or seat.folder, folders, fixed.kept) as watch:
-            seen = self.bench.run(case.contract, seat)
+            seen = self.bench.run(case.contract, seat, watch)
         opened = watch.seen
         answer = compare(case.contract, seen.observation)
         if answer.result is Result.BROKEN:
@@ -281,9 +287,8 @@ class Judge:
 
     def _texts(self, contract: Contract, digest: str) -> tuple[str, ...]:
         """All shell text that the contract runs on this content."""
-        manifest = self.workspace.manifest(digest)
-        found = texts_of(contract, manifest, partial(self.workspace.read, digest))
-        return tuple(shell.text for shell in found)
+        read = partial(self.workspace.read, digest)
+        return tuple(s.text for s in texts_of(contract, self.workspace.manifest(digest), read))
 
     @property
     def since_approval(self) -> SinceApproval:

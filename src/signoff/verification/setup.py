@@ -63,7 +63,7 @@ def run_setup(
 ) -> Opened:
     """Run the command where nothing but content lies; which files of these folders it opened."""
     with OpenWatch(seat.on_disk or seat.folder, folders) as watch:
-        seen = bench.run(as_contract(setup), seat).observation
+        seen = bench.run(as_contract(setup), seat, watch).observation
     if seen.ending is Ending.EXITED and seen.exit_code == 0:
         return watch.seen
     raise SetupFailed(

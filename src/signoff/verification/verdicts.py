@@ -1,18 +1,80 @@
-"""Verdicts as they are made: of a run, of an earlier verdict, of one that contradicts itself."""
+"""Verdicts as they are made, and what each says to the person who reads it."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from signoff.domain.ledger import Entry
 from signoff.domain.observation import Observation
 from signoff.domain.plan import JudgeIn
 from signoff.domain.redaction import Redactor
-from signoff.domain.snapshot import Snapshot
-from signoff.domain.text import decode_output, tail
+from signoff.domain.snapshot import Change, ChangeKind, Snapshot
+from signoff.domain.text import decode_output, storable_path, tail
 from signoff.domain.verdict import HeldOutKind, Reason, Result, Verdict
 from signoff.errors import SetupFailed
 from signoff.verification.expectations import Answer
+from signoff.verification.influences.changed import Influence
+from signoff.verification.protection import Guard, Tampering, file_of
+
+NAMED_FILES = 20
+_MOST_GLOBS = 5
+# What a plan's line spells as it is: no comma, no quote, no sign of a glob.
+_PLAIN = re.compile(r"\w[\w./@+-]*|\.\w[\w./@+-]*", re.ASCII)
+
+
+def moved_by_contract(changes: tuple[Change, ...], before: Iterable[str]) -> Answer:
+    """In a clean room nobody but the contract writes."""
+    return _moved(changes, f"the contract wrote it: declare `{_writes(changes, before)}`")
+
+
+def moved_by_somebody(changes: tuple[Change, ...]) -> Answer:
+    """The contract was in a clean room, and the workspace changed."""
+    why = "the contract cannot have done it: stop whatever else writes to the workspace"
+    return _moved(changes, why)
+
+
+def moved_by_either(changes: tuple[Change, ...], before: Iterable[str]) -> Answer:
+    """The contract was in the workspace, as others may be."""
+    why = (
+        f"if the contract wrote it, declare `{_writes(changes, before)}`; "
+        "if not, stop whatever else writes to the workspace"
+    )
+    return _moved(changes, why)
+
+
+def _moved(changes: tuple[Change, ...], advice: str) -> Answer:
+    names = ", ".join(f"`{storable_path(c.path)}` {c.kind}" for c in changes[:NAMED_FILES])
+    more = "" if len(changes) <= NAMED_FILES else f" and {len(changes) - NAMED_FILES} more"
+    message = f"content moved while it was judged: {names}{more}; {advice}"
+    return Answer(Result.UNKNOWN, Reason.MOVED, message)
+
+
+def _writes(changes: tuple[Change, ...], before: Iterable[str]) -> str:
+    """The field, with its value where one can be advised.
+
+    What was there before may be what the contract judges: declared, anybody could change it.
+    """
+    field = "**writes:**"
+    if any(change.kind is not ChangeKind.ADDED for change in changes):
+        return field
+    folders = {path[:end] for path in before for end in _ends_of_folders(path)}
+    globs = dict.fromkeys(_glob(change.path, folders) for change in changes)
+    plain = len(globs) <= _MOST_GLOBS and all(_PLAIN.fullmatch(c.path) for c in changes)
+    return f"{field} {', '.join(globs)}" if plain else field
+
+
+def _glob(path: str, folders: set[str]) -> str:
+    """The file, or everything in the topmost folder that came with it."""
+    new = (path[:end] for end in _ends_of_folders(path) if path[:end] not in folders)
+    folder = next(new, None)
+    return path if folder is None else f"{folder}/**"
+
+
+def _ends_of_folders(path: str) -> Iterable[int]:
+    return (found.start() for found in re.finditer("/", path))
+
 
 OUTPUT_TAIL_CHARACTERS = 4_000
 
@@ -89,4 +151,60 @@ def ran(verdict: Verdict, answer: Answer, observation: Observation, after: Snaps
         stderr_sha256=observation.stderr.sha256,
         environment_changed=after.environment != verdict.environment,
         leftovers_killed=observation.leftovers_killed,
+    )
+
+
+def influenced(again: Verdict, found: Collection[Influence], guard: Guard) -> Verdict:
+    """The verdict when the contract holds only with files changed that influence it."""
+    # A program that is not found is one of those files.
+    if again.result is Result.UNKNOWN and again.reason is not Reason.NOT_FOUND:
+        return again
+    paths = tuple(storable_path(influence.path) for influence in found)
+    meant = ""
+    if any(guard.extends(influence.path) for influence in found):
+        meant = "the tests as approved do not pass: if this change of behaviour is meant, "
+    message = (
+        "influenced: the contract holds only with what steers it changed: "
+        f"{_reasons(found)}; {meant}a person allows it with `{_line(paths)}`"
+    )
+    broken = replace(again, result=Result.BROKEN, reason=Reason.INFLUENCED)
+    return replace(broken, message=message, tampered=paths)
+
+
+def out_of_bounds(verdict: Verdict, outside: list[str], guard: Guard) -> Verdict:
+    """The verdict when a file changed that the plan does not let this step, or anybody, change."""
+    bound = "the step's `touches`" if guard.own_touches else "`touches`"
+    paths = tuple(map(storable_path, outside))
+    named = ", ".join(f"`{path}`" for path in paths[:NAMED_FILES])
+    message = f"changed outside {bound}: {named}; a person allows it with `{_line(paths)}`"
+    broken = replace(verdict, result=Result.BROKEN, reason=Reason.OUTSIDE)
+    return replace(broken, message=message, tampered=paths)
+
+
+def _line(paths: tuple[str, ...]) -> str:
+    return f"**may_change:** {', '.join(paths[:NAMED_FILES])}"
+
+
+def _reasons(found: Collection[Influence]) -> str:
+    shown = [f"`{storable_path(i.path)}` ({i.why})" for i in list(found)[:NAMED_FILES]]
+    more = len(found) - NAMED_FILES
+    return "; ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def tampered(verdict: Verdict, tampering: tuple[Tampering, ...]) -> Verdict:
+    """The verdict when something protected is not as approved."""
+    named = "; ".join(f"`{storable_path(t.path)}`: {t.rule}" for t in tampering[:NAMED_FILES])
+    decides = [storable_path(file_of(t.path)) for t in tampering if t.unasked]
+    if decides:
+        files = ", ".join(list(dict.fromkeys(decides))[:NAMED_FILES])
+        named += (
+            "; what decides a check is protected, "
+            f"unless a person allows it with `**may_change:** {files}`"
+        )
+    return replace(
+        verdict,
+        result=Result.BROKEN,
+        reason=Reason.TAMPERED,
+        message=f"tampered: {named}",
+        tampered=tuple(storable_path(t.path) for t in tampering),
     )

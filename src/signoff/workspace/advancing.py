@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,9 +22,9 @@ from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed
 from signoff.testing.crash import RepositoryPoint, reach
 from signoff.workspace.branches import existing_head, is_ancestor, move_branch, moved
-from signoff.workspace.folders import opened_root, unlink_if_there
+from signoff.workspace.folders import open_folder_strictly, opened_root, unlink_if_there
 from signoff.workspace.git import Git
-from signoff.workspace.gitfolders import locked
+from signoff.workspace.gitfolders import ObjectFormat, locked
 from signoff.workspace.gitindex import (
     change_index,
     copy_index,
@@ -31,7 +33,6 @@ from signoff.workspace.gitindex import (
     refresh,
     refuse_locked_index,
 )
-from signoff.workspace.ondisk import Found, Kind, holds_only, look
 from signoff.workspace.trees import (
     Mode,
     TreeChange,
@@ -41,6 +42,90 @@ from signoff.workspace.trees import (
 )
 from signoff.workspace.worktrees import Worktree, checkouts_of
 from signoff.workspace.writing import LastFolder, created_file, remove_entries, write_all
+
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Kind(StrEnum):
+    """What is found at a path."""
+
+    NOTHING = "nothing"
+    ENTRY = "entry"
+    FOLDER = "folder"
+    BLOCKED = "blocked"
+    """A file or a link stands where a folder on the way would be."""
+    OTHER = "other"
+
+
+class Found(NamedTuple):
+    """`entry` for a file or symbolic link."""
+
+    kind: Kind
+    entry: TreeEntry | None = None
+
+
+def look(root_fd: int, path: str, form: ObjectFormat) -> Found:
+    """What is there now, its content hashed as git would."""
+    above, _, name = path.rpartition("/")
+    try:
+        folder_fd = open_folder_strictly(root_fd, above)
+    except FileNotFoundError:
+        return Found(Kind.NOTHING)
+    except OSError:
+        return Found(Kind.BLOCKED)
+    try:
+        return _look_at(folder_fd, name, form)
+    except FileNotFoundError:
+        return Found(Kind.NOTHING)
+    except OSError:
+        return Found(Kind.OTHER)
+    finally:
+        os.close(folder_fd)
+
+
+def holds_only(root_fd: int, path: str, leaving: frozenset[str]) -> bool:
+    """Whether a folder is empty, or has nothing in it but files that are about to leave."""
+    try:
+        pending = _inside(root_fd, path)
+        while pending:
+            below, is_dir = pending.pop()
+            further = _inside(root_fd, below) if is_dir else []
+            if not further and below not in leaving:
+                return False
+            pending += further
+    except OSError:
+        return False
+    return True
+
+
+def _inside(root_fd: int, path: str) -> list[tuple[str, bool]]:
+    fd = open_folder_strictly(root_fd, path)
+    try:
+        with os.scandir(fd) as entries:
+            return [(f"{path}/{e.name}", e.is_dir(follow_symlinks=False)) for e in entries]
+    finally:
+        os.close(fd)
+
+
+def _look_at(folder_fd: int, name: str, form: ObjectFormat) -> Found:
+    seen = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    if stat.S_ISDIR(seen.st_mode):
+        return Found(Kind.FOLDER)
+    if stat.S_ISLNK(seen.st_mode):
+        target = os.readlink(os.fsencode(name), dir_fd=folder_fd)
+        named = form.blob_hash(len(target))
+        named.update(target)
+        return Found(Kind.ENTRY, TreeEntry(Mode.LINK, named.hexdigest()))
+    if not stat.S_ISREG(seen.st_mode):
+        return Found(Kind.OTHER)
+    mode = Mode.EXECUTABLE if seen.st_mode & 0o100 else Mode.FILE
+    fd = os.open(name, _READ_FLAGS, dir_fd=folder_fd)
+    with open(fd, "rb") as file:
+        named = form.blob_hash(os.fstat(fd).st_size)
+        while piece := file.read(_PIECE):
+            named.update(piece)
+    return Found(Kind.ENTRY, TreeEntry(mode, named.hexdigest()))
+
 
 _DRAFT = ".signoff-advance.tmp"
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")

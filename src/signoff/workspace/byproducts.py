@@ -1,14 +1,15 @@
-"""Which by-products a clean room shares with the workspace, which it copies, which it lacks."""
+"""What is no work: by-products, and how a clean room has them; litter that tools leave behind."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import RoomTooDear
 from signoff.workspace.folders import opened_root, opened_strictly
 from signoff.workspace.records import StatKey, stat_key
@@ -234,3 +235,49 @@ def _too_dear(much: str, top: str) -> RoomTooDear:
         f"a clean room would have to copy {much} of by-products; `{top}` is one of them",
         facts={"path": top},
     )
+
+
+LITTER_FOLDERS = frozenset(
+    {".benchmarks", "htmlcov", ".nyc_output", ".tox", ".nox", ".turbo", ".phpunit.cache"}
+)
+LITTER_FILES = frozenset({".coverage", ".eslintcache", ".stylelintcache", ".phpunit.result.cache"})
+_PARALLEL_COVERAGE = ".coverage."  # one data file per process
+
+
+def litter_of(path: str) -> str | None:
+    """The topmost folder or file of litter that the path belongs to; None when it is none."""
+    names = path.split("/")
+    for depth, name in enumerate(names, start=1):
+        if name in LITTER_FOLDERS or (depth == len(names) and _is_litter_file(name)):
+            return "/".join(names[:depth])
+    return None
+
+
+def without_litter(
+    changes: Sequence[Change], before: Manifest, after: Manifest
+) -> tuple[Change, ...]:
+    """The changes that are more than empty folders that came, and litter where there was none."""
+    added = [c.path for c in changes if c.kind is ChangeKind.ADDED]
+    fresh = {root for path in added if (root := litter_of(path)) and not _held(before, root)}
+
+    def is_litter(change: Change) -> bool:
+        if change.kind is ChangeKind.ADDED:
+            is_folder = after[change.path].kind is FileKind.DIRECTORY
+            return is_folder or litter_of(change.path) in fresh
+        was_empty = before[change.path].kind is FileKind.DIRECTORY
+        # It is still there: what came into it is told by itself.
+        return was_empty and any(path.startswith(f"{change.path}/") for path in added)
+
+    return tuple(change for change in changes if not is_litter(change))
+
+
+def _is_litter_file(name: str) -> bool:
+    return name in LITTER_FILES or name.startswith(_PARALLEL_COVERAGE)
+
+
+def _held(before: Manifest, root: str) -> bool:
+    """Whether there was anything of it but an empty folder."""
+    there = before.get(root)
+    if there is not None:
+        return there.kind is not FileKind.DIRECTORY
+    return any(path.startswith(f"{root}/") for path in before)

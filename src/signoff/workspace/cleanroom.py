@@ -12,12 +12,18 @@ from pathlib import Path
 
 from signoff.domain.snapshot import Change, ChangeKind, Manifest
 from signoff.errors import InternalError, RoomTooDear, StorageFailed, WorkspaceMissing
-from signoff.workspace.byproducts import Byproducts, RoomLimits, Survey, survey
-from signoff.workspace.cloning import Cloner, How
-from signoff.workspace.fitting import Copies, Fitted, Fitter
+from signoff.workspace.byproducts import Byproducts, RoomLimits, Survey, survey, without_litter
+from signoff.workspace.fitting import (
+    Cloner,
+    Copies,
+    Fitted,
+    Fitter,
+    How,
+    Layout,
+    has_place,
+    lay_out,
+)
 from signoff.workspace.folders import opened_root, remove_tree, unlink_if_there
-from signoff.workspace.layout import Layout, has_place, lay_out
-from signoff.workspace.litter import without_litter
 from signoff.workspace.objects import ObjectStore
 from signoff.workspace.records import FilesByFolder, Folders, closed_to_owner, source_states
 from signoff.workspace.walk import Territory, scan

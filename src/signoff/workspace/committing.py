@@ -14,11 +14,11 @@ from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint, reach
 from signoff.workspace.branches import existing_head, make_commit, move_branch, tree_of
+from signoff.workspace.content import LARGE_BYTES, whole_content
 from signoff.workspace.folders import opened_root
 from signoff.workspace.git import SIGNOFF, Git, Identity
 from signoff.workspace.gitfolders import ObjectFormat, locked, refusals
 from signoff.workspace.gitindex import index_of_tree, put_index, refuse_locked_index
-from signoff.workspace.largefiles import LARGE_BYTES, whole_content
 from signoff.workspace.records import FileRecord
 from signoff.workspace.trees import (
     Mode,

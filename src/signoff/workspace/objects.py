@@ -12,19 +12,17 @@ from pathlib import Path
 from typing import BinaryIO
 
 from signoff.errors import StorageFailed
-from signoff.workspace.gitpack import (
+from signoff.workspace.packs import (
+    EntryWriter,
+    OpenPack,
     PackEntry,
+    claim_open_pack,
     hash_object,
     inflate_entry,
     read_index,
+    read_open_pack,
     sync_folder,
     write_pack,
-)
-from signoff.workspace.openpack import (
-    EntryWriter,
-    OpenPack,
-    claim_open_pack,
-    read_open_pack,
 )
 
 SEAL_OBJECTS = 4_096

@@ -9,7 +9,7 @@ from signoff.domain.snapshot import Change, ChangeKind, FileKind
 from signoff.workspace.store import StoredFile
 
 Entries = dict[str, StoredFile]
-ReadContent = Callable[[str, StoredFile], bytes]
+ReadContent = Callable[[StoredFile, str], bytes]
 
 _MAX_FILE_BYTES = 1 << 20
 # difflib takes quadratic time on text made to defeat it; beyond this, old out and new in.
@@ -71,7 +71,7 @@ def _lines(path: str, stored: StoredFile | None, read: ReadContent) -> list[str]
         return []
     if stored.state.size > _MAX_FILE_BYTES:
         return None
-    data = read(path, stored)
+    data = read(stored, path)
     if b"\0" in data:
         return None
     try:

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
-from signoff.process.sandboxes import best_isolation
-from signoff.process.sockets import reachable_sockets
+from signoff.process.sandboxes import best_isolation, reachable_sockets
 from signoff.settings.loading import SandboxChoice, Settings
 
 ADVICE = (

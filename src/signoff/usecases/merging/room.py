@@ -37,9 +37,9 @@ from signoff.verification.pins import Pins
 from signoff.verification.rooms import ScratchRooms
 from signoff.verification.setup import ScratchSetUp
 from signoff.verification.since_approval import SinceApproval
+from signoff.workspace.branches import check_out
 from signoff.workspace.byproducts import holds_dependencies
 from signoff.workspace.git import Git
-from signoff.workspace.merging import check_out
 from signoff.workspace.workspace import Workspace
 
 

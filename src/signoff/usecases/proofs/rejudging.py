@@ -11,7 +11,7 @@ from signoff.domain.verdict import Phase
 from signoff.gate.gate import evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
-from signoff.verification.case import Case
+from signoff.verification.evidence import Case
 from signoff.verification.guards import Guards, Produced
 from signoff.verification.judge import Judge
 

@@ -19,9 +19,8 @@ from signoff.usecases.ground.history import read_pins
 from signoff.usecases.ground.pinning import take_pins
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace
-from signoff.verification.elsewhere import differences
 from signoff.verification.ignored import Ignored
-from signoff.verification.pins import Pins, protected_files
+from signoff.verification.pins import Pins, differences, protected_files
 from signoff.workspace.repository import find_repository
 
 

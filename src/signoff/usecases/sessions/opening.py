@@ -28,7 +28,7 @@ from signoff.usecases.ground.workbench import (
     workspace_lock,
 )
 from signoff.verification.bench import Bench
-from signoff.verification.case import Case
+from signoff.verification.evidence import Case
 from signoff.verification.guards import Guards
 from signoff.verification.judge import Judge
 from signoff.verification.pins import Pins

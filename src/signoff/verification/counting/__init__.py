@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from signoff.domain.counts import TestCounts
-from signoff.verification.counting.printed import Printed, count_printed, lines_of
+from signoff.verification.counting.printed import count_printed, lines_of
 from signoff.verification.counting.reports import (
     DOCUMENTS,
     REPORT_DIR_VARIABLE,
@@ -80,8 +80,7 @@ def count_tests(
         return None
     if recipes and not sight.calls:
         sight = replace(look_at("\n".join(recipes)), shows_all=False)
-    printed = Printed.of(stdout, stderr)
-    shown = count_printed(sight, printed, ended_well=ended_well)
+    shown = count_printed(sight, (lines_of(stdout), lines_of(stderr)), ended_well=ended_well)
     if shown is None and sight.calls:
         shown = count_document(stdout, DOCUMENTS)
     return _smaller(count_reports(reports, several_runners=len(sight.calls) > 1), shown)

@@ -1,4 +1,4 @@
-"""Ignored files that steer a check: no content of a snapshot, but not as they were approved."""
+"""Ignored files that influence a check: no content of a snapshot, but not as they were approved."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from signoff.domain.digests import digest_of
 from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, FileState, Manifest
 from signoff.verification.ignored import Ignored
-from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
+from signoff.verification.influences.changed import Approved, CheckFacts, Influence, find_influences
+from signoff.verification.influences.packages import STARTUP_MARK, startup_code
+from signoff.verification.influences.trail import COMPILED, INSTALLED, Content
 from signoff.verification.pins import Pins, fingerprint
-from signoff.verification.steering import COMPILED, INSTALLED
-from signoff.verification.steering.content import Content
-from signoff.verification.steering.rule_environments import STARTUP_MARK, startup_code
-from signoff.workspace.loosefiles import LooseCopies
+from signoff.workspace.caches import LooseCopies
 from signoff.workspace.opened import Opened
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
@@ -166,7 +165,7 @@ def changed_byproducts(
     """By-products that are not as approved, unless the check names them or the plan lets them be.
 
     Asked where the same content was broken before: then nothing else can have made it hold. They
-    count as a whole, in place of those files in them that are known to steer the check.
+    count as a whole, in place of those files in them that are known to influence the check.
     """
     changed = [
         path
