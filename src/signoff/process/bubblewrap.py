@@ -273,7 +273,7 @@ def _arguments(command: Command, confinement: Confinement) -> list[str]:
     arguments += ["--new-session", "--die-with-parent"]
     if not confinement.network:
         arguments.append("--unshare-net")
-    if not confinement.namespaces and bubblewrap_version() >= _NESTED_SINCE:
+    if bubblewrap_version() >= _NESTED_SINCE:
         arguments.append("--disable-userns")
     arguments += [
         *mount_arguments(confinement),

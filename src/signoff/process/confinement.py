@@ -47,9 +47,6 @@ class Confinement:
     """Empty, writable, and gone afterwards."""
     mounts: tuple[Mount, ...] = ()
     network: bool = False
-    namespaces: bool = False
-    """May make user namespaces of its own, as a client with its own sandbox does."""
-
     traceless: bool = False
     """Leaves nothing of what it saw behind in shared memory or in attributes of files."""
 
@@ -57,19 +54,7 @@ class Confinement:
         if self.isolation is Isolation.NONE:
             raise ValueError("a run without a sandbox has no confinement")
 
-    @property
-    def unenforced(self) -> tuple[Path, ...]:
-        """Read-only paths that stay changeable: Landlock has no holes in what may be written."""
-        if self.isolation is not Isolation.LANDLOCK:
-            return ()
-        holes = (*self.readonly, *self.absent)
-        return tuple(hole for hole in holes if _is_below_any(hole, self.writable))
-
 
 def is_within(path: Path, folder: Path) -> bool:
     """Whether a path is the folder or lies in it, links followed."""
     return path.resolve().is_relative_to(folder.resolve())
-
-
-def _is_below_any(path: Path, folders: tuple[Path, ...]) -> bool:
-    return any(is_within(path, folder) for folder in folders)

@@ -221,26 +221,18 @@ def _block(abi: _Abi, families: tuple[int, ...] | None, traceless: bool) -> list
         refused |= dict.fromkeys((_IO_URING_SETUP, *abi.multiplexed_sockets), errno.EPERM)
     for number, why in refused.items():
         code += [_test(_JUMP_EQ, number, then=0, otherwise=1), _refuse(why)]
+    allow, refuse = _return(_ALLOW), _refuse(errno.EPERM)
     of_pid = {abi.ptrace: 1, **dict.fromkeys(abi.process_vm, 0)}
-    decisions = {number: _unless(at, (1,)) for number, at in of_pid.items()}
+    decisions = {number: _decide(at, (1,), refuse, allow) for number, at in of_pid.items()}
     if families is not None:
-        decisions |= dict.fromkeys(abi.sockets, _only(0, families))
+        decisions |= dict.fromkeys(abi.sockets, _decide(0, families, allow, refuse))
     for number, decision in decisions.items():
         code += [_test(_JUMP_EQ, number, then=0, otherwise=len(decision)), *decision]
     return [*code, _return(_ALLOW)]
 
 
-def _only(argument: int, values: tuple[int, ...]) -> list[bytes]:
-    """Allowed with one of these values."""
-    return _decide(argument, values, _return(_ALLOW), _refuse(errno.EPERM))
-
-
-def _unless(argument: int, values: tuple[int, ...]) -> list[bytes]:
-    """Refused with one of these values."""
-    return _decide(argument, values, _refuse(errno.EPERM), _return(_ALLOW))
-
-
 def _decide(argument: int, values: tuple[int, ...], hit: bytes, miss: bytes) -> list[bytes]:
+    """One decision for these values of an argument, another for all others."""
     code = [_load(_FIRST_ARGUMENT_AT + argument * _ARGUMENT_SIZE)]
     for value in values:
         code += [_test(_JUMP_EQ, value, then=0, otherwise=1), hit]

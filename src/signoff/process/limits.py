@@ -120,7 +120,10 @@ def _make_folder(most: int) -> Path | None:
     parent = _parent_folder()
     if parent is None:
         return None
-    _remove_groups_of_the_dead(parent)
+    for left in parent.glob(f"{_PREFIX}*-*"):  # by drivers that are dead
+        pid = left.name.removeprefix(_PREFIX).partition("-")[0]
+        if pid.isdecimal() and read_stat(int(pid)) is None:
+            _remove(left)
     folder = parent / f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
     try:
         folder.mkdir()
@@ -167,10 +170,3 @@ def _own_groups() -> dict[str, str]:
         _number, controllers, group = line.split(":", 2)
         groups.update(dict.fromkeys(controllers.split(","), group))
     return groups
-
-
-def _remove_groups_of_the_dead(parent: Path) -> None:
-    for folder in parent.glob(f"{_PREFIX}*-*"):
-        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if pid.isdecimal() and read_stat(int(pid)) is None:
-            _remove(folder)

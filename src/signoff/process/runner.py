@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 
 from signoff.domain.observation import Ending, Observation
 from signoff.process import birthmark
@@ -294,17 +295,7 @@ def _widen(fd: int) -> None:
 def _not_run(
     refusal: Refusal, records: dict[StreamName, StreamRecord], began: float
 ) -> Observation:
-    return Observation(
-        ending=refusal.ending,
-        exit_code=None,
-        signal=None,
-        duration_s=time.monotonic() - began,
-        stdout=records[StreamName.STDOUT].output(),
-        stderr=records[StreamName.STDERR].output(),
-        detail=refusal.detail,
-        stdout_matches=records[StreamName.STDOUT].matches(),
-        stderr_matches=records[StreamName.STDERR].matches(),
-    )
+    return _observed(records, refusal.ending, time.monotonic() - began, detail=refusal.detail)
 
 
 def _observation(
@@ -316,26 +307,39 @@ def _observation(
     killed: int,
     duration_s: float,
 ) -> Observation:
+    number = -code if stopped is None and code < 0 else None
+    if stopped is Ending.SIGNALLED:
+        number = signal.SIGKILL
     # A process that we stopped may still exit 0 on SIGTERM: its code then says nothing.
-    by_itself = stopped is None
-    return Observation(
-        ending=stopped or _ending_of(code),
-        exit_code=code if by_itself and code >= 0 else None,
-        signal=_signal_of(code, stopped),
-        duration_s=duration_s,
-        stdout=records[StreamName.STDOUT].output(),
-        stderr=records[StreamName.STDERR].output(),
-        leftovers_killed=killed,
+    seen = _observed(
+        records,
+        stopped or _ending_of(code),
+        duration_s,
         detail=_detail(command.limits, stopped, code),
-        stdout_matches=records[StreamName.STDOUT].matches(),
-        stderr_matches=records[StreamName.STDERR].matches(),
+    )
+    return replace(
+        seen,
+        exit_code=code if stopped is None and code >= 0 else None,
+        signal=number,
+        leftovers_killed=killed,
     )
 
 
-def _signal_of(code: int, stopped: Ending | None) -> int | None:
-    if stopped is Ending.SIGNALLED:
-        return signal.SIGKILL
-    return -code if stopped is None and code < 0 else None
+def _observed(
+    records: dict[StreamName, StreamRecord], ending: Ending, duration_s: float, *, detail: str
+) -> Observation:
+    stdout, stderr = records[StreamName.STDOUT], records[StreamName.STDERR]
+    return Observation(
+        ending=ending,
+        exit_code=None,
+        signal=None,
+        duration_s=duration_s,
+        stdout=stdout.output(),
+        stderr=stderr.output(),
+        detail=detail,
+        stdout_matches=stdout.matches(),
+        stderr_matches=stderr.matches(),
+    )
 
 
 def _ending_of(code: int) -> Ending:

@@ -39,7 +39,9 @@ class Support:
 def probe_sandboxes() -> tuple[Support, ...]:
     """Every sandbox there is, the best first; each is really tried, once per process."""
     return (
-        _probe(Isolation.BUBBLEWRAP, _describe_bubblewrap),
+        _probe(
+            Isolation.BUBBLEWRAP, lambda: "bubblewrap " + ".".join(map(str, bubblewrap_version()))
+        ),
         _probe(Isolation.LANDLOCK, _describe_landlock),
     )
 
@@ -69,10 +71,6 @@ def _probe(isolation: Isolation, describe: Callable[[], str]) -> Support:
     if seen.ending is Ending.EXITED and seen.exit_code == 0:
         return Support(isolation, True, detail)
     return Support(isolation, False, seen.detail or seen.describe())
-
-
-def _describe_bubblewrap() -> str:
-    return "bubblewrap " + ".".join(map(str, bubblewrap_version()))
 
 
 def _describe_landlock() -> str:

@@ -10,42 +10,11 @@ from dataclasses import dataclass
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
 from signoff.process.bubblewrap import Cell
-from signoff.process.command import Command, Refusal, popen, refusal_of
+from signoff.process.command import Command, Refusal, refusal_of
 from signoff.process.confinement import Unavailable
-from signoff.process.landlock import Fence
-from signoff.process.limits import PidGroup, limit_running
+from signoff.process.landlock import Fence, Unconfined
+from signoff.process.limits import PidGroup
 from signoff.process.tree import Tree
-
-
-class Unconfined:
-    """No sandbox: the main process is the command."""
-
-    def __init__(self, command: Command):
-        self._command = command
-
-    def popen(self) -> subprocess.Popen[bytes]:
-        """Start the command itself."""
-        return popen(self._command, self._command.argv, self._command.env, self._command.cwd)
-
-    def settle(
-        self, process: subprocess.Popen[bytes], tree: Tree, group: PidGroup | None
-    ) -> int | None:
-        """Limit the running command from outside: a `preexec_fn` would make it a full fork.
-
-        What it forked in the meantime gets the limits too, so only processor time and files of
-        the first moments go uncounted.
-        """
-        del tree, group  # most commands have ended by the time a group would hold them
-        return limit_running(process.pid, self._command.limits)
-
-    def outcome(self, code: int, stderr: bytes) -> int | Refusal:
-        """The command's own end."""
-        del stderr
-        return code
-
-    def close(self) -> None:
-        """Nothing is held."""
-
 
 # What stands between a command and the machine during one run. Each starts the main process
 # (`popen`), puts the limits on it (`settle`: returns the cap on processes that the kernel does not

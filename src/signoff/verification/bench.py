@@ -61,14 +61,14 @@ class Bench:
 
     def run(self, contract: Contract, seat: Seat, watch: OpenWatch | None = None) -> Seen:
         """Run the contract's command and observe it, and what it opens, to its end."""
-        with _report_folder(contract) as reports:
-            extra = {} if reports is None else {REPORT_DIR_VARIABLE: str(reports)}
-            writable = () if reports is None else (reports,)
-            limits = _limits(contract)
-            observation = self._run(
-                contract, seat, limits, extra=extra, writable=writable, watch=watch
-            )
-            return Seen(observation, {} if reports is None else read_reports(reports))
+        limits = _limits(contract)
+        # Made only for contracts that speak of it.
+        if REPORT_DIR_VARIABLE not in contract.command:
+            return Seen(self._run(contract, seat, limits, watch=watch), {})
+        with _own_folder("signoff-report-") as reports:
+            extra = {REPORT_DIR_VARIABLE: str(reports)}
+            seen = self._run(contract, seat, limits, extra=extra, writable=(reports,), watch=watch)
+            return Seen(seen, read_reports(reports))
 
     def run_product(self, product: Contract, seat: Seat) -> Observation:
         """Run the product for a check that sees only its output; no file of the check is there."""
@@ -217,7 +217,8 @@ def _disposable(
     def left_out(here: str, names: list[str]) -> list[str]:
         # Pipes and sockets are no content; reading one would wait for whoever writes.
         paths = [Path(here, name) for name in names]
-        return [p.name for p in paths if p in kept_there or not _is_plain(p)]
+        plain = {p for p in paths if p.is_symlink() or p.is_file() or p.is_dir()}
+        return [p.name for p in paths if p in kept_there or p not in plain]
 
     if fill is not None:
         fill(copy)
@@ -229,26 +230,12 @@ def _disposable(
     return Seat(copy)
 
 
-def _is_plain(path: Path) -> bool:
-    return path.is_symlink() or path.is_file() or path.is_dir()
-
-
 def _limits(contract: Contract) -> Limits:
     return Limits(
         wall_s=contract.timeout_s,
         processes=MOST_PROCESSES,
         file_size=LARGEST_FILE_BYTES,
     )
-
-
-@contextmanager
-def _report_folder(contract: Contract) -> Iterator[Path | None]:
-    """An empty folder for machine-readable reports, made only for contracts that speak of it."""
-    if REPORT_DIR_VARIABLE not in contract.command:
-        yield None
-        return
-    with _own_folder("signoff-report-") as folder:
-        yield folder
 
 
 @contextmanager

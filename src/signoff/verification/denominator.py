@@ -168,9 +168,12 @@ def _shrinkage(then: TestCounts, now: TestCounts | None) -> str:
     if now.cut_short and not now.failed:
         return f"the tests were cut short: {escape_line(now.cut_short)}"
     changes = _lost(then, now)
-    if then.endings and not changes and not _all_named(then, now):
+    all_named = any(then.names_all(where) and now.names_all(where) for where in then.names)
+    if then.endings and not changes and not all_named:
         ran = then.least_executed
-        whole = then.collected > 0 and not _cut_short(then, now)
+        # More endings now show that the baseline did not reach every test.
+        cut_short = then.cut_short or (then.failed > 0 and then.endings < now.endings)
+        whole = then.collected > 0 and not cut_short
         left_out = now.deselected - then.deselected
         changes = [
             f"{_many(after, 'test', 'tests')} {what}, {before} before the work began"
@@ -184,11 +187,6 @@ def _shrinkage(then: TestCounts, now: TestCounts | None) -> str:
     if now.files < then.files:
         changes.append(f"{now.files} files checked, {then.files} before the work began")
     return "; ".join(changes)
-
-
-def _cut_short(then: TestCounts, now: TestCounts) -> bool:
-    """Whether the baseline did not reach every test, as it says or as more endings now show."""
-    return bool(then.cut_short) or (then.failed > 0 and then.endings < now.endings)
 
 
 def _lost(then: TestCounts, now: TestCounts) -> list[str]:
@@ -230,11 +228,6 @@ def _unmatched(missing: list[str], added: list[str]) -> list[str]:
 def _shown(tests: Sequence[str]) -> str:
     more = f" and {len(tests) - MOST_SHOWN} more" if len(tests) > MOST_SHOWN else ""
     return ", ".join(f"`{escape_line(test[:LONGEST_SHOWN])}`" for test in tests[:MOST_SHOWN]) + more
-
-
-def _all_named(then: TestCounts, now: TestCounts) -> bool:
-    """Whether every test of both runs was compared by its name."""
-    return any(then.names_all(where) and now.names_all(where) for where in then.names)
 
 
 def _least(contract: Contract) -> int | None:

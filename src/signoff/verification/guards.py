@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from signoff.commands.analysis import analyse
@@ -61,69 +61,48 @@ class Guards:
         produced: Produced,
         products: Products = NO_PRODUCTS,
         allowed: tuple[str, ...] = (),
+        contract: Contract | None = None,
     ) -> Guard:
-        """What must not have changed when this subject's contract is judged.
+        """What must not have changed when this subject's contract (or another) is judged.
 
-        `allowed` is what a person let it change since the plan was approved.
+        Before a postcondition that is all that steps protect. `allowed` is what a person let it
+        change since the plan was approved.
         """
-        assert subject.contract is not None, "without a contract there is nothing to guard"
-        if isinstance(subject, Step):
-            guard = self.of_step(subject, subject.contract, produced, products)
-        else:
-            guard = self.of_postcondition(subject, subject.contract, produced, products)
-        return guard.allowing(allowed) if allowed else guard
-
-    def of_step(
-        self,
-        step: Step,
-        contract: Contract,
-        produced: Produced,
-        products: Products = NO_PRODUCTS,
-    ) -> Guard:
-        """What must not have changed when this step is judged; what it owns itself may."""
-        return Guard(
-            protects=step.protects,
-            may_change=(*contract.may_change, *step.produces),
-            pinned=self.pins.protected,
-            produced=_merged(produced, without=step.id),
-            influences=self._approved_influences(step, contract),
-            # Of a list's items only the content of that time is known, not what lay beside it.
-            sees_ignored=step.parent is None,
-            writes=self.writes,
-            subject=step.id,
-            products=products,
-            may_extend=contract.may_extend,
-            produces=step.produces,
-            task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
-            kept_safe=self.protects,
-            touches=self.touches,
-            own_touches=self.bound_of(step) if step.touches else (),
-            lasting=self._lasting(step),
-            makes=self._makes(step, contract, products),
-            changed_by_any=self.may_change,
-        )
-
-    def of_postcondition(
-        self,
-        post: Postcondition,
-        contract: Contract,
-        produced: Produced,
-        products: Products = NO_PRODUCTS,
-    ) -> Guard:
-        """What must not have changed when a postcondition is judged: all that steps protect."""
-        return Guard(
+        contract = contract or subject.contract
+        assert contract is not None, "without a contract there is nothing to guard"
+        guard = Guard(
             protects=self.protects,
             may_change=contract.may_change,
             pinned=self.pins.protected,
             produced=_merged(produced),
-            influences=self.pins.steering.get(post.id, {}),
+            influences=self.pins.steering.get(subject.id, {}),
             writes=self.writes,
-            subject=post.id,
+            subject=subject.id,
             products=products,
             may_extend=contract.may_extend,
             kept_safe=self.protects,
             touches=self.touches,
             changed_by_any=self.may_change,
+        )
+        if isinstance(subject, Step):
+            guard = self._of_step(guard, subject, contract, produced)
+        return guard.allowing(allowed) if allowed else guard
+
+    def _of_step(self, guard: Guard, step: Step, contract: Contract, produced: Produced) -> Guard:
+        """Of a step: what it owns itself may change, and it answers for what lasts before it."""
+        return replace(
+            guard,
+            protects=step.protects,
+            may_change=(*contract.may_change, *step.produces),
+            produced=_merged(produced, without=step.id),
+            influences=self._approved_influences(step, contract),
+            # Of a list's items only the content of that time is known, not what lay beside it.
+            sees_ignored=step.parent is None,
+            produces=step.produces,
+            task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
+            own_touches=self.bound_of(step) if step.touches else (),
+            lasting=self._lasting(step),
+            makes=self._makes(step, contract, guard.products),
         )
 
     def bound_of(self, step: Step) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ from signoff.verification.influences.rules import texts_of
 from signoff.verification.obstacles import Obstacles, unreadable
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Compared, changed_git_rules, compare_with_pins
-from signoff.verification.rooms import Rooms
+from signoff.verification.rooms import Instead, Rooms
 from signoff.verification.since_approval import SinceApproval
 from signoff.verification.verdicts import (
     could_not_run,
@@ -220,17 +220,18 @@ class Judge:
         in_room = seat.judged_in is JudgeIn.CLEAN
         if not shown or (case.provisional and not in_room):
             return replace(judged, influences=shown)
-        approved, paths, every = self.pins.snapshot, found.read, found.read | found.made_of
+        approved, away = self.pins.snapshot, frozenset(i.path for i in found.beside)
+        paths = frozenset(influence.path for influence in found.content)
+        every = paths.union(influence.path for influence in found.makes)
         # While the agent lives, nothing of its workspace is moved, not even for a while.
-        alive, away = case.provisional, found.away
-        held = nullcontext(away) if alive else loose.as_approved(self.workspace, away)
+        held = nullcontext(away) if case.provisional else loose.as_approved(self.workspace, away)
         try:
             with held as absent:
                 if in_room:
                     then = self.workspace.snapshot()
                     content = self.workspace.content_with(before.digest, approved, paths)
                     made_of = self.workspace.content_with(before.digest, approved, every)
-                    seat = self.rooms.again(seat, before.digest, content, absent, made_of)
+                    seat = self.rooms.again(seat, before.digest, Instead(content, absent, made_of))
                     again, _ = self._run_once(case, judged, then, seat, set_back=paths)
                 else:
                     if seat.setup is not None:

@@ -32,8 +32,8 @@ from signoff.workspace.cleanroom import write_out
 from signoff.workspace.folders import (
     opened_root,
     opened_strictly,
+    remove_any,
     remove_tree,
-    unlink_if_there,
 )
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.records import FilesByFolder, StatKey, stat_key
@@ -268,10 +268,8 @@ class ScratchSetUp:
         with opened_root(self.workspace.root) as root_fd:
             for path in paths:
                 above, _, name = path.rpartition("/")
-                is_dir = (self.workspace.root / path).is_dir()
-                is_dir = is_dir and not (self.workspace.root / path).is_symlink()
                 with opened_strictly(root_fd, above) as fd:
-                    (remove_tree if is_dir else unlink_if_there)(fd, name)
+                    remove_any(fd, name)
 
 
 def _is_compiled(path: str) -> bool:

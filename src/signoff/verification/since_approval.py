@@ -10,7 +10,7 @@ from pathlib import Path
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
-from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
+from signoff.domain.snapshot import Change, FileKind, Snapshot
 from signoff.domain.text import storable_path
 from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
@@ -44,21 +44,6 @@ class InfluenceChanges:
         """Each path once; what the check itself reads says why."""
         every = (*self.makes, *self.content, *self.beside)
         return tuple({influence.path: influence for influence in every}.values())
-
-    @property
-    def read(self) -> frozenset[str]:
-        """What the check reads."""
-        return frozenset(influence.path for influence in self.content)
-
-    @property
-    def made_of(self) -> frozenset[str]:
-        """What the set-up command reads."""
-        return frozenset(influence.path for influence in self.makes)
-
-    @property
-    def away(self) -> frozenset[str]:
-        """By-products to do without."""
-        return frozenset(influence.path for influence in self.beside)
 
 
 @dataclass(frozen=True)
@@ -190,7 +175,9 @@ class SinceApproval:
         ):
             beyond = [p for p in changed if not matches_any(globs, p) and p not in asked]
             now = self.workspace.manifest(content.digest) if beyond else {}
-            found.update(p for p in beyond if not (_is_folder(now, p) and _leads_to(globs, p)))
+            folders = {p for p in beyond if p in now and now[p].kind is FileKind.DIRECTORY}
+            leads = {f for f in folders if any(intersect(g, f"{literal(f)}/**") for g in globs)}
+            found.update(p for p in beyond if p not in leads)
         return sorted(found)
 
     def _changed_by_step(self, guard: Guard, content: Snapshot) -> frozenset[str]:
@@ -254,8 +241,8 @@ class SinceApproval:
 
 def installed(root: Path, byproducts: Iterable[str]) -> dict[str, str]:
     """What stat says of each ignored folder, compiled caches and what tools leave behind aside."""
-    folders = (p for p in byproducts if litter_of(p) is None and _is_real_folder(root / p))
-    return byproduct_digests(root, folders, with_caches=False)
+    mine = (p for p in byproducts if litter_of(p) is None and not (root / p).is_symlink())
+    return byproduct_digests(root, (p for p in mine if (root / p).is_dir()), with_caches=False)
 
 
 @lru_cache(maxsize=8)
@@ -263,15 +250,3 @@ def _installed(root: Path, byproducts: tuple[str, ...], environment: str) -> dic
     """The same, looked at once for as long as nothing changes."""
     del environment
     return installed(root, byproducts)
-
-
-def _is_real_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
-def _is_folder(manifest: Manifest, path: str) -> bool:
-    return path in manifest and manifest[path].kind is FileKind.DIRECTORY
-
-
-def _leads_to(globs: Iterable[str], folder: str) -> bool:
-    return any(intersect(glob, f"{literal(folder)}/**") for glob in globs)

@@ -119,15 +119,12 @@ def unbuilt(verdict: Verdict, failed: SetupFailed) -> Verdict:
 def reused(verdict: Verdict, entry: Entry) -> Verdict:
     """The verdict of an earlier judging with the same evidence key."""
     data = entry.data
+    same = ("message", "exit_code", "output_tail", "stdout_sha256", "stderr_sha256")
     return replace(
         verdict,
+        **{name: data[name] for name in same},
         result=Result(data["result"]),
         reason=Reason(data["reason"]),
-        message=data["message"],
-        exit_code=data["exit_code"],
-        output_tail=data["output_tail"],
-        stdout_sha256=data["stdout_sha256"],
-        stderr_sha256=data["stderr_sha256"],
         reused_from=data.get("reused_from") or entry.seq,
         judged_in=JudgeIn(data.get("judged_in", JudgeIn.WORKSPACE)),
         room=data.get("room", ""),

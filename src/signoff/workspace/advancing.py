@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from collections.abc import Iterable
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +21,7 @@ from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed
 from signoff.testing.crash import RepositoryPoint, reach
 from signoff.workspace.branches import existing_head, is_ancestor, move_branch, moved
-from signoff.workspace.folders import open_folder_strictly, opened_root, unlink_if_there
+from signoff.workspace.folders import READ_FLAGS, open_folder_strictly, opened_root, unlink_if_there
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import ObjectFormat, locked
 from signoff.workspace.gitindex import (
@@ -43,25 +42,18 @@ from signoff.workspace.trees import (
 from signoff.workspace.worktrees import Worktree, checkouts_of
 from signoff.workspace.writing import LastFolder, created_file, remove_entries, write_all
 
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
-
-class Kind(StrEnum):
-    """What is found at a path."""
+class Place(StrEnum):
+    """What is found at a path that is no file and no symbolic link."""
 
     NOTHING = "nothing"
-    ENTRY = "entry"
     FOLDER = "folder"
     BLOCKED = "blocked"
     """A file or a link stands where a folder on the way would be."""
     OTHER = "other"
 
 
-class Found(NamedTuple):
-    """`entry` for a file or symbolic link."""
-
-    kind: Kind
-    entry: TreeEntry | None = None
+Found = TreeEntry | Place
 
 
 def look(root_fd: int, path: str, form: ObjectFormat) -> Found:
@@ -70,15 +62,15 @@ def look(root_fd: int, path: str, form: ObjectFormat) -> Found:
     try:
         folder_fd = open_folder_strictly(root_fd, above)
     except FileNotFoundError:
-        return Found(Kind.NOTHING)
+        return Place.NOTHING
     except OSError:
-        return Found(Kind.BLOCKED)
+        return Place.BLOCKED
     try:
         return _look_at(folder_fd, name, form)
     except FileNotFoundError:
-        return Found(Kind.NOTHING)
+        return Place.NOTHING
     except OSError:
-        return Found(Kind.OTHER)
+        return Place.OTHER
     finally:
         os.close(folder_fd)
 
@@ -110,21 +102,21 @@ def _inside(root_fd: int, path: str) -> list[tuple[str, bool]]:
 def _look_at(folder_fd: int, name: str, form: ObjectFormat) -> Found:
     seen = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
     if stat.S_ISDIR(seen.st_mode):
-        return Found(Kind.FOLDER)
+        return Place.FOLDER
     if stat.S_ISLNK(seen.st_mode):
         target = os.readlink(os.fsencode(name), dir_fd=folder_fd)
         named = form.blob_hash(len(target))
         named.update(target)
-        return Found(Kind.ENTRY, TreeEntry(Mode.LINK, named.hexdigest()))
+        return TreeEntry(Mode.LINK, named.hexdigest())
     if not stat.S_ISREG(seen.st_mode):
-        return Found(Kind.OTHER)
+        return Place.OTHER
     mode = Mode.EXECUTABLE if seen.st_mode & 0o100 else Mode.FILE
-    fd = os.open(name, _READ_FLAGS, dir_fd=folder_fd)
+    fd = os.open(name, READ_FLAGS, dir_fd=folder_fd)
     with open(fd, "rb") as file:
         named = form.blob_hash(os.fstat(fd).st_size)
         while piece := file.read(_PIECE):
             named.update(piece)
-    return Found(Kind.ENTRY, TreeEntry(mode, named.hexdigest()))
+    return TreeEntry(mode, named.hexdigest())
 
 
 _DRAFT = ".signoff-advance.tmp"
@@ -160,7 +152,9 @@ def advance(git: Git, branch: str, new: str, expected: str) -> tuple[Path, ...]:
         changes = tree_changes(git, expected, new)
         planned = (_plan(git, w, changes, now == new) for w in checkouts_of(git, branch))
         works = [work for work in planned if work is not None]
-        staged = _stage(git, works)
+        # Every file that comes into a checkout, its content checked.
+        staged = git.scratch()
+        write_tree_files(git, dict(item for work in works for item in work.coming), staged)
         if now != new:
             move_branch(git, branch, new, expected)
         reach(RepositoryPoint.BASE_MOVED)
@@ -189,9 +183,9 @@ def _plan(
             found = look(root_fd, change.path, git.format)
             if not _fits(root_fd, change, found, gone):
                 blocked.add(change.path)
-            elif change.new is None and found.kind is Kind.ENTRY:
+            elif change.new is None and isinstance(found, TreeEntry):
                 leaving.append(change.path)
-            elif _is_file(change.new) and found.entry != change.new:
+            elif _is_file(change.new) and found != change.new:
                 assert change.new is not None
                 coming.append((change.path, change.new))
     if blocked:
@@ -204,13 +198,13 @@ def _fits(root_fd: int, change: TreeChange, found: Found, gone: frozenset[str]) 
     path, old, new = change
     if Mode.SUBMODULE in (old and old.mode, new and new.mode):
         return not (_is_file(old) or _is_file(new))
-    if found.kind is Kind.ENTRY:
-        return found.entry in (old, new)
-    if found.kind is Kind.NOTHING or new is None:
+    if isinstance(found, TreeEntry):
+        return found in (old, new)
+    if found is Place.NOTHING or new is None:
         return old is None or new is None
-    if old is not None or found.kind is Kind.OTHER:
+    if old is not None or found is Place.OTHER:
         return False
-    if found.kind is Kind.FOLDER:
+    if found is Place.FOLDER:
         return holds_only(root_fd, path, gone)
     parts = path.split("/")
     return any("/".join(parts[:n]) in gone for n in range(1, len(parts)))
@@ -228,13 +222,6 @@ def _refuse_busy(checkout: Worktree) -> None:
                 f"a merge, cherry-pick or revert is under way in `{checkout.path}` (`{name}`)",
                 f"finish or abort it: git -C {shlex.quote(str(checkout.path))} status",
             )
-
-
-def _stage(git: Git, works: Iterable[_Work]) -> Path:
-    """Every file that comes into a checkout, in a folder of ours, its content checked."""
-    folder = git.scratch()
-    write_tree_files(git, dict(item for work in works for item in work.coming), folder)
-    return folder
 
 
 def _bring_along(git: Git, work: _Work, changes: tuple[TreeChange, ...], staged: Path) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from signoff.domain.text import decode_output, storable_path
 from signoff.errors import BranchConflict, ProcessFailed, StorageFailed, UsageError
-from signoff.workspace.git import SIGNOFF, Git, Identity
+from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import refuse_linked_ref
 from signoff.workspace.trees import list_tree, write_tree_files
 
@@ -114,13 +114,11 @@ def moved(branch: str, expected: str | None, now: str | None) -> BranchConflict:
     )
 
 
-def make_commit(
-    git: Git, tree: str, parents: tuple[str, ...], message: str, identity: Identity = SIGNOFF
-) -> str:
+def make_commit(git: Git, tree: str, parents: tuple[str, ...], message: str) -> str:
     """A commit that no branch holds yet; its id."""
     named = [word for parent in parents for word in ("-p", _id(parent))]
     text = message.encode("utf-8", "backslashreplace")
-    made = git.call("commit-tree", _id(tree), *named, "-F", "-", stdin=text, identity=identity)
+    made = git.call("commit-tree", _id(tree), *named, "-F", "-", stdin=text)
     return decode_output(made).strip()
 
 

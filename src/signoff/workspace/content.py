@@ -16,6 +16,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from signoff.errors import StorageFailed
+from signoff.workspace.folders import READ_FLAGS
 from signoff.workspace.objects import ObjectStore
 from signoff.workspace.packs import hash_object, new_object_hash
 from signoff.workspace.records import FileRecord, StatKey, stat_key
@@ -23,7 +24,6 @@ from signoff.workspace.records import FileRecord, StatKey, stat_key
 _WHOLE_BYTES = 1 << 20
 _TRIES = 5
 _NO_BLOB = bytes(20)
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _SPECIAL_NAMES = {
     stat.S_IFIFO: b"fifo",
     stat.S_IFSOCK: b"socket",
@@ -103,10 +103,8 @@ def _read_file(
     tick: Callable[[], None],
 ) -> tuple[bytes, bytes]:
     try:
-        fd = os.open(name, _FILE_FLAGS, dir_fd=folder_fd)
-    except FileNotFoundError:
-        raise
-    except PermissionError:
+        fd = os.open(name, READ_FLAGS, dir_fd=folder_fd)
+    except (FileNotFoundError, PermissionError):
         raise
     except OSError as error:
         # Replaced by a symlink or a socket since it was listed.

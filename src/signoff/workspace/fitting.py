@@ -19,6 +19,7 @@ from signoff.domain.snapshot import FileKind
 from signoff.workspace.byproducts import Survey
 from signoff.workspace.content import FIFO_SHA256
 from signoff.workspace.folders import (
+    READ_FLAGS,
     opened_strictly,
     remove_tree,
     set_mode,
@@ -78,10 +79,11 @@ def lay_out(content: FilesByFolder, survey: Survey) -> Layout:
         _make(layout, path)
         layout[path].sources = files
     for path in (*survey.folders, *survey.shared, *survey.apart):
-        if path in survey.apart_files:
-            _add_point(layout, path)
-        else:
+        above, _, name = path.rpartition("/")
+        if path not in survey.apart_files:
             _add_folder(layout, path)
+        elif _make(layout, above) and name not in layout[above].sources:
+            layout[above].points.add(name)
     for path, key in survey.copies.items():
         above, _, name = path.rpartition("/")
         if _make(layout, above) and name not in layout[above].sources:
@@ -93,12 +95,6 @@ def has_place(layout: Layout, path: str) -> bool:
     """Whether something can be bound there: no file of the snapshot is in the way."""
     above, _, name = path.rpartition("/")
     return path in layout or (above in layout and name in layout[above].points)
-
-
-def _add_point(layout: Layout, path: str) -> None:
-    above, _, name = path.rpartition("/")
-    if _make(layout, above) and name not in layout[above].sources:
-        layout[above].points.add(name)
 
 
 def _add_folder(layout: Layout, path: str) -> None:
@@ -127,17 +123,8 @@ def _make(layout: Layout, path: str) -> bool:
 _FICLONE = 0x40049409
 _CHUNK_BYTES = 1 << 20
 # What file systems say that cannot do it, or not between these two files.
-_CANNOT = frozenset(
-    {
-        errno.EOPNOTSUPP,
-        errno.ENOTTY,
-        errno.EINVAL,
-        errno.EXDEV,
-        errno.ENOSYS,
-        errno.EPERM,
-        errno.ETXTBSY,
-    }
-)
+_CANNOT = {errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL, errno.EXDEV, errno.ENOSYS}
+_CANNOT |= {errno.EPERM, errno.ETXTBSY}
 
 
 class How(StrEnum):
@@ -187,7 +174,6 @@ def _copy(source: int, target: int) -> None:
 
 
 _FOLDER_MODE = 0o755
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # Set by a contract, these would outlive it; other attributes are the system's own.
 _LEFT_BEHIND = ("user.", "system.posix_acl_")
 
@@ -246,7 +232,9 @@ class Fitter:
         files, there = self._clear(fd, path, shelf, before.files if before is not None else {})
         if len(files) < len(shelf.sources):
             for name, want in shelf.sources.items():
-                if name not in files and _can_be_made(want):
+                # Sockets and devices cannot be made from content.
+                can_be = want.kind is not FileKind.OTHER or want.sha256 == FIFO_SHA256
+                if name not in files and can_be:
                     files[name] = self._put_source(fd, name, path, want)
         for name in (shelf.source_folders | shelf.other_folders) - there:
             os.mkdir(name, _FOLDER_MODE, dir_fd=fd)
@@ -341,7 +329,7 @@ class Fitter:
             self._fitted.copies[path] = Copy(stat_key(seen), self._date(fd, name, seen.st_mtime_ns))
             return
         try:
-            source = os.open(name, _READ_FLAGS, dir_fd=source_fd)
+            source = os.open(name, READ_FLAGS, dir_fd=source_fd)
         except PermissionError:
             self._fitted.unreadable.append(path)
             return
@@ -372,11 +360,6 @@ def _is_wanted(record: FileRecord, want: FileRecord) -> bool:
     if wanted_ns in (mtime_ns, NO_TIME_NS):
         return True
     return record.key[3] % 1_000_000 == 0 and 0 <= wanted_ns - mtime_ns < 2_000_000_000
-
-
-def _can_be_made(want: FileRecord) -> bool:
-    """Sockets and devices cannot be made from content."""
-    return want.kind is not FileKind.OTHER or want.sha256 == FIFO_SHA256
 
 
 def _tidy(fd: int) -> None:

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from signoff.errors import BranchConflict
 from signoff.testing.crash import RepositoryPoint, reach
-from signoff.workspace.folders import FOLDER_FLAGS, unlink_if_there
+from signoff.workspace.folders import FOLDER_FLAGS, READ_FLAGS, unlink_if_there
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import refusals
 from signoff.workspace.trees import Tree, TreeEntry, index_lines, read_mode
 from signoff.workspace.writing import created_file, write_all
 
 _NAME, _LOCK, _OURS = "index", "index.lock", "signoff.index"
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_BYTES = 1 << 30
 _MODE = 0o644
 
@@ -30,7 +29,7 @@ def copy_index(git: Git, own: Path) -> Path:
     copy = git.scratch() / _NAME
     with _opened(own) as folder_fd:
         try:
-            fd = os.open(_NAME, _READ_FLAGS, dir_fd=folder_fd)
+            fd = os.open(_NAME, READ_FLAGS, dir_fd=folder_fd)
         except FileNotFoundError:
             return copy
         with open(fd, "rb") as file:

@@ -137,7 +137,10 @@ def read_index(idx: Path) -> dict[bytes, PackEntry]:
     data = idx.read_bytes()
     pack_end = idx.with_suffix(".pack").stat().st_size - 20
     if not data.startswith(_IDX_MAGIC):
-        raise _broken(idx)
+        raise StorageFailed(
+            f"pack index `{idx}` of the snapshot store is not readable",
+            hint=f"rebuild it: git index-pack {idx.with_suffix('.pack').name}",
+        )
     count = struct.unpack_from(">I", data, 8 + 255 * 4)[0]
     names = 8 + 1024
     crcs = struct.unpack_from(f">{count}I", data, names + 20 * count)
@@ -188,13 +191,6 @@ def _index_bytes(entries: list[PackEntry], pack_checksum: bytes) -> bytes:
         ]
     )
     return data + hashlib.sha1(data, usedforsecurity=False).digest()
-
-
-def _broken(idx: Path) -> StorageFailed:
-    return StorageFailed(
-        f"pack index `{idx}` of the snapshot store is not readable",
-        hint=f"rebuild it: git index-pack {idx.with_suffix('.pack').name}",
-    )
 
 
 _BUFFER_BYTES = 1 << 22

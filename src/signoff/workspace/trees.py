@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from signoff.domain.text import decode_output, storable_path
 from signoff.errors import StorageFailed
@@ -111,106 +111,58 @@ def write_tree_files(git: Git, entries: Mapping[str, TreeEntry], into: Path) -> 
             if entry.mode is Mode.SUBMODULE:
                 folder.at(path, create=True)
         files = {p: e for p, e in sorted(entries.items()) if e.mode is not Mode.SUBMODULE}
-        sink = _FolderSink(folder, list(files.items()))
+        blobs = _Blobs(git.format, [e.id for e in files.values()], list(files.items()), folder)
         try:
-            _receive_blobs(git, [entry.id for entry in files.values()], sink)
+            blobs.receive(git)
         except OSError as error:
             raise StorageFailed(
-                f"`{storable_path(sink.path)}` cannot be written into `{into}`: {error.strerror}"
+                f"`{storable_path(blobs.path)}` cannot be written into `{into}`: {error.strerror}"
             ) from error
-        finally:
-            sink.close()
 
 
 def check_blobs(git: Git, ids: Iterable[str]) -> None:
     """StorageFailed unless every one of these objects holds what its id says."""
-    _receive_blobs(git, list(ids), _NoSink())
+    _Blobs(git.format, list(ids)).receive(git)
 
 
-class _Sink(Protocol):
-    """Takes objects one after the other."""
+class _Blobs:
+    """Takes the output of `cat-file --batch` apart: a header, the content, a line break.
 
-    def begin(self, size: int) -> None: ...
-    def take(self, piece: bytes) -> None: ...
-    def end(self) -> None: ...
+    Every object is checked; given `entries` and a folder, each becomes the next entry below it.
+    """
 
-
-class _NoSink:
-    """For objects that are only checked."""
-
-    def begin(self, size: int) -> None:
-        pass
-
-    def take(self, piece: bytes) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
-
-
-class _FolderSink:
-    """Each object becomes the next entry below a folder."""
-
-    def __init__(self, folder: LastFolder, entries: list[tuple[str, TreeEntry]]):
-        self._folder = folder
-        self._entries = iter(entries)
-        self._mode = Mode.FILE
-        self._target = b""
-        self._out = -1
-        self.path = ""
-
-    def begin(self, size: int) -> None:
-        self.path, entry = next(self._entries)
-        self._mode, self._target = entry.mode, b""
-        above, _, name = self.path.rpartition("/")
-        fd = self._folder.at(above, create=True)
-        if self._mode is not Mode.LINK:
-            self._out = create_file(fd, name, 0o755 if entry.mode is Mode.EXECUTABLE else 0o644)
-        elif size > _MAX_LINK_BYTES:
-            raise StorageFailed(
-                f"the symbolic link `{storable_path(self.path)}` has a target of {size} bytes",
-                "no file system takes it; remove it from the commit",
-            )
-
-    def take(self, piece: bytes) -> None:
-        if self._mode is Mode.LINK:
-            self._target += piece
-        else:
-            write_all(self._out, piece)
-
-    def end(self) -> None:
-        above, _, name = self.path.rpartition("/")
-        if self._mode is Mode.LINK:
-            os.symlink(self._target, os.fsencode(name), dir_fd=self._folder.at(above))
-        self.close()
-
-    def close(self) -> None:
-        if self._out >= 0:
-            os.close(self._out)
-            self._out = -1
-
-
-def _receive_blobs(git: Git, ids: list[str], sink: _Sink) -> None:
-    if not ids:
-        return
-    batch = _Batch(git.format, ids, sink)
-    git.stream("cat-file", "--batch", stdin="\n".join(ids).encode() + b"\n", receive=batch.feed)
-    batch.check_complete()
-
-
-class _Batch:
-    """Takes the output of `cat-file --batch` apart: a header, the content, a line break."""
-
-    def __init__(self, form: ObjectFormat, ids: list[str], sink: _Sink):
+    def __init__(
+        self,
+        form: ObjectFormat,
+        ids: list[str],
+        entries: Sequence[tuple[str, TreeEntry]] = (),
+        folder: LastFolder | None = None,
+    ):
         self._form = form
         self._ids = ids
-        self._sink = sink
+        self._entries = entries
+        self._folder = folder
         self._done = 0
         self._header = b""
         self._left = -1  # bytes of content still to come; below 0 within a header
         self._hash = form.blob_hash(0)
+        self._target: bytes | None = None  # of a link, as far as it came
+        self._out = -1
+        self.path = ""
 
-    def feed(self, data: bytes) -> None:
+    def receive(self, git: Git) -> None:
+        """Ask for every object; StorageFailed when one does not come whole."""
+        if not self._ids:
+            return
+        asked = "\n".join(self._ids).encode() + b"\n"
+        try:
+            git.stream("cat-file", "--batch", stdin=asked, receive=self._feed)
+        finally:
+            self._close()
+        if self._done < len(self._ids):
+            raise self._damaged("is missing")
+
+    def _feed(self, data: bytes) -> None:
         """The next piece of output, of any size."""
         at = 0
         while at < len(data):
@@ -223,17 +175,15 @@ class _Batch:
             elif self._left:
                 piece = data[at : at + self._left]
                 self._hash.update(piece)
-                self._sink.take(piece)
+                if self._target is not None:
+                    self._target += piece
+                elif self._out >= 0:
+                    write_all(self._out, piece)
                 self._left -= len(piece)
                 at += len(piece)
             else:
                 at += 1
                 self._end()
-
-    def check_complete(self) -> None:
-        """StorageFailed when git ended before everything came."""
-        if self._done < len(self._ids):
-            raise self._damaged("is missing")
 
     def _begin(self) -> None:
         words = self._header.split(b" ")
@@ -242,14 +192,37 @@ class _Batch:
             raise self._damaged("is missing or no file")
         self._left = int(words[2])
         self._hash = self._form.blob_hash(self._left)
-        self._sink.begin(self._left)
+        if self._folder is None:
+            return
+        self.path, entry = self._entries[self._done]
+        above, _, name = self.path.rpartition("/")
+        fd = self._folder.at(above, create=True)
+        if entry.mode is not Mode.LINK:
+            self._out = create_file(fd, name, 0o755 if entry.mode is Mode.EXECUTABLE else 0o644)
+        elif self._left > _MAX_LINK_BYTES:
+            raise StorageFailed(
+                f"the symbolic link `{storable_path(self.path)}` has a target of "
+                f"{self._left} bytes",
+                "no file system takes it; remove it from the commit",
+            )
+        else:
+            self._target = b""
 
     def _end(self) -> None:
         if self._hash.hexdigest() != self._ids[self._done]:
             raise self._damaged("does not hold what its id says")
-        self._sink.end()
+        if self._target is not None and self._folder is not None:
+            above, _, name = self.path.rpartition("/")
+            os.symlink(self._target, os.fsencode(name), dir_fd=self._folder.at(above))
+        self._close()
         self._done += 1
         self._left = -1
+
+    def _close(self) -> None:
+        self._target = None
+        if self._out >= 0:
+            os.close(self._out)
+            self._out = -1
 
     def _damaged(self, how: str) -> StorageFailed:
         named = self._ids[self._done]

@@ -16,7 +16,7 @@ from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
 from signoff.workspace.byproducts import without_litter
 from signoff.workspace.caches import CacheKeeper
 from signoff.workspace.ignore import IgnoreRules
-from signoff.workspace.objects import ObjectStore
+from signoff.workspace.objects import ObjectStore, replace_file
 from signoff.workspace.records import (
     FilesByFolder,
     Folders,
@@ -156,10 +156,7 @@ class Workspace:
         """
         now = self.snapshot(durable=True).digest
         note = json.dumps({"digest": now, "paths": sorted(paths)}).encode("utf-8", "surrogatepass")
-        with self._set_back_note.open("wb") as file:
-            file.write(note)
-            file.flush()
-            os.fsync(file.fileno())
+        replace_file(self._set_back_note, note, durable=True)
         try:
             self.revert(earlier, set(paths))
             yield self.snapshot()

@@ -68,7 +68,11 @@ class Worktree:
 def list_worktrees(git: Git) -> tuple[Worktree, ...]:
     """The main checkout, if there is one, and every registered worktree by its path."""
     heads = branch_heads(git)
-    found = [] if git.bare else [_main(git, heads)]
+    head = read_head(git.common)
+    commit = heads.get(head.branch) if head.branch else head.commit
+    top, present = git.common.parent, WorktreeState.PRESENT
+    main = Worktree(top, git.common, head.branch, commit, present, is_main=True)
+    found = [] if git.bare else [main]
     linked = [w for own in _registered(git) if (w := _linked(own, heads)) is not None]
     return (*found, *sorted(linked, key=lambda w: str(w.path)))
 
@@ -137,13 +141,6 @@ def prune_missing(git: Git) -> tuple[Path, ...]:
             if not (own / "gitdir").exists() and not (own / "locked").exists():
                 _remove(own)
     return tuple(w.path for w in gone)
-
-
-def _main(git: Git, heads: dict[str, str]) -> Worktree:
-    head = read_head(git.common)
-    commit = heads.get(head.branch) if head.branch else head.commit
-    path = git.common.parent
-    return Worktree(path, git.common, head.branch, commit, WorktreeState.PRESENT, is_main=True)
 
 
 def _linked(own: Path, heads: dict[str, str]) -> Worktree | None:

@@ -22,7 +22,7 @@ from signoff.workspace.folders import (
     FOLDER_FLAGS,
     open_folder_strictly,
     opened_root,
-    remove_tree,
+    remove_any,
     set_mode,
 )
 from signoff.workspace.objects import ObjectStore
@@ -232,7 +232,7 @@ def clear_the_way(root_fd: int, path: str) -> None:
     fd = _walk(root_fd, above, clearing=True)
     if fd is not None:
         try:
-            _remove(fd, name)
+            remove_any(fd, name)
         finally:
             os.close(fd)
 
@@ -271,17 +271,6 @@ def _enter(fd: int, name: str, *, clearing: bool) -> int | None:
     return os.open(name, FOLDER_FLAGS, dir_fd=fd)
 
 
-def _remove(fd: int, name: str) -> None:
-    try:
-        seen = os.stat(name, dir_fd=fd, follow_symlinks=False)
-    except FileNotFoundError:
-        return
-    if stat.S_ISDIR(seen.st_mode):
-        remove_tree(fd, name)
-    else:
-        os.unlink(name, dir_fd=fd)
-
-
 class Mounts:
     """What is mounted inside a workspace: not its content, so nothing there is ours to change."""
 
@@ -290,7 +279,8 @@ class Mounts:
             lines = _MOUNTS.read_text(errors="surrogateescape").splitlines()
         except OSError:
             lines = []  # no such list on this system
-        points = (Path(_ESCAPED.sub(_unescape, line.split(" ")[4])) for line in lines)
+        places = (line.split(" ")[4] for line in lines)
+        points = (Path(_ESCAPED.sub(lambda code: chr(int(code[1], 8)), p)) for p in places)
         self._inside = [p for p in points if p != root and p.is_relative_to(root)]
         self._root = root
 
@@ -299,7 +289,3 @@ class Mounts:
         place = self._root / path
         if any(p.is_relative_to(place) or place.is_relative_to(p) for p in self._inside):
             raise OSError(errno.EBUSY, "something is mounted there")
-
-
-def _unescape(code: re.Match[str]) -> str:
-    return chr(int(code[1], 8))

@@ -40,15 +40,8 @@ __all__ = [
 # Checkers that say how many files they looked at, whether they find fault or not.
 SAYS_FILES = frozenset(
     (
-        "mypy",
-        "dmypy",
-        "black",
-        "ruff format",
-        "rubocop",
-        "biome",
-        "oxlint",
-        "deno lint",
-        "swiftlint",
+        *("mypy", "dmypy", "black", "ruff format", "rubocop"),
+        *("biome", "oxlint", "deno lint", "swiftlint"),
     )
 )
 _FILES = r"([0-9]{1,9}) (?:source )?files?"

@@ -93,10 +93,12 @@ class Runner:
     def _counts(self, match: re.Match[str]) -> TestCounts | None:
         groups = match.groupdict()
         told = groups["told"] or "" if "told" in groups else match[0]
-        pairs = {m["word"]: int(m["n"]) for m in self.pair.finditer(told)}
-        said = pairs if self.read is None else self.read(match)
+        pairs = [(m["word"], int(m["n"])) for m in self.pair.finditer(told)]
+        said = dict(pairs) if self.read is None else self.read(match)
         total = groups.get("total")
         known = {self.passed, *self.failed, *self.skipped, *self.errors, "deselected"}
+        if self.read is None and len(said) < len(pairs):
+            return None
         if said and total is None and known.isdisjoint(said):
             return None
         failed, skipped, errors = (

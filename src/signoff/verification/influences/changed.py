@@ -223,7 +223,8 @@ class _Finder:
             return "a test, or beside tests"
         if self._loading.is_settings(path):
             return "named like settings"
-        if not self._speaks(language):
+        known = self.approved.languages
+        if known and language not in known | self._called_languages:
             return f"{language}, which the project was not written in"
         return self._why_influence(change)
 
@@ -266,15 +267,10 @@ class _Finder:
         }
         named.update(words_of("testpaths", self._settings.values()))
         scripted = {posixpath.dirname(p) for p in self.approved.manifest if _SCRIPTED.fullmatch(p)}
-        return frozenset(p for p in named if self._has_no_named_tests(p)) | scripted - {""}
-
-    def _has_no_named_tests(self, place: str) -> bool:
-        inside = [p for p in self.approved.manifest if p == place or p.startswith(f"{place}/")]
-        return bool(inside) and not any(map(is_test, inside))
-
-    def _speaks(self, language: str) -> bool:
-        known = self.approved.languages
-        return not known or language in known or language in self._called_languages
+        there = self.approved.manifest
+        inside = {n: [p for p in there if f"{p}/".startswith(f"{n}/")] for n in named}
+        unnamed = (n for n, paths in inside.items() if paths and not any(map(is_test, paths)))
+        return frozenset(unnamed) | scripted - {""}
 
     @cached_property
     def _called_languages(self) -> frozenset[str]:
@@ -363,17 +359,13 @@ class _Finder:
             is_code = not is_settings(path) or is_test(path)
             if language_of(path) and is_code and posixpath.basename(path) != "conftest.py":
                 continue
-            if is_document(path) or not self._may_have_read(path):
+            read = path in self.opened.files if self.opened.complete else "/" not in path
+            if is_document(path) or not read:
                 continue
             if _BUILDS.fullmatch(posixpath.basename(path)):
                 continue
             found[path] = self.approved.text(path)
         return found
-
-    def _may_have_read(self, path: str) -> bool:
-        if self.opened.complete:
-            return path in self.opened.files
-        return "/" not in path
 
     def counts_as_read(self, change: Change) -> bool:
         """Whether the check may know of the change."""

@@ -93,10 +93,8 @@ class CheckScripts:
     def folders(self) -> tuple[str, ...]:
         """Folders that belong to the check as a whole: not the root, and no package."""
         folders = {posixpath.dirname(path) for path in self.own}
-        return tuple(f"{f}/" for f in sorted(folders) if f and not self._is_package(f))
-
-    def _is_package(self, folder: str) -> bool:
-        return any(f"{folder}/{mark}" in self.manifest for mark in _PACKAGE_MARKS)
+        packages = {f for f in folders if any(f"{f}/{m}" in self.manifest for m in _PACKAGE_MARKS)}
+        return tuple(f"{f}/" for f in sorted(folders) if f and f not in packages)
 
     @cached_property
     def _modules(self) -> frozenset[str]:

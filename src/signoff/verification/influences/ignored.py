@@ -49,7 +49,8 @@ class LooseFiles:
         # Among too many new files, those that were approved are compared all the same.
         seen = {**ignored.loose(), **ignored.present(pins.ignored)}
         now = {path: state for path, state in seen.items() if state.kind is not FileKind.DIRECTORY}
-        gone = {p: _state(f) for p, f in pins.ignored.items() if f != _fingerprint(now.get(p))}
+        same = {p for p, state in now.items() if pins.ignored.get(p) == fingerprint(state)}
+        gone = {p: _state(f) for p, f in pins.ignored.items() if p not in same}
         copies = LooseCopies(workspace.store)
         kept = {p: state for p, state in gone.items() if copies.read(state.sha256) is not None}
         # A tool that the check did not run before may have been there all the same.
@@ -131,11 +132,8 @@ def made_since(
         else:
             why = f"came after the approval, and the check runs `{path}` of it"
             found.setdefault(top, f"{why}; a `[setup] command` can make it instead")
-    return tuple(Influence(p, why) for p, why in sorted(found.items()) if _top(p, found) == p)
-
-
-def _top(path: str, found: Collection[str]) -> str:
-    return next((p for p in found if path.startswith(f"{p}/")), path)
+    tops = (p for p in sorted(found) if not any(p.startswith(f"{other}/") for other in found))
+    return tuple(Influence(path, found[path]) for path in tops)
 
 
 def _is_the_machines(path: str, ignored: Ignored) -> bool:
@@ -194,10 +192,6 @@ def _run_by(texts: Iterable[tuple[str, str]]) -> frozenset[str]:
     """Files that shell texts source or execute."""
     scripts = ((folder, script.path) for text, folder in texts for script in analyse(text).scripts)
     return frozenset(path for folder, name in scripts if (path := inside(folder, name)))
-
-
-def _fingerprint(state: FileState | None) -> str | None:
-    return None if state is None else fingerprint(state)
 
 
 def _state(text: str) -> FileState:

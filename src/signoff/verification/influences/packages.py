@@ -23,27 +23,10 @@ from signoff.verification.pins import fingerprint
 
 # Loaded before any test by the versions in use, wherever they are installed.
 _KNOWN = (
-    "_distutils_hack",
-    "_hypothesis_ftz_detector",
-    "_hypothesis_globals",
-    "argcomplete",
-    "attr",
-    "attrs",
-    "colorama",
-    "coverage",
-    "exceptiongroup",
-    "execnet",
-    "importlib_metadata",
-    "packaging",
-    "pkg_resources",
-    "py",
-    "pygments",
-    "setuptools",
-    "six",
-    "sortedcontainers",
-    "tomli",
-    "typing_extensions",
-    "zipp",
+    *("_distutils_hack", "_hypothesis_ftz_detector", "_hypothesis_globals", "argcomplete", "attr"),
+    *("attrs", "colorama", "coverage", "exceptiongroup", "execnet", "importlib_metadata"),
+    *("packaging", "pkg_resources", "py", "pygments", "setuptools"),
+    *("six", "sortedcontainers", "tomli", "typing_extensions", "zipp"),
 )
 _PYTHONS = ("python3", "python")
 _PROJECT = re.compile(r"[A-Za-z0-9._-]+")

@@ -166,16 +166,11 @@ def _follow_target(
     path = inside(folder, target)
     if path is None or path in makefiles or target in makefile.phony:
         return
-    if _makes_itself(target, text):
+    if "$@" in text or "$(@" in text or target in re.split(r"[\s'\"=;&|<>]+", text):
         return
     # A recipe that does not make its target is skipped for good once something has its name.
     if trail.content.has(path) or trail.content.is_folder(path):
         trail.pin_presence(path, "in-place-of-target")
-
-
-def _makes_itself(target: str, recipe: str) -> bool:
-    words = re.split(r"[\s'\"=;&|<>]+", recipe)
-    return "$@" in recipe or "$(@" in recipe or target in words
 
 
 _PACKAGE = "package.json"

@@ -10,7 +10,8 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from signoff.domain.digests import digest_bytes
@@ -36,6 +37,7 @@ class Section:
         return ".".join(self.keys).rstrip("*")
 
 
+@lru_cache
 def section(text: str) -> Section:
     """A section written as `file#a.b` for tables and `file#header` for ini files."""
     file, _, name = text.partition("#")
@@ -119,13 +121,6 @@ class Settings:
     everywhere: tuple[str, ...] = ()  # in any folder: the tool collects them as it walks
     sections_everywhere: tuple[str, ...] = ()
     options: tuple[str, ...] = ()  # options that name a settings file
-    parts: tuple[Section, ...] = field(init=False, repr=False)
-    parts_everywhere: tuple[Section, ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(map(section, self.sections)))
-        everywhere = tuple(map(section, self.sections_everywhere))
-        object.__setattr__(self, "parts_everywhere", everywhere)
 
 
 _PYTEST = Settings(

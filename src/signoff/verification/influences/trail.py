@@ -15,11 +15,12 @@ from signoff.domain.digests import digest_bytes
 from signoff.domain.globs import has_wildcard, matches
 from signoff.domain.snapshot import FileKind, FileState, Manifest
 from signoff.verification.ignored import BUILT, ENVIRONMENTS, LARGEST_READ_BYTES, Ignored
-from signoff.verification.influences.settings import SETTINGS, Section, section_digest
+from signoff.verification.influences.settings import SETTINGS, Section, section, section_digest
 from signoff.verification.pins import fingerprint
 from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
 
 _MOST_LINKS = 40
+_NOWHERE = Path("/nowhere")  # where nothing is known of ignored files
 _END = "\0"
 
 
@@ -34,13 +35,12 @@ class Content:
     ):
         self.manifest = manifest
         self._read_source = read
-        self._ignored = ignored
+        self._ignored = ignored or Ignored(_NOWHERE)
         self._found: dict[str, list[str]] = {}
 
     def state(self, path: str) -> FileState | None:
         """What lies at a path."""
-        found = self.manifest.get(path)
-        return found if found is not None or self._ignored is None else self._ignored.state(path)
+        return self.manifest.get(path) or self._ignored.state(path)
 
     def is_source(self, path: str) -> bool:
         """Whether the path belongs to the snapshot."""
@@ -88,9 +88,7 @@ class Content:
         return None if text.startswith("/") else inside(posixpath.dirname(link), text)
 
     def _read(self, path: str) -> bytes:
-        if self._ignored is None or path in self.manifest:
-            return self._read_source(path)
-        return self._ignored.read(path)
+        return self._read_source(path) if path in self.manifest else self._ignored.read(path)
 
     def in_folder(self, folder: str, pattern: str) -> list[str]:
         """The paths directly in a folder whose name matches."""
@@ -98,7 +96,7 @@ class Content:
             path = posixpath.join(folder, pattern)
             return [path] if self.has(path) else []
         found = [p for p in self.anywhere(pattern) if posixpath.dirname(p) == folder]
-        listed = self._ignored.in_folder(folder) if self._ignored is not None else ()
+        listed = self._ignored.in_folder(folder)
         return [*found, *(p for p in listed if fnmatchcase(posixpath.basename(p), pattern))]
 
     def anywhere(self, pattern: str) -> list[str]:
@@ -111,7 +109,7 @@ class Content:
         before, star, after = pattern.partition("*")
         needle = f"/{before}" if star and before else f"{before}{after}{_END}"
         found = self._containing(needle if star else f"/{needle}")
-        found += self._ignored.named(pattern) if self._ignored is not None else ()
+        found += self._ignored.named(pattern)
         return [p for p in found if fnmatchcase(posixpath.basename(p), pattern) and self.has(p)]
 
     def below(self, start: str) -> list[str]:
@@ -120,33 +118,32 @@ class Content:
 
     def ignored_folders(self, folder: str, pattern: str) -> list[str]:
         """The ignored folders directly in a folder whose name matches."""
-        found = self._ignored.folders_in(folder) if self._ignored is not None else ()
+        found = self._ignored.folders_in(folder)
         return [path for path in found if fnmatchcase(posixpath.basename(path), pattern)]
 
     def ignored_environments(self) -> list[str]:
         """Virtual environments among ignored folders."""
-        return self._ignored.environments() if self._ignored is not None else []
+        return self._ignored.environments()
 
     def listed(self, folder: str) -> list[str]:
         """The names of everything directly in a folder."""
         found = {p[len(folder) + 1 :].partition("/")[0] for p in self.below(f"{folder}/")}
-        if self._ignored is not None:
-            found.update(map(posixpath.basename, self._ignored.in_folder(folder)))
+        found.update(map(posixpath.basename, self._ignored.in_folder(folder)))
         return sorted(found)
 
     def tree(self, path: str) -> dict[str, FileState]:
         """A file, or all files below a folder but compiled caches and packages within packages."""
         sources = (p for p in (path, *self.below(f"{path}/")) if self.is_source(p))
         found = {p: self.manifest[p] for p in sources if self.has(p)}
-        return found | (self._ignored.tree(path) if self._ignored is not None else {})
+        return found | self._ignored.tree(path)
 
     def caches(self, folder: str, *, below: bool) -> dict[str, str]:
         """Compiled Python of ignored packages, by folders; that of sources is always removed."""
-        return {} if self._ignored is None else self._ignored.caches(folder, below=below)
+        return self._ignored.caches(folder, below=below)
 
     def on_disk(self, folder: str) -> Path:
         """Where an ignored folder lies; nowhere, if nothing is known of ignored files."""
-        return self._ignored.place(folder) if self._ignored is not None else Path("/nowhere")
+        return self._ignored.place(folder)
 
     def matching(self, pattern: str) -> list[str]:
         """The paths that a shell pattern stands for."""
@@ -317,12 +314,12 @@ def pin_settings(call: Invocation, trail: Trail) -> None:
         for pattern in settings.files:
             for path in trail.content.in_folder(folder, pattern):
                 trail.pin(path)
-        for part in settings.parts:
+        for part in map(section, settings.sections):
             trail.pin_section(folder, part)
     for pattern in settings.everywhere:
         for path in trail.content.anywhere(pattern):
             trail.pin(path)
-    for part in settings.parts_everywhere:
+    for part in map(section, settings.sections_everywhere):
         for path in trail.content.anywhere(part.file):
             trail.pin_section(path.rpartition("/")[0], part)
     named = inside(call.folder, call.value_of(*settings.options)) if settings.options else None
