@@ -298,7 +298,7 @@ def test_a_damaged_store_gives_no_room_not_even_the_last_one(desk: Desk) -> None
     clean.prepare(workspace.snapshot().digest)
     desk.write("a", "content that is stored\n" * 50)
     digest = workspace.snapshot().digest
-    workspace.seal()
+    workspace.objects.seal()
     (pack,) = desk.store.glob("objects/pack/*.pack")
     pack.chmod(0o600)
     pack.write_bytes(bytes(pack.stat().st_size))

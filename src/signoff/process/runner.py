@@ -23,11 +23,10 @@ from dataclasses import replace
 
 from signoff.domain.observation import Ending, Observation
 from signoff.process import birthmark
-from signoff.process.command import Command, Refusal
+from signoff.process.command import Command, Refusal, StreamName, StreamRecord
 from signoff.process.limits import Limits
 from signoff.process.proctable import open_pidfd
 from signoff.process.spawn import Started, start
-from signoff.process.streams import StreamName, StreamRecord
 from signoff.process.tree import Tree, open_tree
 
 __all__ = ["Command", "Limits", "run"]

@@ -116,9 +116,8 @@ class Judge:
     def guard_only(self, case: Case) -> Verdict | None:
         """A refusal where something protected was changed; the contract itself is not run."""
         now = self.workspace.snapshot()
-        tampering = self._compared(case, now).tampering
-        verdict = self._unjudged(case, self._key(case, now), now)
-        return tampered(verdict, tampering) if tampering else None
+        found = self._compared(case, now).tampering
+        return tampered(self._unjudged(case, self._key(case, now), now), found) if found else None
 
     def _run(
         self,
@@ -387,15 +386,14 @@ class Judge:
 
     def _moved(self, before: Snapshot, after: Snapshot, seat: Seat) -> Answer | None:
         """The answer when content changed while it was judged, by who can have changed it."""
+        there = self.workspace.manifest(before.digest)
         in_room = seat.judged_in is JudgeIn.CLEAN
         by_contract = self.rooms.moved() if in_room else ()
         if by_contract:
-            return moved_by_contract(by_contract, self.workspace.manifest(before.digest))
+            return moved_by_contract(by_contract, there)
         if after.digest == before.digest:
             return None
         if in_room:
             return moved_by_somebody(self.workspace.diff(before.digest, after.digest))
         changes = self.workspace.put_litter_away(before.digest)
-        if not changes:
-            return None
-        return moved_by_either(changes, self.workspace.manifest(before.digest))
+        return moved_by_either(changes, there) if changes else None

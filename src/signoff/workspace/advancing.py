@@ -24,18 +24,16 @@ from signoff.workspace.branches import existing_head, is_ancestor, move_branch, 
 from signoff.workspace.folders import READ_FLAGS, open_folder_strictly, opened_root, unlink_if_there
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import ObjectFormat, locked
-from signoff.workspace.gitindex import (
+from signoff.workspace.trees import (
+    Mode,
+    TreeChange,
+    TreeEntry,
     change_index,
     copy_index,
     indexed,
     put_index,
     refresh,
     refuse_locked_index,
-)
-from signoff.workspace.trees import (
-    Mode,
-    TreeChange,
-    TreeEntry,
     tree_changes,
     write_tree_files,
 )

@@ -18,15 +18,17 @@ from signoff.workspace.content import LARGE_BYTES, whole_content
 from signoff.workspace.folders import opened_root
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import ObjectFormat, locked, refusals
-from signoff.workspace.gitindex import index_of_tree, put_index, refuse_locked_index
 from signoff.workspace.records import FileRecord
 from signoff.workspace.trees import (
     Mode,
     Tree,
     TreeEntry,
     check_blobs,
+    index_of_tree,
     list_tree,
     make_tree,
+    put_index,
+    refuse_locked_index,
     store_files,
     tree_changes,
 )

@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterator
 from signoff.errors import StorageFailed
 from signoff.workspace.folders import READ_FLAGS
 from signoff.workspace.objects import ObjectStore
-from signoff.workspace.packs import hash_object, new_object_hash
+from signoff.workspace.packs import hash_object
 from signoff.workspace.records import FileRecord, StatKey, stat_key
 
-_WHOLE_BYTES = 1 << 20
 _TRIES = 5
 _NO_BLOB = bytes(20)
 _SPECIAL_NAMES = {
@@ -112,12 +111,8 @@ def _read_file(
     try:
         if stat_key(os.fstat(fd)) != key:
             raise _Moved
-        if key[1] <= _WHOLE_BYTES:
-            hashes = _hash_whole(fd, key[1], store)
-        elif key[1] <= LARGE_BYTES:
-            hashes = _hash_pieces(fd, key[1], store)
-        else:
-            hashes = hash_large(fd, key[1], store, tick)
+        whole = key[1] <= LARGE_BYTES
+        hashes = _hash(fd, key[1], store) if whole else hash_large(fd, key[1], store, tick)
         if stat_key(os.fstat(fd)) != key:
             raise _Moved
         return hashes
@@ -125,46 +120,16 @@ def _read_file(
         os.close(fd)
 
 
-def _hash_whole(fd: int, size: int, store: ObjectStore | None) -> tuple[bytes, bytes]:
+def _hash(fd: int, size: int, store: ObjectStore | None) -> tuple[bytes, bytes]:
     data = os.read(fd, size + 1)
+    while len(data) < size and (more := os.read(fd, size + 1 - len(data))):
+        data += more
     if len(data) != size:
         raise _Moved
     blob = hash_object("blob", data)
     if store is not None:
         store.put("blob", data, blob)
     return hashlib.sha256(data).digest(), blob
-
-
-def _hash_pieces(fd: int, size: int, store: ObjectStore | None) -> tuple[bytes, bytes]:
-    """As `_hash_whole`, in bounded memory: read once to know it, and again to store what is new."""
-    content, named = hashlib.sha256(), new_object_hash("blob", size)
-    for piece in _pieces(fd, size):
-        content.update(piece)
-        named.update(piece)
-    hashes = content.digest(), named.digest()
-    if store is not None and not store.has(hashes[1]):
-        os.lseek(fd, 0, os.SEEK_SET)
-        stored = new_object_hash("blob", size)
-        with store.putting("blob", size) as out:
-            for piece in _pieces(fd, size):
-                stored.update(piece)
-                out.write(piece)
-            if stored.digest() != hashes[1]:
-                raise _Moved
-            out.finish(hashes[1])
-    return hashes
-
-
-def _pieces(fd: int, size: int) -> Iterator[bytes]:
-    left = size
-    while left >= 0:
-        piece = os.read(fd, min(_WHOLE_BYTES, left + 1))
-        if len(piece) > left or (not piece and left):
-            raise _Moved
-        if not piece:
-            return
-        left -= len(piece)
-        yield piece
 
 
 LARGE_BYTES = 64 << 20

@@ -18,12 +18,11 @@ from typing import NamedTuple
 from signoff.domain.observation import Ending
 from signoff.domain.text import decode_output
 from signoff.errors import ProcessFailed
-from signoff.process.command import Command
+from signoff.process.command import Command, StreamName
 from signoff.process.environment import clean_environment, safe_search_path
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool
-from signoff.process.streams import StreamName
 from signoff.workspace.gitfolders import (
     GitFormat,
     ObjectFormat,

@@ -13,7 +13,6 @@ from typing import BinaryIO
 
 from signoff.errors import StorageFailed
 from signoff.workspace.packs import (
-    EntryWriter,
     OpenPack,
     PackEntry,
     claim_open_pack,
@@ -83,16 +82,6 @@ class ObjectStore:
                 self._where[oid] = (pack.path, pack.append(kind, oid, data))
             self._seal_if_grown()
         return oid
-
-    @contextmanager
-    def putting(self, kind: str, size: int) -> Iterator[EntryWriter]:
-        """Add an object of known size piece by piece."""
-        with self._refusals():
-            pack = self._claimed()
-            with pack.appending(kind, size) as writer:
-                yield writer
-            self._where[writer.oid] = (pack.path, pack.entries[writer.oid])
-        self._seal_if_grown()
 
     def commit(self, digest: str, tree: bytes, *, durable: bool = False) -> None:
         """Acknowledge a snapshot and every object it needs."""

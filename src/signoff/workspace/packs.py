@@ -10,7 +10,6 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -55,13 +54,6 @@ def entry_header(kind: str, size: int) -> bytes:
         size >>= 7
     out.append(byte)
     return bytes(out)
-
-
-def new_deflater(size: int) -> zlib._Compress:
-    """A compressor; for small content one whose tables are quick to set up."""
-    if size <= _SMALL_BYTES:
-        return zlib.compressobj(1, zlib.DEFLATED, 13, 6)
-    return zlib.compressobj(1)
 
 
 def inflate_entry(file: BinaryIO, entry: PackEntry, kind: str) -> Iterator[bytes]:
@@ -234,7 +226,9 @@ class OpenPack:
 
     def append(self, kind: str, oid: bytes, data: bytes) -> PackEntry:
         """Add a whole object."""
-        deflater = new_deflater(len(data))
+        # For small content a compressor whose tables are quick to set up.
+        small = len(data) <= _SMALL_BYTES
+        deflater = zlib.compressobj(1, zlib.DEFLATED, 13, 6) if small else zlib.compressobj(1)
         packed = entry_header(kind, len(data)) + deflater.compress(data) + deflater.flush()
         entry = PackEntry(oid, self.length, len(packed), zlib.crc32(packed))
         self._buffer.append(packed)
@@ -243,21 +237,6 @@ class OpenPack:
         if self._buffered > _BUFFER_BYTES:
             self.flush()
         return entry
-
-    @contextmanager
-    def appending(self, kind: str, size: int) -> Iterator[EntryWriter]:
-        """Add an object piece by piece; if the block fails, nothing was added."""
-        self.flush()
-        self.file.seek(self._end)
-        try:
-            writer = EntryWriter(self.file, kind, size)
-            yield writer
-        except BaseException:
-            self.file.truncate(self._end)
-            raise
-        entry = PackEntry(writer.oid, self._end, writer.length, writer.crc)
-        self._end += writer.length
-        self._note(entry)
 
     def flush(self) -> None:
         """Hand what is in memory to the system."""
@@ -302,32 +281,6 @@ class OpenPack:
     def _note(self, entry: PackEntry) -> None:
         self.entries[entry.oid] = entry
         self._unlisted.append(entry)
-
-
-class EntryWriter:
-    """One object on its way into the open pack; its id is set when the content is complete."""
-
-    def __init__(self, file: io.FileIO, kind: str, size: int):
-        self._file = file
-        self._deflater = new_deflater(size)
-        self.oid = b""
-        self.length = 0
-        self.crc = 0
-        self._out(entry_header(kind, size))
-
-    def write(self, data: bytes) -> None:
-        """Add content."""
-        self._out(self._deflater.compress(data))
-
-    def finish(self, oid: bytes) -> None:
-        """The content is complete and this is its id."""
-        self._out(self._deflater.flush())
-        self.oid = oid
-
-    def _out(self, packed: bytes) -> None:
-        _write_all(self._file, packed)
-        self.length += len(packed)
-        self.crc = zlib.crc32(packed, self.crc)
 
 
 def claim_open_pack(folder: Path) -> OpenPack:

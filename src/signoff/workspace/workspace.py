@@ -324,10 +324,6 @@ class Workspace:
         with self._keeper.aside((*self._caches, *also)):
             yield
 
-    def seal(self) -> None:
-        """Make every snapshot taken so far visible to git (`git --git-dir=<store>`)."""
-        self._store.objects.seal()
-
     def _take(self, store: ObjectStore | None, quiet: bool) -> Snapshot:
         if self._known is None:
             self._known = load_stat_cache(self._cache_file)

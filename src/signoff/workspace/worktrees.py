@@ -33,9 +33,15 @@ from signoff.workspace.branches import (
 from signoff.workspace.folders import opened_root, remove_tree
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import locked, read_head, read_pointer, refusals
-from signoff.workspace.gitindex import copy_index, index_of_tree, refresh
 from signoff.workspace.ignore import IgnoreRules
-from signoff.workspace.trees import Mode, list_tree, write_tree_files
+from signoff.workspace.trees import (
+    Mode,
+    copy_index,
+    index_of_tree,
+    list_tree,
+    refresh,
+    write_tree_files,
+)
 
 _REGISTRY = "worktrees"
 _DOT_GIT = ".git"
