@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.observation import Ending
-from signoff.process.confinement import Mount
+from signoff.process.command import Mount
 
 from .pens import SECRET, Pen
 

@@ -188,7 +188,7 @@ def test_there_is_no_terminal_to_type_into(pen: Pen) -> None:
         f"import sys; sys.path[:0] = {sys.path!r}\n"
         "from pathlib import Path\n"
         "from signoff.process.command import Command\n"
-        "from signoff.process.confinement import Confinement\n"
+        "from signoff.process.command import Confinement\n"
         "from signoff.process.limits import Limits\n"
         "from signoff.process.runner import run\n"
         "from signoff.domain.verdict import Isolation\n"

@@ -26,7 +26,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from signoff.domain.verdict import Isolation
 from signoff.process.command import Command
-from signoff.process.confinement import Confinement
+from signoff.process.command import Confinement
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.limits import Limits
 from signoff.process.runner import run

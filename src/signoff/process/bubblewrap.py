@@ -27,13 +27,15 @@ from signoff.domain.observation import Ending
 from signoff.process import birthmark
 from signoff.process.command import (
     Command,
+    Confinement,
     Refusal,
+    Unavailable,
     as_bytes,
+    is_within,
     popen,
     refusal_of_folder,
     refusal_of_program,
 )
-from signoff.process.confinement import Confinement, Unavailable, is_within
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.kernel import can_filter, filter_program
 from signoff.process.limits import PidGroup, apply_limits, cap_user_processes

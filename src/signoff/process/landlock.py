@@ -26,8 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from signoff.process import kernel
-from signoff.process.command import Command, Refusal, popen
-from signoff.process.confinement import Confinement, Unavailable, is_within
+from signoff.process.command import Command, Confinement, Refusal, Unavailable, is_within, popen
 from signoff.process.kernel import can_filter, filter_program
 from signoff.process.limits import PidGroup, limit_running
 from signoff.process.tree import Tree

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
-from signoff.process.confinement import Confinement, Unavailable
+from signoff.process.command import Confinement, Unavailable
 
 # Sockets of the host's services, other programs' temporary files and shared memory live here.
 _PRIVATE = ("/tmp", "/var/tmp", "/run")

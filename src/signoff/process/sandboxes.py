@@ -14,8 +14,7 @@ from pathlib import Path
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
 from signoff.process.bubblewrap import bubblewrap_version
-from signoff.process.command import Command
-from signoff.process.confinement import Confinement, Unavailable
+from signoff.process.command import Command, Confinement, Unavailable
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.kernel import landlock_abi
 from signoff.process.landlock import SCOPED_SINCE_ABI

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
 from signoff.process.bubblewrap import Cell
-from signoff.process.command import Command, Refusal, refusal_of
-from signoff.process.confinement import Unavailable
+from signoff.process.command import Command, Refusal, Unavailable, refusal_of
 from signoff.process.landlock import Fence, Unconfined
 from signoff.process.limits import PidGroup
 from signoff.process.tree import Tree

@@ -23,7 +23,6 @@ from signoff.process.runner import run
 from signoff.process.shell import script_command, shell_command
 from signoff.verification.counting import REPORT_DIR_VARIABLE, read_reports
 from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
-from signoff.verification.expectations import Answer, needles
 from signoff.verification.heldout import (
     CONTRACT_FILE,
     FOLDER_VARIABLE,
@@ -33,6 +32,7 @@ from signoff.verification.heldout import (
     answer_of,
     failing_product,
 )
+from signoff.verification.verdicts import Answer, needles
 from signoff.workspace.opened import OpenWatch
 
 LONGEST_LIST_BYTES = 16_000_000

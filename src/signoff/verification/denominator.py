@@ -28,8 +28,8 @@ from signoff.verification.counting import (
     look_at,
     tools_called,
 )
-from signoff.verification.expectations import Answer
 from signoff.verification.suppressions import GONE, Checks, Suppression
+from signoff.verification.verdicts import Answer
 
 MOST_SHOWN = 5
 LONGEST_SHOWN = 160

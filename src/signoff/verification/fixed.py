@@ -22,12 +22,11 @@ from signoff.domain.observation import Observation
 from signoff.domain.text import decode_output, storable_path
 from signoff.domain.verdict import Reason, Result
 from signoff.planfile.verify.subjects import measures
-from signoff.process.confinement import Mount
+from signoff.process.command import Mount
 from signoff.verification.enclosure import Seat
-from signoff.verification.expectations import Answer
 from signoff.verification.ignored import configures
 from signoff.verification.protection import Guard, file_of
-from signoff.verification.verdicts import NAMED_FILES
+from signoff.verification.verdicts import NAMED_FILES, Answer
 from signoff.workspace.opened import Opened
 
 MOST_MOUNTED = 16

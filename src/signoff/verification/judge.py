@@ -33,17 +33,17 @@ from signoff.verification.evidence import (
     said,
     was_broken,
 )
-from signoff.verification.expectations import Answer, compare
 from signoff.verification.fixed import Fixed
 from signoff.verification.ignored import Ignored
 from signoff.verification.influences.ignored import LooseFiles
-from signoff.verification.influences.rules import texts_of
 from signoff.verification.obstacles import Obstacles, unreadable
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Compared, changed_git_rules, compare_with_pins
 from signoff.verification.rooms import Instead, Rooms
-from signoff.verification.since_approval import SinceApproval
+from signoff.verification.since_approval import SinceApproval, texts_on
 from signoff.verification.verdicts import (
+    Answer,
+    compare,
     could_not_run,
     flaky,
     influenced,
@@ -287,8 +287,7 @@ class Judge:
 
     def _texts(self, contract: Contract, digest: str) -> tuple[str, ...]:
         """All shell text that the contract runs on this content."""
-        read = partial(self.workspace.read, digest)
-        return tuple(s.text for s in texts_of(contract, self.workspace.manifest(digest), read))
+        return tuple(s.text for s in texts_on(self.workspace, contract.command, digest))
 
     @property
     def since_approval(self) -> SinceApproval:

@@ -15,11 +15,10 @@ from signoff.domain.verdict import Isolation, Reason, Result
 from signoff.errors import ConfigInvalid
 from signoff.process.shell import find_tool
 from signoff.verification.enclosure import Enclosure
-from signoff.verification.expectations import Answer
 from signoff.verification.heldout import HeldOut, HeldOutChecks
 from signoff.verification.ignored import digest_on_disk
 from signoff.verification.pins import Pins, changed_tools
-from signoff.verification.verdicts import NAMED_FILES
+from signoff.verification.verdicts import NAMED_FILES, Answer
 
 
 def tools_of(contract: Contract, search_path: str, workspace: Path) -> dict[str, dict[str, Any]]:

@@ -10,10 +10,10 @@ from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Reason, Result
 from signoff.errors import RoomTooDear, SetupFailed, StorageFailed
-from signoff.process.confinement import Mount
+from signoff.process.command import Mount
 from signoff.verification.enclosure import Seat
-from signoff.verification.expectations import Answer
 from signoff.verification.setup import ScratchSetUp, SetUps
+from signoff.verification.verdicts import Answer
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.records import FilesByFolder
 

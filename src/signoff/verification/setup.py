@@ -22,7 +22,7 @@ from signoff.domain.observation import Ending
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.redaction import Redactor
 from signoff.errors import SetupFailed
-from signoff.process.confinement import Mount
+from signoff.process.command import Mount
 from signoff.settings.loading import Setup
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Seat

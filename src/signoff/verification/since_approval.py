@@ -19,7 +19,7 @@ from signoff.verification.influences.changed import Approved, CheckFacts, Influe
 from signoff.verification.influences.ignored import LooseFiles, changed_byproducts
 from signoff.verification.influences.packages import installed_modules
 from signoff.verification.influences.rules import influences_of, texts_of
-from signoff.verification.influences.trail import INSTALLED, PRESENT
+from signoff.verification.influences.trail import INSTALLED, PRESENT, ShellText
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.setup import as_read
@@ -29,6 +29,13 @@ from signoff.workspace.byproducts import litter_of
 from signoff.workspace.opened import Opened
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
+
+
+@lru_cache(maxsize=16)
+def texts_on(workspace: Workspace, command: str, digest: str) -> tuple[ShellText, ...]:
+    """All shell text that a command runs on this content; what a digest names never changes."""
+    read = partial(workspace.read, digest)
+    return texts_of(Contract(command), workspace.manifest(digest), read)
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,7 @@ class SinceApproval:
             return ()
         then = self._approved()
         now = self.workspace.manifest(content.digest)
-        found = find_influences(changes, now, then, self._facts(contract, guard, then), opened)
+        found = find_influences(changes, now, then, self._facts(contract, guard), opened)
         extended = (c for c in changes if guard.extends(c.path))
         more = {c.path: Influence(c.path, "a test that the step may extend") for c in extended}
         return (*(i for i in found if i.path not in more), *more.values())
@@ -105,7 +112,7 @@ class SinceApproval:
         path = self.pins.search_path
         pinned = influences_of(contract, then.manifest, then.read, search_path=path)
         allowed = (*guard.may_change, *guard.changed_by_any)
-        facts = self._facts(contract, replace(guard, influences=pinned, may_change=allowed), then)
+        facts = self._facts(contract, replace(guard, influences=pinned, may_change=allowed))
         now = self.workspace.manifest(content.digest)
         found = find_influences(changes, now, then, replace(facts, makes=True), opened)
         why = {i.path: f"{i.why}, and the set-up command goes by it" for i in found}
@@ -134,7 +141,7 @@ class SinceApproval:
         if not loose.changes and not loose.made and pinned is None:
             return ()
         then = self._approved()
-        facts = self._facts(contract, guard, then)
+        facts = self._facts(contract, guard)
         allowed = (*facts.allowed, *guard.changed_by_any)
         facts = replace(facts, allowed=(*allowed, *(f"{glob}/**" for glob in allowed)))
         now = self.workspace.manifest(content.digest)
@@ -213,12 +220,12 @@ class SinceApproval:
         digest = self.pins.snapshot
         return Approved(self.workspace.manifest(digest), partial(self.workspace.read, digest))
 
-    def _facts(self, contract: Contract, guard: Guard, then: Approved) -> CheckFacts:
+    def _facts(self, contract: Contract, guard: Guard) -> CheckFacts:
         pinned = guard.influences or {}
         settled = {n for n, seen in pinned.items() if seen == PRESENT or INSTALLED in seen}
         others = {p: x.fingerprint for p, x in guard.products.items() if x.step != guard.subject}
         return CheckFacts(
-            texts=texts_of(contract, then.manifest, then.read),
+            texts=texts_on(self.workspace, contract.command, self.pins.snapshot),
             task=guard.task,
             allowed=guard.may_change,
             produces=guard.produces,

@@ -11,8 +11,8 @@ from signoff.domain.plan import Contract, Effects
 from signoff.domain.verdict import Result
 from signoff.errors import StorageFailed
 from signoff.verification.enclosure import Seat
-from signoff.verification.expectations import compare
 from signoff.verification.judge import Judge
+from signoff.verification.verdicts import compare
 from signoff.workspace.folders import opened_root, remove_tree
 
 MOST_JUDGINGS = 8

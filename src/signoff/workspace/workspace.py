@@ -44,7 +44,7 @@ from signoff.workspace.writing import (
     write_entries,
 )
 
-_KEPT_ANSWERS = 12
+_KEPT_ANSWERS = 10
 _T = TypeVar("_T")
 
 
@@ -296,7 +296,7 @@ class Workspace:
             data = {p: checked_content(self._store.objects, f, p) for p, f in small.items()}
             return {p: d.decode("utf-8", "replace") for p, d in data.items() if b"\0" not in d}
 
-        return self._once(("texts", old, new, str(max_bytes)), lambda: (texts(old), texts(new)))
+        return texts(old), texts(new)
 
     def text_diff(self, old: str, new: str, *, max_bytes: int = 200_000) -> str:
         """Unified diff; binary and large files are named only, and the whole is capped."""
@@ -309,7 +309,9 @@ class Workspace:
         """Remove compiled caches that the latest walk met, except those that are a person's."""
         if self._known is None:
             self.digest_now()
-        kept = self._keeper.kept(self._caches) if self._caches else frozenset()
+        if not self._caches:
+            return 0
+        kept = self._keeper.kept(self._caches)
         met, self._caches = self._caches, tuple(p for p in self._caches if p in kept)
         return self._keeper.remove(path for path in met if path not in kept)
 

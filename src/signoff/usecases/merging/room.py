@@ -17,7 +17,7 @@ from signoff.domain.plan import JudgeIn
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SetupFailed
 from signoff.gate.state import State
-from signoff.process.confinement import Mount
+from signoff.process.command import Mount
 from signoff.settings.loading import Policy, settings_from_pin
 from signoff.usecases.ground.history import pinned_plan
 from signoff.usecases.ground.site import PlanPlace, Site
