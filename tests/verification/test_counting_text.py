@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.domain.counts import TestCounts
-from signoff.verification.counting import count_tests
 from signoff.verification.counting.printed import RUNNERS
+from signoff.verification.denominator import count_tests
 
 GAP = b"\n[... 4711 bytes not kept ...]\n"
 RULE = "-" * 70

@@ -21,7 +21,7 @@ from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import script_command, shell_command
-from signoff.verification.counting import REPORT_DIR_VARIABLE, read_reports
+from signoff.verification.counting.reports import REPORT_DIR_VARIABLE, read_reports
 from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
 from signoff.verification.heldout import (
     CONTRACT_FILE,
