@@ -1,31 +1,34 @@
-"""What a sandbox, a clean room and watching what a check opens cost, against going without."""
+"""What judging costs against a bare spawn; sandboxes, a clean room and watching, against none."""
 
 from __future__ import annotations
 
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+from floors import BARE_SPAWN, seconds_of
 from lines import Line, Unit, compared
 from sizes import Sizes
 
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Isolation, Phase
+from signoff.process.command import Command
 from signoff.process.environment import STANDARD_PATH
+from signoff.process.limits import Limits
+from signoff.process.runner import run
 from signoff.process.sandboxes import probe_sandboxes
 from signoff.verification.bench import Bench
-from signoff.verification.case import Case
 from signoff.verification.enclosure import Enclosure
-from signoff.verification.evidence import NoEvidence
+from signoff.verification.evidence import Case, NoEvidence
 from signoff.verification.heldout import HeldOutChecks
 from signoff.verification.judge import Judge
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
+from signoff.verification.protection import Guard
 from signoff.verification.rooms import Rooms
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.opened import OpenWatch
@@ -34,17 +37,26 @@ from signoff.workspace.workspace import Workspace
 FILES_PER_FOLDER = 100
 JUDGINGS = 5
 WATCHED_TESTS = 100
+CONTRACT = "test -s part-0/file-0.txt"
+BARE_CONTRACT = (*BARE_SPAWN[:-1], CONTRACT)
 
 
 def judging(folder: Path, sizes: Sizes) -> Iterator[Line]:
-    """One contract that looks at one file, judged in each way this machine offers."""
+    """One contract that looks at one file, judged in each way this machine offers.
+
+    A source file has changed since the approval, so everything that asks about changes runs too.
+    """
     for count in sizes.room_files:
         root = folder / f"work-{count}"
         _fill(root, count)
         judges = dict(_judges(folder / f"home-{count}", root))
         plain = judges.pop("none")
         _seconds(plain)
-        floor = [_seconds(plain) * 1000 for _ in range(JUDGINGS)]
+        bare, floor = list[float](), list[float]()
+        for _ in range(JUDGINGS):
+            bare.append(seconds_of(BARE_CONTRACT, root) * 1000)
+            floor.append(_seconds(plain) * 1000)
+        yield compared(f"judging, {count:,} files", Unit.MILLISECONDS, floor, bare)
         for what, judge in judges.items():
             _seconds(judge)
             taken = [_seconds(judge) * 1000 for _ in range(JUDGINGS)]
@@ -73,10 +85,11 @@ def watching(folder: Path, sizes: Sizes) -> Iterator[Line]:
 
 
 def _pytest_ms(root: Path, folders: list[str] | None) -> float:
-    argv = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    argv = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    command = Command(argv, root, dict(os.environ), Limits(wall_s=600))
     began = time.perf_counter()
-    with OpenWatch(root, folders) if folders is not None else nullcontext():
-        subprocess.run(argv, cwd=root, check=True, capture_output=True)
+    with OpenWatch(root, folders) if folders is not None else nullcontext() as watch:
+        run(command, also=None if watch is None else (watch.fd, watch.take_in))
     return (time.perf_counter() - began) * 1000
 
 
@@ -91,7 +104,11 @@ def _judges(home: Path, root: Path) -> Iterator[tuple[str, Callable[[], None]]]:
 def _judge(home: Path, root: Path, isolation: Isolation, *, room: bool) -> Callable[[], None]:
     workspace = Workspace(root, home / "store")
     enclosure = Enclosure(isolation, search_path=STANDARD_PATH)
-    pins = Pins("", "", {}, "", STANDARD_PATH, str(root), {}, "", {}, {})
+    work = root / "work.py"
+    work.write_text("approved = True\n")
+    approved = workspace.snapshot().digest
+    work.write_text("approved = False\n")
+    pins = Pins("", "", {}, "", STANDARD_PATH, str(root), {}, approved, {}, {})
     judge = Judge(
         workspace,
         root,
@@ -101,7 +118,7 @@ def _judge(home: Path, root: Path, isolation: Isolation, *, room: bool) -> Calla
         Rooms(root, CleanRoom(workspace, home / "rooms") if room else None),
         Obstacles(pins, root, enclosure, HeldOutChecks(home / "heldout")),
     )
-    case = Case("1", Contract("test -s part-0/file-0.txt"), Phase.AUDIT)
+    case = Case("1", Contract(CONTRACT), Phase.AUDIT, Guard(subject="1", influences={}))
 
     def once() -> None:
         verdict = judge.judge(case)

@@ -43,6 +43,7 @@ CLAIMS = (
     "clean room of 100 files, unchanged",
     "clean room of 100 files, one file changed",
     "clean room of 100 files, asked what moved",
+    "judging, 100 files",
     *(f"judging with {way}, 100 files" for way in WAYS),
     "pytest, 100 files, opens watched",
     "peak memory: planning",

@@ -11,8 +11,7 @@ import pytest
 
 from signoff.domain.observation import Observation
 from signoff.domain.verdict import Isolation
-from signoff.process.command import Command
-from signoff.process.confinement import Confinement
+from signoff.process.command import Command, Confinement
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.sandboxes import probe_sandboxes

@@ -12,8 +12,7 @@ import pytest
 
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
-from signoff.process.command import Command
-from signoff.process.confinement import Confinement
+from signoff.process.command import Command, Confinement
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.limits import Limits
 from signoff.process.runner import run

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from signoff.process.command import StreamName
 from signoff.process.runner import run
-from signoff.process.streams import StreamName
 
 from .commands import bash, environment, exists, read_pid
 

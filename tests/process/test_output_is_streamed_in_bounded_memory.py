@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.domain.observation import Ending
+from signoff.process.command import StreamName, StreamRecord
 from signoff.process.limits import Limits
 from signoff.process.runner import run
-from signoff.process.streams import StreamName, StreamRecord
 
 from .commands import bash, environment, python
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from signoff.domain.observation import Ending
-from signoff.process.exitinfo import remembers_exits
 from signoff.process.limits import Limits
+from signoff.process.proctable import remembers_exits
 from signoff.process.runner import run
 from signoff.process.shell import shell_command
 

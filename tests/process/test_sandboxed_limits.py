@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.observation import Ending, Observation
-from signoff.process.limits import Limits
-from signoff.process.pidgroup import PidGroup
+from signoff.process.limits import Limits, PidGroup
 from signoff.process.runner import run
 
 from .commands import bash, python

@@ -34,7 +34,7 @@ sys.path[:0] = sys.argv[5].split(":")
 from pathlib import Path
 from signoff.domain.verdict import Isolation
 from signoff.process.command import Command
-from signoff.process.confinement import Confinement
+from signoff.process.command import Confinement
 from signoff.process.leftovers import kill_marked
 from signoff.process.limits import Limits
 from signoff.process.runner import run

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process.sockets import reachable_sockets
+from signoff.process.sandboxes import reachable_sockets
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
-from signoff.process.confinement import Confinement
+from signoff.process.command import Confinement
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.sandboxes import best_isolation, probe_sandboxes
 from signoff.process.shell import find_tool
@@ -31,7 +31,7 @@ sys.path[:0] = sys.argv[1].split(":")
 from pathlib import Path
 from signoff.domain.verdict import Isolation
 from signoff.process.command import Command
-from signoff.process.confinement import Confinement
+from signoff.process.command import Confinement
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.limits import Limits
 from signoff.process.runner import run

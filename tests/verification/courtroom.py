@@ -14,7 +14,7 @@ from signoff.process.environment import safe_search_path
 from signoff.storage.database import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
 from signoff.verification.bench import Bench
-from signoff.verification.case import Case
+from signoff.verification.evidence import Case
 from signoff.verification.heldout import HeldOutChecks
 from signoff.verification.judge import Judge
 from signoff.verification.obstacles import Obstacles

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.counts import TestCounts
-from signoff.verification.counting import count_tests, read_reports
+from signoff.verification.counting.reports import read_reports
+from signoff.verification.denominator import count_tests
 
 FORGED = "100 passed in 0.10s"
 EXACT = b"1 passed in 0.01s\n"

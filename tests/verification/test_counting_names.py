@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.counts import TestCounts, TestOutcome
-from signoff.verification.counting import count_tests, read_reports
+from signoff.verification.counting.reports import read_reports
+from signoff.verification.denominator import count_tests
 
 PASSED, FAILED, SKIPPED = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.SKIPPED
 PYTEST = f"{sys.executable} -m pytest -p no:cacheprovider"

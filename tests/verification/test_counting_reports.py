@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.counts import TestCounts
-from signoff.verification.counting import count_tests, read_reports
 from signoff.verification.counting.reports import (
     LARGEST_REPORT_BYTES,
     MOST_BYTES,
     MOST_MARKS,
     MOST_REPORTS,
+    read_reports,
 )
+from signoff.verification.denominator import count_tests
 
 CASES = '<testcase name="a"/><testcase name="b"><skipped/></testcase>'
 JUNIT = f"<testsuites><testsuite>{CASES}</testsuite></testsuites>"

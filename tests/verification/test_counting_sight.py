@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.verification.counting import count_tests, look_at
+from signoff.verification.counting.sight import look_at
+from signoff.verification.denominator import count_tests
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.domain.counts import TestCounts
-from signoff.verification.counting import count_tests
-from signoff.verification.counting.printed import READERS
+from signoff.verification.counting.printed import RUNNERS
+from signoff.verification.denominator import count_tests
 
 GAP = b"\n[... 4711 bytes not kept ...]\n"
 RULE = "-" * 70
@@ -287,6 +287,6 @@ Bail out!""".split("\n")
 
 @given(st.lists(st.sampled_from(PIECES)))
 def test_no_mixture_of_endings_gives_a_negative_number(lines: list[str]) -> None:
-    for read in READERS.values():
-        for counts in read(tuple(lines)):
+    for runner in RUNNERS.values():
+        for counts in runner.counts(tuple(lines)):
             assert min(counts.passed, counts.failed, counts.skipped, counts.deselected) >= 0

@@ -11,8 +11,13 @@ from signoff.domain.counts import MOST_NAMED, TestCounts, TestOutcome, named
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.record import Record
-from signoff.verification.counting import count_files, count_tests
-from signoff.verification.denominator import checks_of, is_counted, judge_counts
+from signoff.verification.denominator import (
+    checks_of,
+    count_files,
+    count_tests,
+    is_counted,
+    judge_counts,
+)
 from tests.verification.courtroom import Courtroom
 
 PASSED, FAILED, SKIPPED = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.SKIPPED

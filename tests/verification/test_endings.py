@@ -13,8 +13,8 @@ from signoff.domain.observation import Ending, Observation, Output
 from signoff.domain.plan import Contract, Expectation, ExpectationKind, JudgeIn
 from signoff.domain.verdict import Isolation, Phase, Reason, Result
 from signoff.errors import Interrupted, ListUnreadable
-from signoff.verification.case import Case
-from signoff.verification.expectations import compare
+from signoff.verification.evidence import Case
+from signoff.verification.verdicts import compare
 from tests.verification.courtroom import Courtroom, exit_code
 
 _NOTHING = Output(0, digest_bytes(b""), b"", b"")

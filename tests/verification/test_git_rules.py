@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.verification.git_rules import git_rules
+from signoff.verification.protection import git_rules
 
 
 def _git(folder: Path, *arguments: str) -> None:

@@ -13,7 +13,7 @@ from signoff.verification.ignored import MOST_WALKED, Ignored
 from signoff.verification.pins import fingerprint, protected_files
 from signoff.verification.protection import Guard
 from tests.verification.courtroom import Courtroom
-from tests.verification.steering_kit import EXECUTABLE, GONE, LINK, Place
+from tests.verification.influences_kit import EXECUTABLE, GONE, LINK, Place
 
 PACKAGE = {"package.json": '{"scripts": {"test": "bash check.sh && jest"}}', "check.sh": "node x\n"}
 BIN = "node_modules/.bin"

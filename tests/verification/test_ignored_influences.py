@@ -12,12 +12,11 @@ import pytest
 from signoff.domain.snapshot import Change, ChangeKind, FileState
 from signoff.testing.crash import VARIABLE, CachePoint
 from signoff.verification.ignored import MOST_LOOSE, Ignored
-from signoff.verification.ignored_influences import LooseFiles, made_since
+from signoff.verification.influences.ignored import LooseFiles, made_since
+from signoff.verification.influences.packages import startup_code
+from signoff.verification.influences.trail import Content
 from signoff.verification.pins import fingerprint
-from signoff.verification.steering.content import Content
-from signoff.verification.steering.rule_environments import startup_code
-from signoff.workspace.caches import put_back_caches
-from signoff.workspace.loosefiles import LARGEST_BYTES, LooseCopies
+from signoff.workspace.caches import LARGEST_BYTES, LooseCopies, put_back_caches
 
 
 def _written(root: Path, *paths: str) -> Ignored:

@@ -157,14 +157,14 @@ def test_the_output_of_an_accepted_step_is_pinned_from_then_on() -> None:
 
 
 def test_what_steers_the_check_is_compared_in_every_direction() -> None:
-    guard = Guard(steering={"conftest.py": "a", "pyproject.toml#tool.pytest": "b"})
+    guard = Guard(influences={"conftest.py": "a", "pyproject.toml#tool.pytest": "b"})
     now = {"pyproject.toml#tool.pytest": "c", "pytest.ini": "d"}
     assert [(t.path, t.rule) for t in find_tampering(guard, {}, now)] == [
         ("conftest.py", "what steers the check was removed"),
         ("pyproject.toml#tool.pytest", "what steers the check was changed"),
         ("pytest.ini", "what steers the check was added"),
     ]
-    allowed = Guard(may_change=("*.toml", "*.ini"), steering=guard.steering)
+    allowed = Guard(may_change=("*.toml", "*.ini"), influences=guard.influences)
     assert [t.path for t in find_tampering(allowed, {}, now)] == ["conftest.py"]
 
 
@@ -220,13 +220,13 @@ def test_a_later_step_may_not_touch_what_an_accepted_step_produced(court: Courtr
     assert list(owned) == ["report.md"]
     produced = {"1": owned}
     court.write("report.md", "rewritten\n")
-    later = guards.of_step(LATER, Contract("true"), produced)
+    later = guards.of(LATER, produced, contract=Contract("true"))
     verdict = court.judge("true", guard=later)
     assert verdict.message == "tampered: `report.md`: output of an accepted step was changed"
-    own = guards.of_step(MAKER, Contract("true"), produced)
+    own = guards.of(MAKER, produced, contract=Contract("true"))
     assert court.judge("true", guard=own).kept, "its own output is the step's to change"
     post = Postcondition(1, "all is well", Contract("true"))
-    at_the_end = guards.of_postcondition(post, Contract("true"), produced)
+    at_the_end = guards.of(post, produced, contract=Contract("true"))
     assert court.judge("true", guard=at_the_end).reason is Reason.TAMPERED
 
 
@@ -238,7 +238,7 @@ def test_a_step_that_may_change_an_earlier_output_answers_for_it_then(court: Cou
     editor = Step("2", "edit", contract=editing)
     court.write("report.md", "second\n")
     court.write("unrelated.md")
-    assert court.judge("true", guard=guards.of_step(editor, editing, produced)).kept
+    assert court.judge("true", guard=guards.of(editor, produced, contract=editing)).kept
     assert list(guards.owned_by(editor, court.snapshot(), produced)) == ["report.md"]
     assert guards.owned_by(LATER, court.snapshot(), produced) == {}
 
@@ -254,7 +254,7 @@ def test_a_protected_file_that_a_step_was_allowed_to_change_counts_as_it_left_it
     produced = {"1": guards.owned_by(writer, court.snapshot(), {})}
     assert list(produced["1"]) == ["tests/test_a.py"]
     coder = Step("2", "make it pass", protects=("tests/**",), contract=Contract("true"))
-    guard = guards.of_step(coder, Contract("true"), produced)
+    guard = guards.of(coder, produced, contract=Contract("true"))
     assert court.judge("true", guard=guard).kept
     court.write("tests/test_a.py", "old\n")
     assert court.judge("true", guard=guard).tampered[0] == "tests/test_a.py"
@@ -268,9 +268,9 @@ def test_the_check_of_a_list_item_is_guarded_though_its_name_was_not_known(
     guards = Guards(_pins(snapshot=court.snapshot()), court.workspace)
     contract = Contract("bash check.sh 'a'")
     item = Step("1[a]", "check a", parent="1", item="a", contract=contract)
-    assert court.judge(contract, guard=guards.of_step(item, contract, {})).kept
+    assert court.judge(contract, guard=guards.of(item, {}, contract=contract)).kept
     court.write("check.sh", "exit 0\n")
-    verdict = court.judge(contract, guard=guards.of_step(item, contract, {}))
+    verdict = court.judge(contract, guard=guards.of(item, {}, contract=contract))
     assert verdict.message == (
         "tampered: `check.sh`: what steers the check was changed"
         "; what decides a check is protected, "

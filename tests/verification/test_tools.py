@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.plan import Contract
-from signoff.verification.tools import changed_tools, tools_of
+from signoff.verification.obstacles import tools_of
+from signoff.verification.pins import changed_tools
 
 
 def tool(folder: Path, name: str, text: str = "exit 0") -> Path:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.plan import Contract
-from signoff.verification.counting import tools_called
+from signoff.verification.counting.sight import tools_called
 from signoff.verification.denominator import is_counted
-from tests.verification.steering_kit import Place
+from tests.verification.influences_kit import Place
 
 FILES = {
     "Makefile": "P = python3\ntest: unit lint\nunit:\n\t@$(P) -m pytest\nlint: ; ruff check .\n",

@@ -13,13 +13,12 @@ import signoff
 from signoff.testing.crash import RepositoryPoint
 from signoff.workspace.advancing import advance
 from signoff.workspace.committing import Committed, commit_content
-from signoff.workspace.git import Git, Identity
+from signoff.workspace.git import Git
 from signoff.workspace.ignore import read_ignore_rules
 from signoff.workspace.repository import find_repository
 from signoff.workspace.workspace import Workspace
 from signoff.workspace.worktrees import add_worktree, remove_worktree
 
-ADA = Identity("Ada", "ada@localhost")
 PATIENCE_S = 120
 
 
@@ -118,7 +117,7 @@ def commit_snapshot(
     rules = read_ignore_rules(root)
     workspace = Workspace(root, store, rules, frozenset({".harness"}))
     digest = workspace.snapshot().digest
-    return commit_content(git, workspace, digest, branch=branch, message=message, identity=ADA)
+    return commit_content(git, workspace, digest, branch=branch, message=message)
 
 
 def killed_at(point: RepositoryPoint | str, *call: str) -> None:

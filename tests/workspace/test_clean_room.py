@@ -15,7 +15,7 @@ from signoff.domain.snapshot import Change, ChangeKind
 from signoff.errors import InternalError, RoomTooDear, StorageFailed
 from signoff.workspace.byproducts import RoomLimits
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
-from signoff.workspace.statcache import load_stat_cache, save_stat_cache
+from signoff.workspace.store import load_stat_cache, save_stat_cache
 from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 from tests.workspace.listing import listing
@@ -298,7 +298,7 @@ def test_a_damaged_store_gives_no_room_not_even_the_last_one(desk: Desk) -> None
     clean.prepare(workspace.snapshot().digest)
     desk.write("a", "content that is stored\n" * 50)
     digest = workspace.snapshot().digest
-    workspace.seal()
+    workspace.objects.seal()
     (pack,) = desk.store.glob("objects/pack/*.pack")
     pack.chmod(0o600)
     pack.write_bytes(bytes(pack.stat().st_size))

@@ -16,7 +16,7 @@ import pytest
 from signoff.errors import RoomTooDear
 from signoff.workspace.byproducts import RoomLimits
 from signoff.workspace.cleanroom import CleanRoom
-from signoff.workspace.cloning import How
+from signoff.workspace.fitting import How
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from tests.workspace.conftest import Desk
 from tests.workspace.listing import listing

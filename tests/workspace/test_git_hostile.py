@@ -14,19 +14,19 @@ from signoff.errors import BranchConflict, ProcessFailed, SignoffError, StorageF
 from signoff.workspace.advancing import advance
 from signoff.workspace.branches import (
     branch_heads,
+    check_out,
     commits_between,
     diff_size,
     is_ancestor,
     make_commit,
+    merge,
     move_branch,
     tree_of,
 )
-from signoff.workspace.excluding import exclude_from_git
 from signoff.workspace.git import Git
+from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.ignore import IgnoreRules
-from signoff.workspace.merging import check_out, merge
 from signoff.workspace.repository import find_repository
-from signoff.workspace.unfinished import unfinished_work
 from signoff.workspace.worktrees import (
     WorktreeState,
     add_worktree,
@@ -34,8 +34,9 @@ from signoff.workspace.worktrees import (
     list_worktrees,
     prune_missing,
     remove_worktree,
+    unfinished_work,
 )
-from tests.workspace.gitkit import ADA, Repo, commit_snapshot, environment, listing
+from tests.workspace.gitkit import Repo, commit_snapshot, environment, listing
 
 # Every key whose value git may run, one way or another; the command leaves a trace.
 COMMAND_KEYS = """
@@ -136,10 +137,10 @@ def test_nothing_that_an_agent_configured_is_run_by_anything_we_do(trap: Trap) -
         unfinished_work(git, find_worktree(git, place), "main", IgnoreRules())
         diff_size(git, "main", "plan/x")
         commits_between(git, first, made.commit)
-        other = make_commit(git, tree_of(git, first), (first,), "other", ADA)
+        other = make_commit(git, tree_of(git, first), (first,), "other")
         merged = merge(git, other, made.commit)
         check_out(git, merged.tree, trap.folder / "out")
-        final = make_commit(git, merged.tree, (first, made.commit), "merge", ADA)
+        final = make_commit(git, merged.tree, (first, made.commit), "merge")
         for name in (".gitattributes", "included", "git", ".gitconfig"):
             (repo.path / name).unlink()
         assert advance(git, "main", final, first) == (repo.path,)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import SnapshotTooSlow, StorageFailed
-from signoff.workspace.largefiles import LARGE_BYTES, whole_content
+from signoff.workspace.content import LARGE_BYTES, whole_content
 from signoff.workspace.workspace import Workspace
 from tests.workspace.conftest import Desk
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from signoff.errors import BranchConflict, ProcessFailed, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint
+from signoff.workspace.branches import check_out, merge
 from signoff.workspace.committing import commit_content
 from signoff.workspace.git import Git
-from signoff.workspace.merging import check_out, merge
 from signoff.workspace.workspace import Workspace
 from signoff.workspace.worktrees import add_worktree
-from tests.workspace.gitkit import ADA, Repo, commit_snapshot, finished, killed_at, listing
+from tests.workspace.gitkit import Repo, commit_snapshot, finished, killed_at, listing
 
 
 @pytest.fixture(params=["sha1", "sha256"])
@@ -51,7 +51,7 @@ def test_a_commit_holds_exactly_what_was_judged(
     assert made.is_new and repo.head(place) == made.commit
     assert repo.status(place) == "" and repo.git("diff-files", "--name-only", at=place) == ""
     shown = repo.git("log", "-1", "--format=%an|%s|%P", made.commit).strip()
-    assert shown == f"Ada|plan x|{repo.head()}"
+    assert shown == f"signoff|plan x|{repo.head()}"
     check_out(git, made.commit, tmp_path / "out")
     assert listing(tmp_path / "out") == listing(place)
     assert repo.git("fsck", "--strict") == "" and repo.status() == ""
@@ -92,7 +92,7 @@ def test_an_edit_after_the_snapshot_is_not_committed_and_stays_visible(
     workspace = Workspace(repo.path, store)
     digest = workspace.snapshot().digest
     repo.write({"a.py": "sneaked\n"})
-    made = commit_content(git, workspace, digest, branch="main", message="m", identity=ADA)
+    made = commit_content(git, workspace, digest, branch="main", message="m")
     assert repo.git("show", f"{made.commit}:a.py") == "judged\n"
     assert repo.status() == " M a.py\n"
     # Another process, which took no snapshot of its own, commits the same.

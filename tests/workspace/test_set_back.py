@@ -71,5 +71,5 @@ def test_content_is_mixed_without_touching_the_folder(tmp_path: Path) -> None:
     now = workspace.snapshot().digest
     mixed = workspace.content_with(now, approved, ["settings", "added"])
     assert set(mixed[""]) == {"settings", "work.py"}
-    assert mixed[""]["settings"].state == workspace.manifest_of(approved)["settings"]
+    assert mixed[""]["settings"].state == workspace.manifest(approved)["settings"]
     assert (root / "settings").read_text() == "lenient\n"

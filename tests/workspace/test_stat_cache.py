@@ -10,7 +10,7 @@ import pytest
 from signoff.workspace.content import is_settled
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.records import FileRecord, Folder
-from signoff.workspace.statcache import load_stat_cache, save_stat_cache
+from signoff.workspace.store import load_stat_cache, save_stat_cache
 from tests.workspace.conftest import Desk
 
 FILES = 200

@@ -49,7 +49,7 @@ def test_git_reads_every_sealed_snapshot(desk: Desk) -> None:
     first = workspace.snapshot().digest
     desk.write("src/a.py", "print(2)\n")
     second = workspace.snapshot().digest
-    workspace.seal()
+    workspace.objects.seal()
     ref = f"refs/snapshots/{second}"
     assert git(desk.store, "fsck", "--full", "--strict") == ""
     assert git(desk.store, "cat-file", "-p", f"{ref}:content/src/a.py") == "print(2)\n"
@@ -75,7 +75,7 @@ def test_git_and_we_agree_on_the_tree_of_the_same_files(desk: Desk) -> None:
     (desk.root / "empty").rmdir()
     workspace = desk.workspace()
     digest = workspace.snapshot().digest
-    workspace.seal()
+    workspace.objects.seal()
     theirs = desk.folder / "theirs"
     git(theirs, "init", "-q", "--bare")
     git(theirs, f"--work-tree={desk.root}", "add", "-A")
@@ -90,13 +90,13 @@ def test_snapshots_stay_readable_after_sealing(desk: Desk) -> None:
     before = workspace.manifest(digest)
     other = desk.workspace()
     assert other.read(digest, "a/file") == b"order\n"
-    workspace.seal()
+    workspace.objects.seal()
     for reader in (workspace, other, desk.workspace()):
         assert reader.manifest(digest) == before
         assert reader.read(digest, "src/a.py") == b"print(1)\n"
     desk.write("more")
     more = workspace.snapshot().digest
-    workspace.seal()
+    workspace.objects.seal()
     assert other.read(more, "more") == b"content\n"
     assert len(git(desk.store, "for-each-ref").splitlines()) == 2
 
@@ -137,7 +137,7 @@ def test_processes_share_a_store_and_none_loses_anything(desk: Desk) -> None:
         "for i in range(20):\n"
         "    (root / 'file').write_text(f'{name} {i}')\n"
         "    print(workspace.snapshot().digest, flush=True)\n"
-        "    if i % 7 == 6: workspace.seal()\n"
+        "    if i % 7 == 6: workspace.objects.seal()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
     started = []
@@ -170,7 +170,7 @@ def test_a_killed_process_loses_nothing_it_acknowledged(desk: Desk) -> None:
         "for i in range(10_000):\n"
         "    (root / 'file').write_text(str(i) * 500)\n"
         "    print(i, workspace.snapshot().digest, flush=True)\n"
-        "    if i % 5 == 4: workspace.seal()\n"
+        "    if i % 5 == 4: workspace.objects.seal()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
     for enough in (3, 8, 14):
@@ -189,7 +189,7 @@ def test_a_killed_process_loses_nothing_it_acknowledged(desk: Desk) -> None:
             assert reader.read(digest, "file") == (i * 500).encode()
     workspace = desk.workspace()
     workspace.snapshot()
-    workspace.seal()
+    workspace.objects.seal()
     assert "error" not in git(desk.store, "fsck", "--full")
 
 
@@ -205,7 +205,7 @@ def test_a_torn_open_pack_is_written_again_not_trusted(desk: Desk, cut: int) -> 
     again = desk.workspace()
     assert again.snapshot().digest == digest
     assert again.read(digest, "a") == (desk.root / "a").read_bytes()
-    again.seal()
+    again.objects.seal()
     assert git(desk.store, "fsck", "--full") == ""
 
 
@@ -231,7 +231,7 @@ def test_everything_stays_readable_when_somebody_lets_git_tidy_the_store(desk: D
         desk.write(f"new-{turn}", text)
         digests.append(workspace.snapshot().digest)
         if turn < 10:
-            workspace.seal()
+            workspace.objects.seal()
     git(desk.store, "gc", "--aggressive", "--quiet")
     again = desk.workspace()
     for turn, digest in enumerate(digests):
@@ -239,7 +239,7 @@ def test_everything_stays_readable_when_somebody_lets_git_tidy_the_store(desk: D
         again.restore(digest, desk.folder / f"again-{turn}")
     desk.write("src/a.py", "later\n")
     later = again.snapshot().digest
-    again.seal()
+    again.objects.seal()
     assert desk.workspace().read(later, "src/a.py") == b"later\n"
 
 
@@ -248,7 +248,7 @@ def test_a_store_that_cannot_be_read_is_a_clear_error(desk: Desk, torn: str) -> 
     desk.write("a", "1\n")
     workspace = desk.workspace()
     digest = workspace.snapshot().digest
-    workspace.seal()
+    workspace.objects.seal()
     (desk.store / torn).write_bytes(b"\xfftOc\x00\x00\x00\x02 torn in the middle")
     (desk.store / "objects/pack/pack-x.pack").write_bytes(b"PACK")
     with pytest.raises(StorageFailed, match="is damaged") as caught:
@@ -262,7 +262,7 @@ def test_damaged_content_is_noticed_never_returned(desk: Desk, sealed: bool) -> 
     workspace = desk.workspace()
     digest = workspace.snapshot().digest
     if sealed:
-        workspace.seal()
+        workspace.objects.seal()
     (pack,) = desk.store.rglob("*.pack")
     pack.chmod(0o600)
     data = bytearray(pack.read_bytes())

@@ -10,12 +10,12 @@ import pytest
 
 from signoff.errors import BranchConflict, ProcessFailed, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint
-from signoff.workspace.excluding import exclude_from_git
 from signoff.workspace.git import Git
+from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.repository import Repository, find_repository
-from signoff.workspace.unfinished import Unfinished, unfinished_work
 from signoff.workspace.worktrees import (
+    Unfinished,
     WorktreeState,
     add_worktree,
     checkouts_of,
@@ -23,6 +23,7 @@ from signoff.workspace.worktrees import (
     list_worktrees,
     prune_missing,
     remove_worktree,
+    unfinished_work,
 )
 from tests.workspace.gitkit import Repo, finished, killed_at
 

@@ -24,8 +24,7 @@ from signoff.domain.observation import Ending, Observation, Output
 from signoff.domain.text import decode_output, storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import ConfigInvalid
-from signoff.process.command import Command
-from signoff.process.confinement import Confinement
+from signoff.process.command import Command, Confinement
 from signoff.process.environment import clean_environment
 from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits

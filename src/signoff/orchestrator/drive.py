@@ -41,8 +41,7 @@ from signoff.planfile.verify import unfit_items
 from signoff.planfile.verify.rules_steering import proposed_lines
 from signoff.storage.failures import StorageCause
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification.case import Case
-from signoff.verification.evidence import read_before
+from signoff.verification.evidence import Case, read_before
 
 STATUS_OF = {
     Outcome.DONE: PlanStatus.DONE,
@@ -187,7 +186,7 @@ class Drive:
         """A refusal where what the step protects was changed; its contract is not run again."""
         case = self._case(step, Phase.SWEEP)
         # What steers a contract matters only while it runs, and this one was judged for good.
-        return self.court.guard_only(replace(case, guard=replace(case.guard, steering=None)))
+        return self.court.guard_only(replace(case, guard=replace(case.guard, influences=None)))
 
     def _case(self, subject: Step | Postcondition, phase: Phase) -> Case:
         contract = subject.contract

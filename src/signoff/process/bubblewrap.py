@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -26,23 +27,59 @@ from signoff.domain.observation import Ending
 from signoff.process import birthmark
 from signoff.process.command import (
     Command,
+    Confinement,
     Refusal,
+    Unavailable,
     as_bytes,
+    is_within,
     popen,
     refusal_of_folder,
     refusal_of_program,
 )
-from signoff.process.confinement import Confinement, Unavailable, is_within
 from signoff.process.environment import STANDARD_PATH
-from signoff.process.exitinfo import open_pidfd, remembers_exits, wait_status
-from signoff.process.limits import apply_limits, cap_user_processes
+from signoff.process.kernel import can_filter, filter_program
+from signoff.process.limits import PidGroup, apply_limits, cap_user_processes
 from signoff.process.mountplan import mount_arguments
-from signoff.process.pidgroup import PidGroup
-from signoff.process.placeholders import Placeholders
-from signoff.process.proctable import children_from_lists, read_proc, read_stat
-from signoff.process.seccomp import can_filter, filter_program
+from signoff.process.proctable import (
+    children_from_lists,
+    open_pidfd,
+    read_proc,
+    read_stat,
+    remembers_exits,
+    wait_status,
+)
 from signoff.process.shell import find_tool
 from signoff.process.tree import Tree
+
+
+class Placeholders:
+    """Made at once, taken away by `remove`."""
+
+    def __init__(self, paths: Iterable[Path]):
+        self._made: list[Path] = []
+        for path in paths:
+            # There already, or in a folder that is not: then there is nothing to hold.
+            with suppress(OSError):
+                self._make(path)
+
+    def remove(self) -> None:
+        """Take away what is still as it was made."""
+        while self._made:
+            path = self._made.pop()
+            with suppress(OSError):
+                if path.is_dir():
+                    path.rmdir()
+                elif not path.is_symlink() and path.stat().st_size == 0:
+                    path.unlink()
+
+    def _make(self, path: Path) -> None:
+        """A name with an ending is a file's, any other a folder's."""
+        if path.suffix:
+            path.touch(exist_ok=False)
+        else:
+            path.mkdir()
+        self._made.append(path)
+
 
 _NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
 _NESTED_SINCE = (0, 8)
@@ -238,7 +275,7 @@ def _arguments(command: Command, confinement: Confinement) -> list[str]:
     arguments += ["--new-session", "--die-with-parent"]
     if not confinement.network:
         arguments.append("--unshare-net")
-    if not confinement.namespaces and bubblewrap_version() >= _NESTED_SINCE:
+    if bubblewrap_version() >= _NESTED_SINCE:
         arguments.append("--disable-userns")
     arguments += [
         *mount_arguments(confinement),

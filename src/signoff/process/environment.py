@@ -40,7 +40,7 @@ def clean_environment(
     `BASH_ENV`, `LD_PRELOAD`, `PYTHONPATH` and their kind get in only when `passed` names them, and
     `PATH` is always the given one. `extra` has the last word.
     """
-    kept = {name: value for name, value in source.items() if _is_allowed(name)}
+    kept = {n: v for n, v in source.items() if n in _ALLOWED or n.startswith(_ALLOWED_PREFIX)}
     kept.update(_FIXED)
     kept.update({name: source[name] for name in passed if name in source})
     kept["PATH"] = path
@@ -60,10 +60,6 @@ def safe_search_path(value: str, workspace: Path) -> str:
         if kept:
             return ":".join(kept)
     return STANDARD_PATH
-
-
-def _is_allowed(name: str) -> bool:
-    return name in _ALLOWED or name.startswith(_ALLOWED_PREFIX)
 
 
 def _is_safe_entry(entry: str, workspace: Path) -> bool:

@@ -26,11 +26,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from signoff.process import kernel
-from signoff.process.box import limit_running
-from signoff.process.command import Command, Refusal, popen
-from signoff.process.confinement import Confinement, Unavailable, is_within
-from signoff.process.pidgroup import PidGroup
-from signoff.process.seccomp import can_filter, filter_program
+from signoff.process.command import Command, Confinement, Refusal, Unavailable, is_within, popen
+from signoff.process.kernel import can_filter, filter_program
+from signoff.process.limits import PidGroup, limit_running
 from signoff.process.tree import Tree
 
 OLDEST_ABI = 3  # the first that also controls truncation
@@ -43,11 +41,41 @@ _ON_FILES = (
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
-class Fence:
+class Unconfined:
+    """No sandbox: the main process is the command."""
+
+    def __init__(self, command: Command):
+        self.command = command
+
+    def popen(self) -> subprocess.Popen[bytes]:
+        """Start the command itself."""
+        return popen(self.command, self.command.argv, self.command.env, self.command.cwd)
+
+    def settle(
+        self, process: subprocess.Popen[bytes], tree: Tree, group: PidGroup | None
+    ) -> int | None:
+        """Limit the running command from outside: a `preexec_fn` would make it a full fork.
+
+        What it forked in the meantime gets the limits too, so only processor time and files of
+        the first moments go uncounted.
+        """
+        del tree, group  # most commands have ended by the time a group would hold them
+        return limit_running(process.pid, self.command.limits)
+
+    def outcome(self, code: int, stderr: bytes) -> int | Refusal:
+        """The command's own end."""
+        del stderr
+        return code
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Fence(Unconfined):
     """One run under Landlock."""
 
     def __init__(self, command: Command, confinement: Confinement):
-        self._command = command
+        super().__init__(command)
         self._confinement = confinement
         self._ruleset = -1
         self._temporary: Path | None = None
@@ -62,18 +90,6 @@ class Fence:
     def popen(self) -> subprocess.Popen[bytes]:
         """Start the command from a thread that has given up its rights."""
         return _on_thread_of_its_own(self._give_up_rights_and_start)
-
-    def settle(
-        self, process: subprocess.Popen[bytes], tree: Tree, group: PidGroup | None
-    ) -> int | None:
-        """Limit the running command from outside."""
-        del tree, group
-        return limit_running(process.pid, self._command)
-
-    def outcome(self, code: int, stderr: bytes) -> int | Refusal:
-        """The command is the main process."""
-        del stderr
-        return code
 
     def close(self) -> None:
         """Forget the rules and remove the temporary folder."""
@@ -94,11 +110,11 @@ class Fence:
             families = None if self._confinement.network else (socket.AF_UNIX,)
             traceless = self._confinement.traceless
             kernel.filter_thread(filter_program(families, traceless=traceless))
-        command = self._command
+        command = self.command
         return popen(command, command.argv, self._environment(), command.cwd)
 
     def _environment(self) -> dict[str, str]:
-        env = {**self._command.env, "TMPDIR": str(self._temporary)}
+        env = {**self.command.env, "TMPDIR": str(self._temporary)}
         if self._confinement.scratch:
             # Nothing can be private in its usual place; what follows the standard goes here.
             env["XDG_CACHE_HOME"] = str(self._temporary)

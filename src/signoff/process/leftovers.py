@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 
-from signoff.errors import ProcessFailed
 from signoff.process import birthmark
 from signoff.process.ancestry import ancestors
 from signoff.process.proctable import all_pids, descendants, environment_of, read_stat
-from signoff.process.tree import full_control
+from signoff.process.tree import full_control, unkillable
 
 _PATIENCE_S = 20.0
 _PAUSE_S = 0.002
@@ -41,7 +39,7 @@ def kill_marked(name: str, value: str) -> int:
         known = len(hunt.killed)
         found = hunt.look()
         if found and len(hunt.killed) == known and time.monotonic() > give_up:
-            raise _unkillable(name, value, found)
+            raise unkillable(sorted(found), f"processes with `{name}={value}`")
         if found:
             looks = 0
             time.sleep(_PAUSE_S)
@@ -82,7 +80,10 @@ class _Hunt:
             return marked
         sessions = set(map(_session, marked)) - self._our_sessions
         members = marked | {pid for pid in pids if _session(pid) in sessions}
-        members = {pid for pid in self._with_descendants(members) if not _is_dead(pid)}
+        for pid in descendants(members):
+            if pid not in self._spared and _signal(pid, signal.SIGSTOP):
+                members = members | {pid}
+        members = {pid for pid in members if not _is_dead(pid)}
         for pid in members:
             if _signal(pid, signal.SIGKILL):
                 self.killed.add(pid)
@@ -99,12 +100,6 @@ class _Hunt:
             if _is_dead(pid):
                 self._dead.add(pid)
         return False
-
-    def _with_descendants(self, members: set[int]) -> Iterable[int]:
-        for pid in descendants(members):
-            if pid not in self._spared and _signal(pid, signal.SIGSTOP):
-                members = members | {pid}
-        return members
 
 
 def _signal(pid: int, number: signal.Signals) -> bool:
@@ -123,13 +118,3 @@ def _session(pid: int) -> int:
 def _is_dead(pid: int) -> bool:
     stat = read_stat(pid)
     return stat is None or stat.dead
-
-
-def _unkillable(name: str, value: str, found: set[int]) -> ProcessFailed:
-    pids = sorted(found)
-    shown = ", ".join(f"`{pid}`" for pid in pids[:10])
-    return ProcessFailed(
-        f"{len(pids)} processes with `{name}={value}` do not die from SIGKILL: {shown}",
-        hint=f"look at them with `ps -p {pids[0]}`; end them with the rights of their user",
-        facts={"pids": pids},
-    )

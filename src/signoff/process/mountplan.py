@@ -8,19 +8,17 @@ cannot be carried away with its parent and replaced.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
-from signoff.process.confinement import Confinement, Unavailable
+from signoff.process.command import Confinement, Unavailable
 
 # Sockets of the host's services, other programs' temporary files and shared memory live here.
 _PRIVATE = ("/tmp", "/var/tmp", "/run")
 _SYSTEM_IN_RUN = ("/run/current-system", "/run/opengl-driver")
 _RESOLVER = "/etc/resolv.conf"
-_ANY_WRITE = 0o222
 
 
 class _Kind(Enum):
@@ -45,8 +43,11 @@ def mount_arguments(confinement: Confinement) -> list[str]:
     """
     rules = _Rules(confinement)
     arguments = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
-    mounts, sealed = _guard_proc(confinement.namespaces)
-    arguments += mounts
+    # The first process relays the command's exit code: nobody inside may write its memory. Kernel
+    # settings belong to root's number, capabilities or not, and `bwrap` leaves them writable:
+    # `/proc/sys/kernel/core_pattern` alone would run any program outside, with all rights.
+    arguments += ["--perms", "0111", "--tmpfs", "/proc/1"]
+    sealed = ["/proc/1", "/proc"] if os.geteuid() == 0 else ["/proc/1"]
     for place, rule in rules.outer_first():
         arguments += _mount(place, rule)
         if rule.kind is _Kind.HIDDEN and rule.source.is_dir():
@@ -63,12 +64,15 @@ class _Rules:
     def __init__(self, confinement: Confinement):
         self._mounts = {_real(mount.at): mount for mount in confinement.mounts}
         self._rules: dict[Path, _Rule] = {}
-        self._writable = confinement.writable
+        cwd = os.getcwd()  # noqa: PTH109 - places are compared as text: there are many
+        self._cwd = cwd
+        self._writable = [(_named(cwd, root), str(_real(root))) for root in confinement.writable]
         for path in (*confinement.writable, *(mount.at for mount in confinement.mounts)):
             if self._leads_out(path):
                 raise Unavailable(f"a link leads from `{path}` out of its writable folder")
         # From the weakest to the strongest: for the same place the later one holds.
-        readable = (*_always_readable(confinement.network), *confinement.readable)
+        always = (*_SYSTEM_IN_RUN, *((_RESOLVER,) if confinement.network else ()))
+        readable = (*map(Path, always), *confinement.readable)
         self._add(_Kind.READABLE, (path for path in readable if not self._leads_out(path)))
         self._add(_Kind.PRIVATE, map(Path, _PRIVATE))
         self._add(_Kind.WRITABLE, confinement.writable, required=True)
@@ -130,9 +134,17 @@ class _Rules:
 
     def _leads_out(self, path: Path) -> bool:
         """A link inside a writable folder is the agent's: following it would widen its rights."""
-        named = Path.cwd() / os.path.normpath(path)
-        roots = [root for root in self._writable if named.is_relative_to(Path.cwd() / root)]
-        return any(not _real(path).is_relative_to(_real(root)) for root in roots)
+        named = _named(self._cwd, path)
+        roots = [real for root, real in self._writable if _is_in(named, root)]
+        return bool(roots) and not all(_is_in(str(_real(path)), real) for real in roots)
+
+
+def _named(cwd: str, path: Path) -> str:
+    return os.path.normpath(os.path.join(cwd, path))  # noqa: PTH118 - text, as above
+
+
+def _is_in(place: str, folder: str) -> bool:
+    return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
 def _mount(place: Path, rule: _Rule) -> list[str]:
@@ -148,34 +160,6 @@ def _mount(place: Path, rule: _Rule) -> list[str]:
     if rule.kind is _Kind.PRIVATE and place != _real(Path("/run")):
         return ["--perms", "1777", "--tmpfs", at]
     return ["--tmpfs", at]
-
-
-def _guard_proc(namespaces: bool) -> tuple[list[str], list[str]]:
-    """Mounts for `/proc`, and which of them become read-only at the end.
-
-    The first process relays the command's exit code: nobody inside may write its memory. Kernel
-    settings belong to root's number, capabilities or not, and `bwrap` leaves them writable:
-    `/proc/sys/kernel/core_pattern` alone would run any program outside, with all rights.
-    """
-    is_root = os.geteuid() == 0
-    if namespaces:
-        # Whoever makes namespaces writes their maps there, and needs the process table whole.
-        return (list(_settings_read_only()) if is_root else []), []
-    relay = ["--perms", "0111", "--tmpfs", "/proc/1"]
-    return relay, ["/proc/1", "/proc"] if is_root else ["/proc/1"]
-
-
-def _settings_read_only() -> Iterator[str]:
-    for entry in sorted(Path("/proc").iterdir()):
-        mode = entry.lstat().st_mode if not entry.name.isdecimal() else 0
-        if stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and mode & _ANY_WRITE):
-            yield from ("--ro-bind", str(entry), str(entry))
-
-
-def _always_readable(network: bool) -> Iterator[Path]:
-    yield from map(Path, _SYSTEM_IN_RUN)
-    if network:
-        yield Path(_RESOLVER)
 
 
 def _real(path: Path) -> Path:

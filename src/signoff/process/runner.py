@@ -19,14 +19,14 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 
 from signoff.domain.observation import Ending, Observation
 from signoff.process import birthmark
-from signoff.process.command import Command, Refusal
-from signoff.process.exitinfo import open_pidfd
+from signoff.process.command import Command, Refusal, StreamName, StreamRecord
 from signoff.process.limits import Limits
+from signoff.process.proctable import open_pidfd
 from signoff.process.spawn import Started, start
-from signoff.process.streams import StreamName, StreamRecord
 from signoff.process.tree import Tree, open_tree
 
 __all__ = ["Command", "Limits", "run"]
@@ -49,8 +49,12 @@ def run(
     cancelled: Cancelled | None = None,
     on_output: OnOutput | None = None,
     on_started: Callable[[int], None] | None = None,
+    also: tuple[int, Callable[[], None]] | None = None,
 ) -> Observation:
-    """Run it; when this returns or raises, no process of the run is alive."""
+    """Run it; when this returns or raises, no process of the run is alive.
+
+    `also` is a descriptor of the caller's, and what to call whenever it can be read.
+    """
     began = time.monotonic()
     records = _records(command)
     with open_tree(_wanted_mark(command)) as tree, ExitStack() as cleanup:
@@ -58,7 +62,7 @@ def run(
             started = start(command, tree, cleanup)
             if isinstance(started, Refusal):
                 return _not_run(started, records, began)
-            watch = _Watch(command, started, tree, records, on_output)
+            watch = _Watch(command, started, tree, records, on_output, also)
             cleanup.callback(watch.close)
             if on_started is not None:
                 on_started(started.process.pid)
@@ -87,6 +91,7 @@ class _Watch:
         tree: Tree,
         records: dict[StreamName, StreamRecord],
         on_output: OnOutput | None,
+        also: tuple[int, Callable[[], None]] | None,
     ):
         self._limits = command.limits
         self._process: subprocess.Popen[bytes] = started.process
@@ -96,6 +101,9 @@ class _Watch:
         self._records = records
         self._on_output = on_output
         self._poller = select.poll()
+        self._also = dict((also,) if also is not None else ())
+        for fd in self._also:
+            self._poller.register(fd, select.POLLIN)
         self._streams: dict[int, StreamName] = {}
         self._unsent = memoryview(command.stdin)
         self._stdin_fd = -1
@@ -193,6 +201,8 @@ class _Watch:
                 self._send()
             elif fd in self._streams:
                 self._receive(fd)
+            elif fd in self._also:
+                self._also[fd]()
         return ended or (self._pidfd < 0 and self._process.poll() is not None)
 
     def _send(self) -> None:
@@ -284,17 +294,7 @@ def _widen(fd: int) -> None:
 def _not_run(
     refusal: Refusal, records: dict[StreamName, StreamRecord], began: float
 ) -> Observation:
-    return Observation(
-        ending=refusal.ending,
-        exit_code=None,
-        signal=None,
-        duration_s=time.monotonic() - began,
-        stdout=records[StreamName.STDOUT].output(),
-        stderr=records[StreamName.STDERR].output(),
-        detail=refusal.detail,
-        stdout_matches=records[StreamName.STDOUT].matches(),
-        stderr_matches=records[StreamName.STDERR].matches(),
-    )
+    return _observed(records, refusal.ending, time.monotonic() - began, detail=refusal.detail)
 
 
 def _observation(
@@ -306,26 +306,39 @@ def _observation(
     killed: int,
     duration_s: float,
 ) -> Observation:
+    number = -code if stopped is None and code < 0 else None
+    if stopped is Ending.SIGNALLED:
+        number = signal.SIGKILL
     # A process that we stopped may still exit 0 on SIGTERM: its code then says nothing.
-    by_itself = stopped is None
-    return Observation(
-        ending=stopped or _ending_of(code),
-        exit_code=code if by_itself and code >= 0 else None,
-        signal=_signal_of(code, stopped),
-        duration_s=duration_s,
-        stdout=records[StreamName.STDOUT].output(),
-        stderr=records[StreamName.STDERR].output(),
-        leftovers_killed=killed,
+    seen = _observed(
+        records,
+        stopped or _ending_of(code),
+        duration_s,
         detail=_detail(command.limits, stopped, code),
-        stdout_matches=records[StreamName.STDOUT].matches(),
-        stderr_matches=records[StreamName.STDERR].matches(),
+    )
+    return replace(
+        seen,
+        exit_code=code if stopped is None and code >= 0 else None,
+        signal=number,
+        leftovers_killed=killed,
     )
 
 
-def _signal_of(code: int, stopped: Ending | None) -> int | None:
-    if stopped is Ending.SIGNALLED:
-        return signal.SIGKILL
-    return -code if stopped is None and code < 0 else None
+def _observed(
+    records: dict[StreamName, StreamRecord], ending: Ending, duration_s: float, *, detail: str
+) -> Observation:
+    stdout, stderr = records[StreamName.STDOUT], records[StreamName.STDERR]
+    return Observation(
+        ending=ending,
+        exit_code=None,
+        signal=None,
+        duration_s=duration_s,
+        stdout=stdout.output(),
+        stderr=stderr.output(),
+        detail=detail,
+        stdout_matches=stdout.matches(),
+        stderr_matches=stderr.matches(),
+    )
 
 
 def _ending_of(code: int) -> Ending:

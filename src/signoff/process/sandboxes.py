@@ -1,8 +1,12 @@
-"""Which sandboxes work here, found out by using them."""
+"""Which sandboxes work here, found out by using them, and which sockets lead out of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+import socket
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,8 +14,7 @@ from pathlib import Path
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
 from signoff.process.bubblewrap import bubblewrap_version
-from signoff.process.command import Command
-from signoff.process.confinement import Confinement, Unavailable
+from signoff.process.command import Command, Confinement, Unavailable
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.kernel import landlock_abi
 from signoff.process.landlock import SCOPED_SINCE_ABI
@@ -35,7 +38,9 @@ class Support:
 def probe_sandboxes() -> tuple[Support, ...]:
     """Every sandbox there is, the best first; each is really tried, once per process."""
     return (
-        _probe(Isolation.BUBBLEWRAP, _describe_bubblewrap),
+        _probe(
+            Isolation.BUBBLEWRAP, lambda: "bubblewrap " + ".".join(map(str, bubblewrap_version()))
+        ),
         _probe(Isolation.LANDLOCK, _describe_landlock),
     )
 
@@ -67,10 +72,6 @@ def _probe(isolation: Isolation, describe: Callable[[], str]) -> Support:
     return Support(isolation, False, seen.detail or seen.describe())
 
 
-def _describe_bubblewrap() -> str:
-    return "bubblewrap " + ".".join(map(str, bubblewrap_version()))
-
-
 def _describe_landlock() -> str:
     abi = landlock_abi()
     if not abi:
@@ -79,3 +80,85 @@ def _describe_landlock() -> str:
     if abi < SCOPED_SINCE_ABI:
         missing.append("signals to other processes are not stopped")
     return f"Landlock {abi}; " + "; ".join(missing)
+
+
+_LISTED = Path("/proc/net/unix")
+_LISTENS = 0x10000  # the flag that `listen` sets
+_FLAGS, _INODE, _PATH = 3, 6, 7
+_ELSEWHERE = ("/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock")
+_NAMED = re.compile(r"(?:unix:(?://)?(?:path=)?)?(/[^,;]+)")
+_VARIABLES = ("TMUX", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST")
+
+
+def reachable_sockets(environ: Mapping[str, str], *, scoped: bool | None = None) -> tuple[str, ...]:
+    """Sockets on which somebody listens and which this user may use from inside Landlock.
+
+    Those of services for everybody (writable by all, and not the user's own) do not count: they
+    give nobody the rights of another. Abstract ones (`@name`) count where the kernel's Landlock
+    does not keep a process from them (`scoped`), if a process of this user listens.
+    """
+    scoped = landlock_abi() >= SCOPED_SINCE_ABI if scoped is None else scoped
+    listed = dict(_listed())
+    abstract = {} if scoped else {p: inode for p, inode in listed.items() if p.startswith("@")}
+    own = _own_inodes() if abstract else frozenset[str]()
+    listening = {os.path.realpath(p) for p in listed if p.startswith("/")}
+    listening = {path for path in listening if _is_usable(path)}
+    listening |= {path for path, inode in abstract.items() if inode in own}
+    # A listener in another namespace is not in the list: try to connect.
+    named = {path for path in _named(environ) if _is_usable(path) and _answers(path)}
+    return tuple(sorted(listening | named))
+
+
+def _listed() -> Iterator[tuple[str, str]]:
+    """Names of listening sockets, each with its inode."""
+    try:
+        lines = _LISTED.read_text(errors="surrogateescape").splitlines()[1:]
+    except OSError:
+        return
+    for line in lines:
+        parts = line.split(maxsplit=_PATH)
+        if len(parts) > _PATH and int(parts[_FLAGS], 16) & _LISTENS:
+            yield parts[_PATH], parts[_INODE]
+
+
+def _own_inodes() -> frozenset[str]:
+    """Sockets that processes of this user hold."""
+    found: set[str] = set()
+    for fds in Path("/proc").glob("[0-9]*/fd"):
+        try:
+            if fds.stat().st_uid == os.geteuid():
+                found.update(os.readlink(fd) for fd in fds.iterdir())  # noqa: PTH115 - one text each
+        except OSError:
+            continue  # it has ended, or is not to be read
+    return frozenset(name[8:-1] for name in found if name.startswith("socket:["))
+
+
+def _named(environ: Mapping[str, str]) -> Iterator[str]:
+    """What the environment names, and where container engines listen."""
+    for name in _VARIABLES:
+        found = _NAMED.match(environ.get(name, ""))
+        if found:
+            yield os.path.realpath(found[1])
+    yield from map(os.path.realpath, _ELSEWHERE)
+
+
+def _is_usable(path: str) -> bool:
+    try:
+        seen = Path(path).lstat()
+    except OSError:
+        return False
+    own = seen.st_uid == os.geteuid()
+    for_all = bool(seen.st_mode & stat.S_IWOTH)
+    return stat.S_ISSOCK(seen.st_mode) and os.access(path, os.W_OK) and (own or not for_all)
+
+
+def _answers(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as tried:
+        tried.setblocking(False)
+        try:
+            tried.connect(path)
+        except BlockingIOError:
+            return True  # its queue is full
+        except OSError:
+            return False
+    return True

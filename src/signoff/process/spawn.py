@@ -9,13 +9,17 @@ from dataclasses import dataclass
 
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
-from signoff.process.box import Box, Unconfined
 from signoff.process.bubblewrap import Cell
-from signoff.process.command import Command, Refusal, refusal_of
-from signoff.process.confinement import Unavailable
-from signoff.process.landlock import Fence
-from signoff.process.pidgroup import PidGroup
+from signoff.process.command import Command, Refusal, Unavailable, refusal_of
+from signoff.process.landlock import Fence, Unconfined
+from signoff.process.limits import PidGroup
 from signoff.process.tree import Tree
+
+# What stands between a command and the machine during one run. Each starts the main process
+# (`popen`), puts the limits on it (`settle`: returns the cap on processes that the kernel does not
+# see to yet), tells how the command itself ended (`outcome`), and gives back every descriptor and
+# folder once no process of the run is alive (`close`).
+Box = Unconfined | Fence | Cell
 
 
 @dataclass(frozen=True)

@@ -46,10 +46,10 @@ def syntax_problems(texts: Iterable[str]) -> dict[str, SyntaxProblem]:
     found = {text: _SAID.search(said) for text, said in zip(asked, answers, strict=False)}
     probe = found.pop(_PROBE, None)
     first = int(probe[1]) if probe else 1
-    return {text: _problem(said, first) for text, said in found.items() if said}
-
-
-def _problem(said: re.Match[str], first: int) -> SyntaxProblem:
-    at_end = any(words in said[2] for words in _AT_THE_END)
-    message = re.sub(r"`(.+?)'(?= |$)", r"`\1`", said[2])
-    return SyntaxProblem(None if at_end else int(said[1]) - first, message)
+    problems = {}
+    for text, said in found.items():
+        if said:
+            at_end = any(words in said[2] for words in _AT_THE_END)
+            message = re.sub(r"`(.+?)'(?= |$)", r"`\1`", said[2])
+            problems[text] = SyntaxProblem(None if at_end else int(said[1]) - first, message)
+    return problems

@@ -25,7 +25,7 @@ from itertools import islice
 
 from signoff.errors import ProcessFailed
 from signoff.process import birthmark
-from signoff.process.pidgroup import PidGroup
+from signoff.process.limits import PidGroup
 from signoff.process.proctable import child_lookup, descendants, has_proc, read_stat
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -129,7 +129,7 @@ class Tree:
                 killed += sum(status == signal.SIGKILL for status in statuses)
                 give_up = time.monotonic() + _PATIENCE_S
             elif time.monotonic() > give_up:
-                raise _unkillable(living)
+                raise unkillable(living, "processes of the run")
             else:
                 _await_end(living[0])
         return killed
@@ -199,7 +199,12 @@ class Tree:
         with _children_lock:
             for pid in roots:
                 # The main one is collected by its owner.
-                ended, status = (0, 0) if pid == self.main else _collect(pid)
+                ended, status = (0, 0)
+                if pid != self.main:
+                    try:
+                        ended, status = os.waitpid(pid, os.WNOHANG)
+                    except ChildProcessError:
+                        ended = pid
                 if ended:
                     # The first process of a namespace dies with its sandbox, busy or not.
                     statuses.append(0 if pid == self._leader else status)
@@ -245,13 +250,6 @@ def _has_children() -> bool:
     return True
 
 
-def _collect(pid: int) -> tuple[int, int]:
-    try:
-        return os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return pid, 0
-
-
 def _has_ended(pid: int) -> bool:
     if sys.platform == "darwin" or sys.platform == "win32":
         return False
@@ -287,10 +285,11 @@ def _await_end(pid: int) -> None:
                 os.close(fd)
 
 
-def _unkillable(pids: list[int]) -> ProcessFailed:
+def unkillable(pids: list[int], which: str) -> ProcessFailed:
+    """The error for processes that even the kernel does not end."""
     shown = ", ".join(f"`{pid}`" for pid in pids[:10])
     return ProcessFailed(
-        f"{len(pids)} processes of the run do not die from SIGKILL: {shown}",
+        f"{len(pids)} {which} do not die from SIGKILL: {shown}",
         hint=f"look at them with `ps -p {pids[0]}`; end them with the rights of their user",
         facts={"pids": pids},
     )

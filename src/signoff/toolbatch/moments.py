@@ -14,7 +14,7 @@ from signoff.domain.snapshot import FileKind
 from signoff.errors import StorageFailed
 from signoff.toolbatch.disk import NOTHING, UNKNOWN, Thing, ThingKind
 from signoff.toolbatch.kept import Changed, Lost, Unkept
-from signoff.workspace.largefiles import whole_content
+from signoff.workspace.content import whole_content
 from signoff.workspace.workspace import Workspace
 
 _KINDS = {FileKind.FILE: ThingKind.FILE, FileKind.LINK: ThingKind.LINK}

@@ -42,7 +42,7 @@ from signoff.usecases.pinning import lacked_by
 from signoff.usecases.sign_offs import waivers_of
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.status import Content, StatusReport
-from signoff.verification.case import Case
+from signoff.verification.evidence import Case
 from signoff.verification.guards import Guards, Produced
 from signoff.verification.judge import Judge
 from signoff.workspace.workspace import Workspace, changes_between

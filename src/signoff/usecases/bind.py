@@ -15,7 +15,7 @@ from signoff.usecases.history import read_history
 from signoff.usecases.merged import Base, is_merged
 from signoff.usecases.person import require_person
 from signoff.usecases.site import Site, refuse_bare
-from signoff.workspace.excluding import exclude_from_git
+from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.repository import Repository
 
 

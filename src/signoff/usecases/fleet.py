@@ -24,10 +24,9 @@ from signoff.domain.observation import Ending
 from signoff.domain.text import decode_output
 from signoff.errors import Exit, Interrupted, SignoffError
 from signoff.gate.ready import PlanStanding, PlanState
-from signoff.process.command import Command
+from signoff.process.command import Command, StreamName
 from signoff.process.limits import Limits
 from signoff.process.runner import run
-from signoff.process.streams import StreamName
 from signoff.usecases.merge import merge_plan
 from signoff.usecases.mergeorder import order_in
 from signoff.usecases.next import give_back, hand_out

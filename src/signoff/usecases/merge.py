@@ -34,10 +34,9 @@ from signoff.usecases.ready import refuse_unready
 from signoff.usecases.site import PlanPlace, Site
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.advancing import advance
-from signoff.workspace.branches import existing_head, is_ancestor, make_commit
+from signoff.workspace.branches import existing_head, is_ancestor, make_commit, merge
 from signoff.workspace.committing import commit_content, unjudged_changes
 from signoff.workspace.git import Git
-from signoff.workspace.merging import merge
 from signoff.workspace.repository import Repository
 from signoff.workspace.trees import tree_changes
 from signoff.workspace.worktrees import find_worktree

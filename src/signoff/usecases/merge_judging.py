@@ -16,7 +16,7 @@ from typing import NamedTuple
 from signoff.domain.plan import JudgeIn
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SetupFailed
-from signoff.process.confinement import Mount
+from signoff.process.command import Mount
 from signoff.usecases.audit import Line, judge_again
 from signoff.usecases.history import ApprovedPlan
 from signoff.usecases.openwork import (
@@ -31,9 +31,9 @@ from signoff.verification.guards import Guards
 from signoff.verification.rooms import ScratchRooms
 from signoff.verification.setup import ScratchSetUp
 from signoff.verification.since_approval import SinceApproval
+from signoff.workspace.branches import check_out
 from signoff.workspace.byproducts import holds_dependencies
 from signoff.workspace.git import Git
-from signoff.workspace.merging import check_out
 from signoff.workspace.workspace import Workspace
 
 

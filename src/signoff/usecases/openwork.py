@@ -22,8 +22,7 @@ from signoff.errors import SandboxMissing, SignoffError, UsageError
 from signoff.orchestrator.watch import PinWatch
 from signoff.places import user_file
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
-from signoff.process.sandboxes import best_isolation, probe_sandboxes
-from signoff.process.sockets import reachable_sockets
+from signoff.process.sandboxes import best_isolation, probe_sandboxes, reachable_sockets
 from signoff.settings.loading import REPOSITORY_FILE, SandboxChoice, Settings, settings_from_pin
 from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.location import VAULT_FOLDER

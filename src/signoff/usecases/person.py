@@ -20,8 +20,7 @@ from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import ApprovalRefused, UsageError
 from signoff.process.ancestry import ProcessIdentity, ancestors, environment_has, identify
-from signoff.process.sandboxes import best_isolation
-from signoff.process.sockets import reachable_sockets
+from signoff.process.sandboxes import best_isolation, reachable_sockets
 from signoff.settings.loading import SandboxChoice, Settings
 from signoff.storage.leases import home_identity
 from signoff.storage.locks import holders

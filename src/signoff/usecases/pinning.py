@@ -23,16 +23,15 @@ from signoff.usecases.history import ApprovedPlan, pinned_plan, read_pins
 from signoff.usecases.openwork import approved_workspace, held_out_checks, open_workspace
 from signoff.usecases.site import PlanPlace, Site
 from signoff.verification.denominator import is_counted
-from signoff.verification.elsewhere import differences
-from signoff.verification.git_rules import git_rules
 from signoff.verification.handoff import handoff_files
 from signoff.verification.ignored import Ignored
-from signoff.verification.pins import Pins, fingerprint, protected_files
+from signoff.verification.influences.rules import influences_of, texts_of
+from signoff.verification.obstacles import tools_of
+from signoff.verification.pins import Pins, differences, fingerprint, protected_files
+from signoff.verification.protection import git_rules
 from signoff.verification.since_approval import installed
-from signoff.verification.steering import steering_of, texts_of
-from signoff.verification.tools import tools_of
+from signoff.workspace.caches import LooseCopies
 from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
-from signoff.workspace.loosefiles import LooseCopies
 from signoff.workspace.repository import find_repository
 from signoff.workspace.walk import byproduct_digests
 
@@ -61,7 +60,7 @@ def take_pins(
     search_path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
     ignored = Ignored(place.workspace, workspace.byproducts)
     steering = {
-        i: steering_of(contract, manifest, read, ignored, search_path)
+        i: influences_of(contract, manifest, read, ignored, search_path)
         for i, contract in contracts.items()
     }
     loose = ignored.loose()

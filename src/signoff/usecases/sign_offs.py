@@ -30,8 +30,7 @@ from signoff.gate.state import State
 from signoff.gate.subjects import Content, Standing, StepState
 from signoff.planfile.parse import parse
 from signoff.usecases.worked import Work, work_of, worked
-from signoff.verification.elsewhere import differences
-from signoff.verification.pins import Pins
+from signoff.verification.pins import Pins, differences
 
 ReadPins = Callable[[str], Pins]
 # What entries that were made up, not written by us, can raise when they are read.

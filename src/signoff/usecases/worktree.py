@@ -18,12 +18,12 @@ from signoff.usecases.merged import Base, is_merged
 from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.site import Site
 from signoff.workspace.branches import branch_head, commits_between, existing_head
-from signoff.workspace.excluding import exclude_from_git
 from signoff.workspace.git import Git
+from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.ignore import read_ignore_rules
 from signoff.workspace.repository import Repository
-from signoff.workspace.unfinished import Unfinished, unfinished_work
 from signoff.workspace.worktrees import (
+    Unfinished,
     Worktree,
     WorktreeState,
     add_worktree,
@@ -31,6 +31,7 @@ from signoff.workspace.worktrees import (
     list_worktrees,
     prune_missing,
     remove_worktree,
+    unfinished_work,
 )
 
 BRANCH_PREFIX = "plan/"

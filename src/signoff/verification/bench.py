@@ -21,9 +21,8 @@ from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import script_command, shell_command
-from signoff.verification.counting import REPORT_DIR_VARIABLE, read_reports
+from signoff.verification.counting.reports import REPORT_DIR_VARIABLE, read_reports
 from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
-from signoff.verification.expectations import Answer, needles
 from signoff.verification.heldout import (
     CONTRACT_FILE,
     FOLDER_VARIABLE,
@@ -33,6 +32,8 @@ from signoff.verification.heldout import (
     answer_of,
     failing_product,
 )
+from signoff.verification.verdicts import Answer, needles
+from signoff.workspace.opened import OpenWatch
 
 LONGEST_LIST_BYTES = 16_000_000
 MOST_PROCESSES = 4_096
@@ -58,15 +59,16 @@ class Bench:
     mark: str | None = None  # of the workspace, to find what outlives a killed driver
     enclosure: Enclosure = UNCONFINED
 
-    def run(self, contract: Contract, seat: Seat) -> Seen:
-        """Run the contract's command and observe it to its end."""
-        with _report_folder(contract) as reports:
-            extra = {} if reports is None else {REPORT_DIR_VARIABLE: str(reports)}
-            writable = () if reports is None else (reports,)
-            observation = self._run(
-                contract, seat, _limits(contract), extra=extra, writable=writable
-            )
-            return Seen(observation, {} if reports is None else read_reports(reports))
+    def run(self, contract: Contract, seat: Seat, watch: OpenWatch | None = None) -> Seen:
+        """Run the contract's command and observe it, and what it opens, to its end."""
+        limits = _limits(contract)
+        # Made only for contracts that speak of it.
+        if REPORT_DIR_VARIABLE not in contract.command:
+            return Seen(self._run(contract, seat, limits, watch=watch), {})
+        with _own_folder("signoff-report-") as reports:
+            extra = {REPORT_DIR_VARIABLE: str(reports)}
+            seen = self._run(contract, seat, limits, extra=extra, writable=(reports,), watch=watch)
+            return Seen(seen, read_reports(reports))
 
     def run_product(self, product: Contract, seat: Seat) -> Observation:
         """Run the product for a check that sees only its output; no file of the check is there."""
@@ -173,6 +175,7 @@ class Bench:
         writable: tuple[Path, ...] = (),
         shown: tuple[Path, ...] = (),
         silent: bool = False,
+        watch: OpenWatch | None = None,
     ) -> Observation:
         show = None if silent else self.on_output
         command = Command(
@@ -198,6 +201,7 @@ class Bench:
             command,
             cancelled=self.cancelled,
             on_output=None if show is None else (lambda _stream, chunk: show(chunk)),
+            also=(watch.fd, watch.take_in) if watch is not None and watch.fd >= 0 else None,
         )
         if observation.ending is Ending.CANCELLED:
             raise Interrupted("interrupted while a contract was judged; state is safe")
@@ -213,7 +217,8 @@ def _disposable(
     def left_out(here: str, names: list[str]) -> list[str]:
         # Pipes and sockets are no content; reading one would wait for whoever writes.
         paths = [Path(here, name) for name in names]
-        return [p.name for p in paths if p in kept_there or not _is_plain(p)]
+        plain = {p for p in paths if p.is_symlink() or p.is_file() or p.is_dir()}
+        return [p.name for p in paths if p in kept_there or p not in plain]
 
     if fill is not None:
         fill(copy)
@@ -225,26 +230,12 @@ def _disposable(
     return Seat(copy)
 
 
-def _is_plain(path: Path) -> bool:
-    return path.is_symlink() or path.is_file() or path.is_dir()
-
-
 def _limits(contract: Contract) -> Limits:
     return Limits(
         wall_s=contract.timeout_s,
         processes=MOST_PROCESSES,
         file_size=LARGEST_FILE_BYTES,
     )
-
-
-@contextmanager
-def _report_folder(contract: Contract) -> Iterator[Path | None]:
-    """An empty folder for machine-readable reports, made only for contracts that speak of it."""
-    if REPORT_DIR_VARIABLE not in contract.command:
-        yield None
-        return
-    with _own_folder("signoff-report-") as folder:
-        yield folder
 
 
 @contextmanager

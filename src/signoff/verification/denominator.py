@@ -7,8 +7,9 @@ baseline that was cut short says nothing about the tests that it did not reach.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from signoff.commands.analysis import analyse, invocations_of
@@ -21,16 +22,25 @@ from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Reason, Result
 from signoff.verification.bench import Seen
-from signoff.verification.counting import (
-    SAYS_FILES,
-    count_files,
-    count_tests,
-    look_at,
-    tools_called,
-)
-from signoff.verification.expectations import Answer
+from signoff.verification.counting.printed import count_printed, lines_of
+from signoff.verification.counting.reports import DOCUMENTS, count_document, count_reports
+from signoff.verification.counting.sight import look_at, tools_called
 from signoff.verification.suppressions import GONE, Checks, Suppression
+from signoff.verification.verdicts import Answer
 
+# Checkers that say how many files they looked at, whether they find fault or not.
+SAYS_FILES = frozenset(
+    (
+        *("mypy", "dmypy", "black", "ruff format", "rubocop"),
+        *("biome", "oxlint", "deno lint", "swiftlint"),
+    )
+)
+_FILES = r"([0-9]{1,9}) (?:source )?files?"
+_CHECKED = re.compile(
+    rf"(?:Success: no issues found in|Found .* \(checked|Checked|(?:Finished|Done) .* (?:on|in)) "
+    rf"{_FILES}(?:\W.*)?|{_FILES} (?:inspected|checked|linted)\b.*"
+    r"|((?:[0-9]{1,9} files? (?:would |be |left |already |unchanged|(?:re)?formatted)+(?:, )?)+)\.?"
+)
 MOST_SHOWN = 5
 LONGEST_SHOWN = 160
 _MEANT = "; if that is meant, the step says `**may_shrink:** yes`"
@@ -81,6 +91,58 @@ def count(
         untold = next((f"add {sight.untold}" for sight in reached if sight.untold), _SHOW)
         counts = replace(counts or TestCounts("", endings=0), untold=untold)
     return None if counts is None else TestCounts.from_data(redactor.data(counts.to_data()))
+
+
+def count_tests(
+    command: str,
+    stdout: bytes,
+    stderr: bytes,
+    reports: Mapping[str, bytes],
+    *,
+    recipes: Sequence[str] = (),
+    ended_well: bool = True,
+) -> TestCounts | None:
+    """What one run of a contract says about its tests; None when it says nothing.
+
+    The streams may have a gap in the middle. `reports` must come from a folder that was empty when
+    the contract started (`read_reports`): a report of an earlier run is not evidence. `recipes` are
+    texts that the contract runs indirectly: where it shows no runner itself, they say how often
+    one is called, and other runners may still be behind them.
+    """
+    sight = look_at(command)
+    if sight.nothing_can_run:
+        return None
+    if recipes and not sight.calls:
+        sight = replace(look_at("\n".join(recipes)), shows_all=False)
+    shown = count_printed(sight, (lines_of(stdout), lines_of(stderr)), ended_well=ended_well)
+    if shown is None and sight.calls:
+        shown = count_document(stdout, DOCUMENTS)
+    return _smaller(count_reports(reports, several_runners=len(sight.calls) > 1), shown)
+
+
+def count_files(texts: Sequence[str], stdout: bytes, stderr: bytes) -> int:
+    """How many files the checkers in these texts say they looked at; 0 where they do not say."""
+    if not any(tools_called(text) & SAYS_FILES for text in texts):
+        return 0
+    lines = (line for data in (stdout, stderr) for line in lines_of(data) if len(line) < 1_000)
+    found = (match[match.lastindex or 0] for match in map(_CHECKED.fullmatch, lines) if match)
+    return sum(int(number) for told in found for number in re.findall("[0-9]+", told))
+
+
+def _smaller(reported: TestCounts | None, shown: TestCounts | None) -> TestCounts | None:
+    """Report and text of the same tests: what both admit, with everything either left out."""
+    if reported is None or shown is None:
+        return reported or shown
+    least, most = sorted((reported, shown), key=lambda c: (c.passed, c.executed))
+    agree = (least.passed, least.executed) == (most.passed, most.executed)
+    return replace(
+        least,
+        source=reported.source if agree else f"{least.source}, less than {most.source}",
+        skipped=max(least.skipped, most.skipped),
+        deselected=max(least.deselected, most.deselected),
+        cut_short=least.cut_short or most.cut_short,
+        names={**most.names, **least.names},
+    )
 
 
 def remarked(answer: Answer, counts: TestCounts | None) -> Answer:
@@ -168,9 +230,12 @@ def _shrinkage(then: TestCounts, now: TestCounts | None) -> str:
     if now.cut_short and not now.failed:
         return f"the tests were cut short: {escape_line(now.cut_short)}"
     changes = _lost(then, now)
-    if then.endings and not changes and not _all_named(then, now):
+    all_named = any(then.names_all(where) and now.names_all(where) for where in then.names)
+    if then.endings and not changes and not all_named:
         ran = then.least_executed
-        whole = then.collected > 0 and not _cut_short(then, now)
+        # More endings now show that the baseline did not reach every test.
+        cut_short = then.cut_short or (then.failed > 0 and then.endings < now.endings)
+        whole = then.collected > 0 and not cut_short
         left_out = now.deselected - then.deselected
         changes = [
             f"{_many(after, 'test', 'tests')} {what}, {before} before the work began"
@@ -184,11 +249,6 @@ def _shrinkage(then: TestCounts, now: TestCounts | None) -> str:
     if now.files < then.files:
         changes.append(f"{now.files} files checked, {then.files} before the work began")
     return "; ".join(changes)
-
-
-def _cut_short(then: TestCounts, now: TestCounts) -> bool:
-    """Whether the baseline did not reach every test, as it says or as more endings now show."""
-    return bool(then.cut_short) or (then.failed > 0 and then.endings < now.endings)
 
 
 def _lost(then: TestCounts, now: TestCounts) -> list[str]:
@@ -230,11 +290,6 @@ def _unmatched(missing: list[str], added: list[str]) -> list[str]:
 def _shown(tests: Sequence[str]) -> str:
     more = f" and {len(tests) - MOST_SHOWN} more" if len(tests) > MOST_SHOWN else ""
     return ", ".join(f"`{escape_line(test[:LONGEST_SHOWN])}`" for test in tests[:MOST_SHOWN]) + more
-
-
-def _all_named(then: TestCounts, now: TestCounts) -> bool:
-    """Whether every test of both runs was compared by its name."""
-    return any(then.names_all(where) and now.names_all(where) for where in then.names)
 
 
 def _least(contract: Contract) -> int | None:

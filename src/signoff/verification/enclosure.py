@@ -15,7 +15,7 @@ from pathlib import Path
 
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.verdict import Isolation
-from signoff.process.confinement import Confinement, Mount
+from signoff.process.command import Confinement, Mount
 from signoff.settings.loading import Role
 from signoff.workspace.opened import Opened
 

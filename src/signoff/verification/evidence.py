@@ -1,19 +1,54 @@
-"""The evidence key: everything that makes a verdict valid, so equal keys mean equal verdicts."""
+"""A case for the judge, and the evidence key: what makes an earlier verdict about it valid."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from signoff import __version__
+from signoff.domain.counts import TestCounts
 from signoff.domain.digests import digest_of
 from signoff.domain.ledger import Entry
-from signoff.domain.plan import Contract, JudgeIn
+from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, JudgeIn
 from signoff.domain.snapshot import Snapshot
-from signoff.domain.verdict import Isolation, Reason
+from signoff.domain.verdict import Isolation, Phase, Reason
 from signoff.errors import LedgerBroken
+from signoff.verification.protection import Guard
 from signoff.workspace.opened import Opened
+
+
+@dataclass(frozen=True)
+class Case:
+    """One contract to judge, and what must not have changed."""
+
+    subject: str
+    contract: Contract
+    phase: Phase
+    guard: Guard = field(default_factory=Guard)
+    run: str | None = None
+    baseline: TestCounts | None = None
+    snapshot_s: float = DEFAULT_STEP_TIMEOUT_S  # how long looking at the content may take
+    read_sets: tuple[str, ...] = ()  # what the check read before anybody worked, as blobs
+    provisional: bool = False  # the agent may be alive: nothing of its workspace is touched
+
+    @property
+    def before_work(self) -> bool:
+        """Whether nobody worked yet, so that nothing can have been influenced."""
+        return self.phase in (Phase.BEFORE, Phase.BASELINE)
+
+    def may_reuse(self, earlier: Entry) -> bool:
+        """Whether an earlier verdict is reused instead of judging again.
+
+        A broken contract is run again after an attempt: only a person or a new attempt led here.
+        What was never run to its end says nothing about the contract, in no phase. What
+        contradicted itself stays in quarantine until the content changes.
+        """
+        told = {Reason.HELD, Reason.FLAKY}
+        if self.before_work:
+            told |= {Reason.EXPECTATION, Reason.HELD_OUT}
+        return earlier.data["reason"] in told
+
 
 RUNNER_VERSION = f"signoff {__version__}"
 # Refusals that the contract itself gave; being tampered with says nothing about its answer.

@@ -22,12 +22,11 @@ from signoff.domain.observation import Observation
 from signoff.domain.text import decode_output, storable_path
 from signoff.domain.verdict import Reason, Result
 from signoff.planfile.verify.subjects import measures
-from signoff.process.confinement import Mount
+from signoff.process.command import Mount
 from signoff.verification.enclosure import Seat
-from signoff.verification.expectations import Answer
 from signoff.verification.ignored import configures
-from signoff.verification.moves import NAMED_FILES
 from signoff.verification.protection import Guard, file_of
+from signoff.verification.verdicts import NAMED_FILES, Answer
 from signoff.workspace.opened import Opened
 
 MOST_MOUNTED = 16
@@ -48,10 +47,10 @@ class Fixed:
 
     @classmethod
     def of(cls, guard: Guard, texts: Iterable[str], set_back: Collection[str] = ()) -> Fixed:
-        """What steers the check, was pinned or set back, or is what the work is compared with."""
+        """Influences, what was pinned or set back, and what the work is compared with."""
         texts = tuple(texts)
-        steering = sorted(file_of(name) for name in guard.steering or ())
-        named = dict.fromkeys((*steering, *set_back, *sorted(guard.pinned or ())))
+        influences = sorted(file_of(name) for name in guard.influences or ())
+        named = dict.fromkeys((*influences, *set_back, *sorted(guard.pinned or ())))
         files = [p for p in named if not guard.is_written(p)]
         words = tuple(_words_set(texts))
         kept = tuple(p for p in files if not _is_set(p, words))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from signoff.commands.analysis import analyse
@@ -13,9 +13,10 @@ from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import FileKind
 from signoff.planfile.verify import demanded_files
+from signoff.verification.influences.rules import influences_of
+from signoff.verification.influences.trail import INSTALLED, PRESENT
 from signoff.verification.pins import Pins, fingerprint, written_by_contracts
 from signoff.verification.protection import Guard, file_of
-from signoff.verification.steering import INSTALLED, PRESENT, steering_of
 from signoff.workspace.workspace import Workspace
 
 Produced = Mapping[str, Mapping[str, str]]  # step → path → fingerprint when it was accepted
@@ -60,69 +61,48 @@ class Guards:
         produced: Produced,
         products: Products = NO_PRODUCTS,
         allowed: tuple[str, ...] = (),
+        contract: Contract | None = None,
     ) -> Guard:
-        """What must not have changed when this subject's contract is judged.
+        """What must not have changed when this subject's contract (or another) is judged.
 
-        `allowed` is what a person let it change since the plan was approved.
+        Before a postcondition that is all that steps protect. `allowed` is what a person let it
+        change since the plan was approved.
         """
-        assert subject.contract is not None, "without a contract there is nothing to guard"
-        if isinstance(subject, Step):
-            guard = self.of_step(subject, subject.contract, produced, products)
-        else:
-            guard = self.of_postcondition(subject, subject.contract, produced, products)
-        return guard.allowing(allowed) if allowed else guard
-
-    def of_step(
-        self,
-        step: Step,
-        contract: Contract,
-        produced: Produced,
-        products: Products = NO_PRODUCTS,
-    ) -> Guard:
-        """What must not have changed when this step is judged; what it owns itself may."""
-        return Guard(
-            protects=step.protects,
-            may_change=(*contract.may_change, *step.produces),
-            pinned=self.pins.protected,
-            produced=_merged(produced, without=step.id),
-            steering=self._approved_steering(step, contract),
-            # Of a list's items only the content of that time is known, not what lay beside it.
-            sees_ignored=step.parent is None,
-            writes=self.writes,
-            subject=step.id,
-            products=products,
-            may_extend=contract.may_extend,
-            produces=step.produces,
-            task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
-            kept_safe=self.protects,
-            touches=self.touches,
-            own_touches=self.bound_of(step) if step.touches else (),
-            lasting=self._lasting(step),
-            makes=self._makes(step, contract, products),
-            changed_by_any=self.may_change,
-        )
-
-    def of_postcondition(
-        self,
-        post: Postcondition,
-        contract: Contract,
-        produced: Produced,
-        products: Products = NO_PRODUCTS,
-    ) -> Guard:
-        """What must not have changed when a postcondition is judged: all that steps protect."""
-        return Guard(
+        contract = contract or subject.contract
+        assert contract is not None, "without a contract there is nothing to guard"
+        guard = Guard(
             protects=self.protects,
             may_change=contract.may_change,
             pinned=self.pins.protected,
             produced=_merged(produced),
-            steering=self.pins.steering.get(post.id, {}),
+            influences=self.pins.steering.get(subject.id, {}),
             writes=self.writes,
-            subject=post.id,
+            subject=subject.id,
             products=products,
             may_extend=contract.may_extend,
             kept_safe=self.protects,
             touches=self.touches,
             changed_by_any=self.may_change,
+        )
+        if isinstance(subject, Step):
+            guard = self._of_step(guard, subject, contract, produced)
+        return guard.allowing(allowed) if allowed else guard
+
+    def _of_step(self, guard: Guard, step: Step, contract: Contract, produced: Produced) -> Guard:
+        """Of a step: what it owns itself may change, and it answers for what lasts before it."""
+        return replace(
+            guard,
+            protects=step.protects,
+            may_change=(*contract.may_change, *step.produces),
+            produced=_merged(produced, without=step.id),
+            influences=self._approved_influences(step, contract),
+            # Of a list's items only the content of that time is known, not what lay beside it.
+            sees_ignored=step.parent is None,
+            produces=step.produces,
+            task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
+            own_touches=self.bound_of(step) if step.touches else (),
+            lasting=self._lasting(step),
+            makes=self._makes(step, contract, guard.products),
         )
 
     def bound_of(self, step: Step) -> tuple[str, ...]:
@@ -148,7 +128,7 @@ class Guards:
         """Files this step answers for once it is accepted on this content.
 
         What it produces, and whatever was pinned or is protected that it was allowed to change; of
-        what steers checks also what nobody pinned.
+        what influences checks also what nobody pinned.
         """
         contract = step.contract
         may_change = (*allowed, *((*contract.may_change, *contract.may_extend) if contract else ()))
@@ -158,7 +138,7 @@ class Guards:
         pinned = set(_merged(produced)) | set(self.pins.protected)
         pinned |= {path for path, product in products.items() if product.relied_on}
         if step.contract is not None and may_change:
-            pinned |= self._steering_files(step.contract, snapshot)
+            pinned |= self._influencing_files(step.contract, snapshot)
         return {
             path: fingerprint(state)
             for path, state in manifest.items()
@@ -174,7 +154,7 @@ class Guards:
     ) -> dict[str, str]:
         """Files this step made, going by its contract, where the plan does not say what it makes.
 
-        Never one that was there when the plan was approved, and none that steers the step's own
+        Never one that was there when the plan was approved, and none that influences the step's own
         contract. A link does not count either: what it leads to is not in the content.
         """
         contract = step.contract
@@ -191,15 +171,15 @@ class Guards:
             and path in manifest
             and manifest[path].kind is FileKind.FILE
         ]
-        own = self._steering_files(contract, snapshot) if made else frozenset()
+        own = self._influencing_files(contract, snapshot) if made else frozenset()
         return {path: fingerprint(manifest[path]) for path in made if path not in own}
 
     def relied_on_by(self, step: Step, snapshot: str, products: Products) -> list[str]:
-        """Files of other steps that steered the contract of this one when it was accepted."""
+        """Files of other steps that influenced the contract of this one when it was accepted."""
         if not products or step.contract is None:
             return []
-        steering = self._steering_files(step.contract, snapshot)
-        return sorted(p for p in steering if p in products and products[p].step != step.id)
+        influences = self._influencing_files(step.contract, snapshot)
+        return sorted(p for p in influences if p in products and products[p].step != step.id)
 
     def deciding(self, step: Step) -> tuple[str, ...]:
         """What decides the step's check and so is protected from it, as names for its agent.
@@ -209,7 +189,7 @@ class Guards:
         contract = step.contract
         if contract is None:
             return ()
-        pinned = self._approved_steering(step, contract)
+        pinned = self._approved_influences(step, contract)
         names = {
             name
             for name, seen in pinned.items()
@@ -235,19 +215,19 @@ class Guards:
     def _approved_paths(self) -> frozenset[str]:
         return frozenset(self.workspace.manifest(self.pins.snapshot))
 
-    def _approved_steering(self, step: Step, contract: Contract) -> Mapping[str, str]:
+    def _approved_influences(self, step: Step, contract: Contract) -> Mapping[str, str]:
         """As pinned; for an item of a list, whose contract was not known then, from the content."""
         if step.parent is None:
             return self.pins.steering.get(step.id, {})
-        return self._steering(contract, self.pins.snapshot)
+        return self._influences(contract, self.pins.snapshot)
 
-    def _steering_files(self, contract: Contract, snapshot: str) -> frozenset[str]:
-        return frozenset(map(file_of, self._steering(contract, snapshot)))
+    def _influencing_files(self, contract: Contract, snapshot: str) -> frozenset[str]:
+        return frozenset(map(file_of, self._influences(contract, snapshot)))
 
-    def _steering(self, contract: Contract, snapshot: str) -> dict[str, str]:
+    def _influences(self, contract: Contract, snapshot: str) -> dict[str, str]:
         manifest = self.workspace.manifest(snapshot)
         read = partial(self.workspace.read, snapshot)
-        return steering_of(contract, manifest, read, search_path=self.pins.search_path)
+        return influences_of(contract, manifest, read, search_path=self.pins.search_path)
 
 
 def _bound_of(plan: Plan) -> tuple[str, ...]:

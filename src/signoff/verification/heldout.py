@@ -17,8 +17,8 @@ from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import HeldOutKind, Reason, Result
 from signoff.errors import ConfigInvalid
-from signoff.verification.counting import tools_called
-from signoff.verification.expectations import Answer, compare
+from signoff.verification.counting.sight import tools_called
+from signoff.verification.verdicts import Answer, compare
 
 FOLDER_VARIABLE = "SIGNOFF_HELDOUT_DIR"
 CONTRACT_FILE = "contract"

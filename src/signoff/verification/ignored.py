@@ -15,9 +15,8 @@ from pathlib import Path
 from signoff.domain.digests import digest_of
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.snapshot import FileKind, FileState
-from signoff.workspace.byproducts import DEPENDENCY_FOLDERS, DEPENDENCY_MARKS
-from signoff.workspace.largefiles import LARGE_BYTES, hash_large
-from signoff.workspace.litter import LITTER_FOLDERS
+from signoff.workspace.byproducts import DEPENDENCY_FOLDERS, DEPENDENCY_MARKS, LITTER_FOLDERS
+from signoff.workspace.content import LARGE_BYTES, hash_large
 
 LARGEST_READ_BYTES = 2_000_000
 MOST_WALKED = 20_000
@@ -55,7 +54,7 @@ class Ignored:
 
     def state(self, path: str) -> FileState | None:
         """What lies at an ignored path; None for every other path."""
-        if not self._topmost or not self._covers(path):
+        if not self._topmost or self.topmost(path) is None:
             return None
         if path not in self._states:
             self._states[path] = self._look(path)
@@ -82,9 +81,12 @@ class Ignored:
 
     def in_folder(self, folder: str) -> list[str]:
         """The entries of a folder that is itself ignored, or lies in one that is."""
-        if not self._topmost or not self._covers(folder) or not self._is_folder(folder):
+        if not self._topmost or self.topmost(folder) is None or not self._is_folder(folder):
             return []
-        return [posixpath.join(folder, name) for name in _names(self.place(folder))]
+        try:
+            return sorted(posixpath.join(folder, p.name) for p in self.place(folder).iterdir())
+        except OSError:
+            return []
 
     def folders_in(self, folder: str) -> list[str]:
         """The ignored folders directly in a folder."""
@@ -121,7 +123,7 @@ class Ignored:
             elif len(found) <= MOST_WALKED:
                 found.extend(islice(self._walk_loose(top), MOST_WALKED))
         plain = [path for path in found if not path.endswith(_COMPILED)]
-        kept = [path for path in plain if not _is_made(path) or configures(path)]
+        kept = [p for p in plain if _MADE.isdisjoint(p.split("/")[:-1]) or configures(p)]
         if len(kept) > MOST_LOOSE:
             kept = [path for path in kept if configures(path)][:MOST_LOOSE]
         return self.present(path for path in kept if not self._is_large(path))
@@ -146,7 +148,7 @@ class Ignored:
 
         Compiled Python beside its source counts: where the source is gone, it is the module.
         """
-        if not self._topmost or not self._covers(path):
+        if not self._topmost or self.topmost(path) is None:
             return {}
         if not self._is_folder(path):
             return self.present((path,))
@@ -154,7 +156,7 @@ class Ignored:
 
     def caches(self, folder: str, *, below: bool) -> dict[str, str]:
         """Folders of compiled Python in a folder, or anywhere below it, by what lies in them."""
-        if not self._topmost or not self._covers(folder) or not self._is_folder(folder):
+        if not self._topmost or self.topmost(folder) is None or not self._is_folder(folder):
             return {}
         found = [folder]
         if below:
@@ -213,9 +215,6 @@ class Ignored:
         states = ((path, self.state(path)) for path in paths)
         return {path: state for path, state in states if state is not None}
 
-    def _covers(self, path: str) -> bool:
-        return self.topmost(path) is not None
-
     def _look(self, path: str) -> FileState | None:
         if not self._is_folder(posixpath.dirname(path)):
             return None
@@ -235,7 +234,10 @@ class Ignored:
         if not folder:
             return True
         if folder not in self._folders:
-            real = _is_real_folder(self.place(folder))
+            try:
+                real = stat.S_ISDIR(self.place(folder).lstat().st_mode)
+            except OSError:
+                real = False
             self._folders[folder] = real and self._is_folder(posixpath.dirname(folder))
         return self._folders[folder]
 
@@ -277,10 +279,6 @@ def _content_digest(place: Path, kind: FileKind, seen: os.stat_result) -> str:
     return ""
 
 
-def _is_made(path: str) -> bool:
-    return not _MADE.isdisjoint(path.split("/")[:-1])
-
-
 def configures(path: str) -> bool:
     """Whether a tool obeys a file of this name wherever it finds it."""
     name = posixpath.basename(path)
@@ -296,17 +294,3 @@ def _literal_base(glob: str) -> str:
 
 def _related(base: str, top: str) -> bool:
     return bool(base) and (f"{top}/".startswith(f"{base}/") or base.startswith(f"{top}/"))
-
-
-def _is_real_folder(place: Path) -> bool:
-    try:
-        return stat.S_ISDIR(place.lstat().st_mode)
-    except OSError:
-        return False
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return sorted(entry.name for entry in folder.iterdir())
-    except OSError:
-        return []

@@ -16,7 +16,6 @@ from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
 from signoff.errors import SetupFailed, SnapshotTooSlow
 from signoff.verification.bench import Bench
-from signoff.verification.case import Case
 from signoff.verification.denominator import (
     checks_of,
     count,
@@ -27,30 +26,37 @@ from signoff.verification.denominator import (
 from signoff.verification.enclosure import Seat
 from signoff.verification.evidence import (
     Blobs,
+    Case,
     Evidence,
     EvidenceKey,
     read_before,
     said,
     was_broken,
 )
-from signoff.verification.expectations import Answer, compare
 from signoff.verification.fixed import Fixed
-from signoff.verification.git_rules import changed_git_rules
 from signoff.verification.ignored import Ignored
-from signoff.verification.ignored_influences import LooseFiles
-from signoff.verification.inherited import Compared, compare_with_pins
-from signoff.verification.moves import moved_by_contract, moved_by_either, moved_by_somebody
+from signoff.verification.influences.ignored import LooseFiles
 from signoff.verification.obstacles import Obstacles, unreadable
 from signoff.verification.pins import Pins
-from signoff.verification.rooms import Rooms
-from signoff.verification.since_approval import (
-    SinceApproval,
+from signoff.verification.protection import Compared, changed_git_rules, compare_with_pins
+from signoff.verification.rooms import Instead, Rooms
+from signoff.verification.since_approval import SinceApproval, texts_on
+from signoff.verification.verdicts import (
+    Answer,
+    compare,
+    could_not_run,
+    flaky,
     influenced,
+    moved_by_contract,
+    moved_by_either,
+    moved_by_somebody,
     out_of_bounds,
+    output_tail,
+    ran,
+    reused,
     tampered,
+    unbuilt,
 )
-from signoff.verification.steering import texts_of
-from signoff.verification.verdicts import could_not_run, flaky, output_tail, ran, reused, unbuilt
 from signoff.workspace.byproducts import too_large_to_copy
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.workspace import Workspace
@@ -110,9 +116,8 @@ class Judge:
     def guard_only(self, case: Case) -> Verdict | None:
         """A refusal where something protected was changed; the contract itself is not run."""
         now = self.workspace.snapshot()
-        tampering = self._compared(case, now).tampering
-        verdict = self._unjudged(case, self._key(case, now), now)
-        return tampered(verdict, tampering) if tampering else None
+        found = self._compared(case, now).tampering
+        return tampered(self._unjudged(case, self._key(case, now), now), found) if found else None
 
     def _run(
         self,
@@ -194,13 +199,13 @@ class Judge:
         opened: Opened,
         loose: LooseFiles,
     ) -> Verdict:
-        """Judge again with everything that steers the check as approved, if anything changed there.
+        """Judge again with every changed influence as approved, if there is any.
 
         What holds then too was decided by the work. What does not was decided by those files: a
         person says whether the plan lacks the line that allows them.
         """
         opened = opened.joined(read_before(self.blobs, case.read_sets))
-        found = self.since_approval.steering_changes(
+        found = self.since_approval.influence_changes(
             case.contract,
             case.guard,
             before,
@@ -214,21 +219,22 @@ class Judge:
         in_room = seat.judged_in is JudgeIn.CLEAN
         if not shown or (case.provisional and not in_room):
             return replace(judged, influences=shown)
-        approved, paths, steers = self.pins.snapshot, found.read, found.read | found.made_of
+        approved, away = self.pins.snapshot, frozenset(i.path for i in found.beside)
+        paths = frozenset(influence.path for influence in found.content)
+        every = paths.union(influence.path for influence in found.makes)
         # While the agent lives, nothing of its workspace is moved, not even for a while.
-        alive, away = case.provisional, found.away
-        held = nullcontext(away) if alive else loose.as_approved(self.workspace, away)
+        held = nullcontext(away) if case.provisional else loose.as_approved(self.workspace, away)
         try:
             with held as absent:
                 if in_room:
                     then = self.workspace.snapshot()
                     content = self.workspace.content_with(before.digest, approved, paths)
-                    made_of = self.workspace.content_with(before.digest, approved, steers)
-                    seat = self.rooms.again(seat, before.digest, content, absent, made_of)
+                    made_of = self.workspace.content_with(before.digest, approved, every)
+                    seat = self.rooms.again(seat, before.digest, Instead(content, absent, made_of))
                     again, _ = self._run_once(case, judged, then, seat, set_back=paths)
                 else:
                     if seat.setup is not None:
-                        with self.workspace.set_back(approved, steers) as then:
+                        with self.workspace.set_back(approved, every) as then:
                             seat = self.rooms.again(seat, then.digest)
                     with self.workspace.set_back(approved, paths) as then:
                         again, _ = self._run_once(case, judged, then, seat, set_back=paths)
@@ -257,7 +263,7 @@ class Judge:
             seat, fixed = fixed.shown(seat)
         folders = dict.fromkeys((*self.workspace.folders, *(loose or LooseFiles()).folders))
         with OpenWatch(seat.on_disk or seat.folder, folders, fixed.kept) as watch:
-            seen = self.bench.run(case.contract, seat)
+            seen = self.bench.run(case.contract, seat, watch)
         opened = watch.seen
         answer = compare(case.contract, seen.observation)
         if answer.result is Result.BROKEN:
@@ -281,9 +287,7 @@ class Judge:
 
     def _texts(self, contract: Contract, digest: str) -> tuple[str, ...]:
         """All shell text that the contract runs on this content."""
-        manifest = self.workspace.manifest(digest)
-        found = texts_of(contract, manifest, partial(self.workspace.read, digest))
-        return tuple(shell.text for shell in found)
+        return tuple(s.text for s in texts_on(self.workspace, contract.command, digest))
 
     @property
     def since_approval(self) -> SinceApproval:
@@ -381,15 +385,14 @@ class Judge:
 
     def _moved(self, before: Snapshot, after: Snapshot, seat: Seat) -> Answer | None:
         """The answer when content changed while it was judged, by who can have changed it."""
+        there = self.workspace.manifest(before.digest)
         in_room = seat.judged_in is JudgeIn.CLEAN
         by_contract = self.rooms.moved() if in_room else ()
         if by_contract:
-            return moved_by_contract(by_contract, self.workspace.manifest(before.digest))
+            return moved_by_contract(by_contract, there)
         if after.digest == before.digest:
             return None
         if in_room:
             return moved_by_somebody(self.workspace.diff(before.digest, after.digest))
         changes = self.workspace.put_litter_away(before.digest)
-        if not changes:
-            return None
-        return moved_by_either(changes, self.workspace.manifest(before.digest))
+        return moved_by_either(changes, there) if changes else None

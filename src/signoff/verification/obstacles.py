@@ -4,17 +4,52 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from signoff.commands.analysis import analyse
+from signoff.commands.launchers import is_plain
+from signoff.commands.programs import BUILTINS
 from signoff.domain.plan import Contract
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Reason, Result
 from signoff.errors import ConfigInvalid
+from signoff.process.shell import find_tool
 from signoff.verification.enclosure import Enclosure
-from signoff.verification.expectations import Answer
 from signoff.verification.heldout import HeldOut, HeldOutChecks
-from signoff.verification.moves import NAMED_FILES
-from signoff.verification.pins import Pins
-from signoff.verification.tools import changed_tools, tools_of
+from signoff.verification.ignored import digest_on_disk
+from signoff.verification.pins import Pins, changed_tools
+from signoff.verification.verdicts import NAMED_FILES, Answer
+
+
+def tools_of(contract: Contract, search_path: str, workspace: Path) -> dict[str, dict[str, Any]]:
+    """The programs that analysis can see the contract call, as they are found now.
+
+    A program inside the workspace is a by-product and covered by the environment digest: it is
+    labelled, not hashed. What the analysis cannot see through adds nothing.
+    """
+    facts = analyse(contract.command)
+    found: dict[str, dict[str, Any]] = {}
+    for call in facts.calls:
+        name = call.name
+        if name in BUILTINS or name in facts.functions or not is_plain(name) or name in found:
+            continue
+        if "/" in name and not name.startswith("/"):
+            continue  # a script of the workspace, pinned as content
+        found[name] = _seen(name, search_path, workspace)
+    return found
+
+
+def _seen(name: str, search_path: str, workspace: Path) -> dict[str, Any]:
+    path = find_tool(name, search_path)
+    if path is None:
+        return {"path": None}
+    if path.is_relative_to(workspace):
+        return {"path": str(path), "by_product": True}
+    try:
+        real = path.resolve()
+        return {"path": str(path), "sha256": digest_on_disk(real, real.stat())}
+    except OSError as error:
+        return {"path": str(path), "sha256": f"unreadable: {error.strerror}"}
 
 
 @dataclass(frozen=True)

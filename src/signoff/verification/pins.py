@@ -13,11 +13,14 @@ from signoff.domain.globs import matches_any
 from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileState, Manifest
 from signoff.errors import SchemaTooNew
+from signoff.storage.active import MARKER_RULE
 from signoff.verification.ignored import Ignored
 
 # Raised whenever approval pins more than before. Pins of a lower format need one more approval:
 # what they lack would otherwise be passed over without a word.
 PIN_FORMAT = 2
+
+Tools = Mapping[str, Mapping[str, Any]]  # name → {"path": …, "sha256": …}, or {"path": None}
 
 
 @dataclass(frozen=True)
@@ -100,3 +103,69 @@ def written_by_contracts(plan: Plan) -> tuple[str, ...]:
     """What the contracts of a plan say they write themselves."""
     contracts = (subject.contract for subject in plan.subjects)
     return tuple(sorted({glob for c in contracts if c is not None for glob in c.writes}))
+
+
+def changed_tools(pinned: Tools, now: Tools) -> tuple[str, ...]:
+    """What is not the program that was approved, each with both places."""
+    return tuple(
+        f"`{name}` was {_shown(pinned[name])}, is {_shown(now[name])}"
+        for name in sorted(pinned)
+        if name in now and dict(pinned[name]) != dict(now[name])
+    )
+
+
+def _shown(tool: Mapping[str, Any]) -> str:
+    if tool["path"] is None:
+        return "not there"
+    digest = tool.get("sha256")
+    return f"`{tool['path']}`" + (f" ({digest[:12]})" if digest else "")
+
+
+_COMPARED = {
+    "plan_digest": "the plan",
+    "plan_text": "the plan's text",
+    "settings": "roles and policy",
+    "config_text": "signoff.toml",
+    "ignore_rules": "the ignore rules",
+    "protected": "protected files",
+    "steering": "what steers a check",
+    "counted": "which contracts run tests",
+    "handoff": "files that make other programs act",
+    "heldout": "held-out checks",
+}
+
+
+def differences(pins: Pins, here: Pins) -> list[str]:
+    """What was approved and is not so here; empty when a run may obey these pins instead."""
+    found = []
+    for name, shown in _COMPARED.items():
+        one, other = _meaning(pins, name), _meaning(here, name)
+        if one == other:
+            continue
+        names = _changed_names(one, other)
+        found.append(f"{shown} ({', '.join(names)})" if names else shown)
+    # A tool of the workspace lies elsewhere by nature; it is judged as a by-product there.
+    outside = {name: tool for name, tool in pins.tools.items() if not tool.get("by_product")}
+    found.extend(changed_tools(outside, here.tools))
+    return found
+
+
+def _meaning(pins: Pins, field: str) -> object:
+    """A field without what differs by nature: git's own folder, the line about our marker."""
+    if field == "handoff":
+        return {p: f for p, f in pins.handoff.items() if p != ".git" and not p.startswith(".git/")}
+    if field != "ignore_rules":
+        return getattr(pins, field)
+    files = []
+    for file in pins.ignore_rules["files"]:
+        lines = [line for line in file["text"].splitlines() if line != MARKER_RULE]
+        if lines:
+            files.append({**file, "text": "\n".join(lines)})
+    return {"files": files}
+
+
+def _changed_names(one: object, other: object) -> list[str]:
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return []
+    names = sorted(one.keys() | other.keys())
+    return [str(name) for name in names if one.get(name) != other.get(name)][:10]

@@ -1,17 +1,37 @@
-"""Protected files: compared byte for byte with their pin, additions and removals included."""
+"""What protects and influences a contract, held against what was approved.
+
+Files are compared byte for byte, additions and removals included; what an accepted step made counts
+as that step left it. Of git's own folder only what it lets tools pass over is looked at: commits,
+branches, remotes and all other configuration are not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 
+from signoff.commands.analysis import analyse
+from signoff.domain.digests import digest_of
 from signoff.domain.globs import matches_any
 from signoff.domain.languages import is_settings, language_of
-from signoff.domain.product import NO_PRODUCTS, Products
+from signoff.domain.plan import Contract
+from signoff.domain.product import NO_PRODUCTS, Product, Products
 from signoff.domain.snapshot import Manifest
+from signoff.errors import StorageFailed
+from signoff.planfile.verify.subjects import is_plain
+from signoff.storage.active import MARKER_RULE
 from signoff.verification.ignored import Ignored
-from signoff.verification.pins import fingerprint, protected_by
-from signoff.verification.steering import COMPILED, INSTALLED
+from signoff.verification.influences.changed import Influence
+from signoff.verification.influences.ignored import made_since
+from signoff.verification.influences.rules import influences_of
+from signoff.verification.influences.trail import COMPILED, INSTALLED
+from signoff.verification.pins import Pins, fingerprint, protected_by
+from signoff.workspace.checkout import find_checkout, read_small
+from signoff.workspace.gitfolders import ignore_settings
+from signoff.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -22,8 +42,8 @@ class Guard:
     may_change: tuple[str, ...] = ()
     pinned: Mapping[str, str] | None = None  # approved fingerprints of protected files
     produced: Mapping[str, str] | None = None  # fingerprints of files that accepted steps produced
-    steering: Mapping[str, str] | None = None  # what steers the contract's runner, as approved
-    sees_ignored: bool = True  # whether ignored files were looked at for `steering`
+    influences: Mapping[str, str] | None = None  # on the contract's runner, as approved
+    sees_ignored: bool = True  # whether ignored files were looked at for `influences`
     writes: tuple[str, ...] = ()  # what contracts of the plan write themselves
     subject: str = ""
     may_extend: tuple[str, ...] = ()  # tests that may be edited and added to
@@ -73,17 +93,17 @@ class Tampering:
 def find_tampering(
     guard: Guard,
     manifest: Manifest,
-    steering_now: Mapping[str, str],
+    influences_now: Mapping[str, str],
     ignored: Ignored | None = None,
 ) -> tuple[Tampering, ...]:
     """Every protected thing that is not as pinned, unless the step says it may change."""
     files = [*_protected_changes(guard, manifest, ignored), *_produced_changes(guard, manifest)]
-    steering = _steering_changes(guard, steering_now)
+    influences = _influence_changes(guard, influences_now)
     allowed = guard.may_change
-    # Only steering names a part of a file by `#`: elsewhere it belongs to the file's own name.
+    # Only an influence names a part of a file by `#`: elsewhere it belongs to the file's own name.
     return (
         *(t for t in files if not (matches_any(allowed, t.path) or guard.extends(t.path))),
-        *(t for t in steering if not matches_any(allowed, file_of(t.path))),
+        *(t for t in influences if not matches_any(allowed, file_of(t.path))),
     )
 
 
@@ -117,26 +137,26 @@ def _produced_changes(guard: Guard, manifest: Manifest) -> list[Tampering]:
     ]
 
 
-def _steering_changes(guard: Guard, now: Mapping[str, str]) -> list[Tampering]:
-    if guard.steering is None:
+def _influence_changes(guard: Guard, now: Mapping[str, str]) -> list[Tampering]:
+    if guard.influences is None:
         return []
     produced = guard.produced or {}
     return [
         Tampering(
             name,
-            f"what steers the check {_difference(guard.steering, now, name)}",
+            f"what steers the check {_difference(guard.influences, now, name)}",
             unasked=not matches_any(guard.protects, file_of(name)),
         )
-        for name in sorted(guard.steering.keys() | now.keys())
-        if guard.steering.get(name) != now.get(name)
-        and COMPILED not in f"{guard.steering.get(name)}{now.get(name)}"
+        for name in sorted(guard.influences.keys() | now.keys())
+        if guard.influences.get(name) != now.get(name)
+        and COMPILED not in f"{guard.influences.get(name)}{now.get(name)}"
         and file_of(name) not in produced
-        and not (name not in guard.steering and now[name].startswith(INSTALLED))
+        and not (name not in guard.influences and now[name].startswith(INSTALLED))
     ]
 
 
 def file_of(name: str) -> str:
-    """The file of a steering name: `pyproject.toml#tool.pytest` lies in `pyproject.toml`."""
+    """The file of an influence: `pyproject.toml#tool.pytest` lies in `pyproject.toml`."""
     return name.partition("#")[0]
 
 
@@ -144,3 +164,135 @@ def _difference(old: Mapping[str, str], new: Mapping[str, str], key: str) -> str
     if key not in old:
         return "was added"
     return "was changed" if key in new else "was removed"
+
+
+_MOST_BYTES = 1 << 20
+_FILES = ("info/exclude", "info/attributes")
+_CONFIG = "config"
+
+
+def git_rules(root: Path) -> dict[str, str]:
+    """Name → digest of every rule that the checkout's git folder adds to the content's own."""
+    found = find_checkout(root)
+    if found is None:
+        return {}
+    main = Path(found[1])
+    folder = main / ".git" if (main / ".git").is_dir() else main
+    rules = {name: _lines(folder / name) for name in _FILES}
+    config = read_small(folder / _CONFIG, _MOST_BYTES) or b""
+    for name, values in ignore_settings(config.decode("utf-8", "replace")).items():
+        rules[f"{_CONFIG}#{name}"] = [part for v in values for part in (v, *_named(folder, v))]
+    return {f".git/{name}": digest_of(lines) for name, lines in rules.items() if lines}
+
+
+def changed_git_rules(
+    pins: Pins, root: Path, guard: Guard, texts: Callable[[], Iterable[str]]
+) -> tuple[Tampering, ...]:
+    """The rules that differ from the approved ones, unless the plan lets them change.
+
+    A check that runs plain tools alone, by all its texts, obeys none of them.
+    """
+    pinned = pins.git_rules
+    if pinned is None or pins.workspace != str(root):
+        return ()
+    now = git_rules(root)
+    if now == pinned or all(map(is_plain, texts())):
+        return ()
+    names = sorted(n for n in pinned.keys() | now.keys() if pinned.get(n) != now.get(n))
+    return tuple(
+        Tampering(name, "what git lets tools pass over was changed", unasked=True)
+        for name in names
+        if not matches_any(guard.may_change, file_of(name))
+    )
+
+
+def _lines(place: Path) -> list[str]:
+    """What a file says, without comments; a file that cannot be read says something as well."""
+    data = read_small(place, _MOST_BYTES)
+    if data is None:
+        return ["unreadable"] if os.path.lexists(place) else []
+    lines = (line.rstrip("\r") for line in data.decode("utf-8", "replace").split("\n"))
+    return [x for x in lines if x.strip() and not x.startswith("#") and x != MARKER_RULE]
+
+
+def _named(folder: Path, path: str) -> list[str]:
+    """What a file says that the configuration names."""
+    return _lines(folder / os.path.expanduser(path))  # noqa: PTH111 - joins to an absolute path
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is not as approved, and what no check may rest on by itself."""
+
+    tampering: tuple[Tampering, ...] = ()
+    made: tuple[Influence, ...] = ()  # environments of the check's own tools that came since
+    caches: tuple[str, ...] = ()  # compiled Python of those tools that is not as approved
+
+
+def compare_with_pins(
+    contract: Contract, guard: Guard, workspace: Workspace, digest: str, search_path: str
+) -> Compared:
+    """What protects and influences the contract, held against what was approved."""
+    if not (guard.protects or guard.lasting or guard.produced or guard.influences is not None):
+        return Compared()
+    manifest = workspace.manifest(digest)
+    ignored = Ignored(workspace.root, workspace.byproducts)
+    if guard.influences is None:
+        return Compared(find_tampering(guard, manifest, {}, ignored))
+    seen = ignored if guard.sees_ignored else None
+    now = influences_of(contract, manifest, partial(workspace.read, digest), seen, search_path)
+    expected = expected_influences(contract, guard, now, workspace, manifest, search_path)
+    guard = replace(guard, influences=expected)
+    return Compared(
+        find_tampering(guard, manifest, now, ignored),
+        made_since(expected, now, ignored),
+        tuple(n for n, s in now.items() if s.startswith(COMPILED) and expected.get(n) != s),
+    )
+
+
+def expected_influences(
+    contract: Contract,
+    guard: Guard,
+    now: Mapping[str, str],
+    workspace: Workspace,
+    manifest: Manifest,
+    search_path: str,
+) -> Mapping[str, str]:
+    """Influences as approved, or as the accepted step left them that made them."""
+    expected = dict(guard.influences or {})
+    for path, product in _of_others(contract, guard, now, manifest).items():
+        then: Mapping[str, str] | None = now
+        if path not in manifest or fingerprint(manifest[path]) != product.fingerprint:
+            then = _influences_then(contract, product, workspace, search_path)
+        if then is not None:
+            expected = {name: seen for name, seen in expected.items() if file_of(name) != path}
+            expected |= {name: seen for name, seen in then.items() if file_of(name) == path}
+    return expected
+
+
+def _of_others(
+    contract: Contract, guard: Guard, now: Mapping[str, str], manifest: Manifest
+) -> dict[str, Product]:
+    """Files of other steps that influence the contract otherwise than approved."""
+    approved, products = guard.influences or {}, guard.products
+    names = approved.keys() | now.keys()
+    files = {file_of(name) for name in names if approved.get(name) != now.get(name)}
+    # One that is gone influences nothing any more, and would if it were still there.
+    files |= {p for p in analyse(contract.command).names if p in products and p not in manifest}
+    found = {path: products[path] for path in sorted(files) if path in products}
+    return {path: product for path, product in found.items() if product.step != guard.subject}
+
+
+def _influences_then(
+    contract: Contract, product: Product, workspace: Workspace, search_path: str
+) -> Mapping[str, str] | None:
+    """What influenced it on the accepted content: a change elsewhere in the same file is none.
+
+    None in a copy of the workspace, which knows nothing of that content.
+    """
+    try:
+        manifest = workspace.manifest(product.snapshot)
+    except StorageFailed:
+        return None
+    read = partial(workspace.read, product.snapshot)
+    return influences_of(contract, manifest, read, search_path=search_path)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Reason, Result
 from signoff.errors import RoomTooDear, SetupFailed, StorageFailed
-from signoff.process.confinement import Mount
+from signoff.process.command import Mount
 from signoff.verification.enclosure import Seat
-from signoff.verification.expectations import Answer
 from signoff.verification.setup import ScratchSetUp, SetUps
+from signoff.verification.verdicts import Answer
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.records import FilesByFolder
+
+
+class Instead(NamedTuple):
+    """What a clean room holds instead of the snapshot, and of the workspace's by-products."""
+
+    content: FilesByFolder | None = None
+    without: frozenset[str] = frozenset()
+    made_of: FilesByFolder | None = None  # what the set-up makes by-products of
 
 
 @dataclass(frozen=True)
@@ -57,17 +66,12 @@ class Rooms:
         self,
         seat: Seat,
         digest: str,
-        instead: FilesByFolder | None = None,
-        without: frozenset[str] = frozenset(),
-        made_of: FilesByFolder | None = None,
+        instead: Instead | None = None,
     ) -> Seat:
-        """The same seat as if nobody had sat there; in a clean room also with other content.
-
-        `made_of` is what the set-up is to make by-products of, where that is other content again.
-        """
+        """The same seat as if nobody had sat there; in a clean room also with other content."""
         if seat.judged_in is JudgeIn.WORKSPACE or self.clean is None:
             return seat
-        return self._in_room(self.clean, digest, instead, without, made_of)
+        return self._in_room(self.clean, digest, instead)
 
     def sets_up(self, approved: str, failed: SetupFailed) -> bool:
         """Whether the set-up that failed goes well right now on the approved content.
@@ -86,19 +90,13 @@ class Rooms:
         """What the contract changed in the clean room."""
         return self.clean.moved() if self.clean is not None else ()
 
-    def _in_room(
-        self,
-        clean: CleanRoom,
-        digest: str,
-        instead: FilesByFolder | None = None,
-        without: frozenset[str] = frozenset(),
-        made_of: FilesByFolder | None = None,
-    ) -> Seat:
+    def _in_room(self, clean: CleanRoom, digest: str, instead: Instead | None = None) -> Seat:
         """The room is shown at the workspace's own path, so that absolute paths stay true."""
+        content, without, made_of = instead or Instead()
         made = None
         if self.setups is not None:
             made = self.setups.made(clean.content(digest) if made_of is None else made_of)
-        room = clean.prepare(digest, instead, without, made.byproducts if made else None)
+        room = clean.prepare(digest, content, without, made.byproducts if made else None)
         shown = Mount(room.path, self.root, writable=True)
         shared = (Mount(room.source / path, self.root / path) for path in room.shared)
         apart = (Mount(self.root / path, self.root / path) for path in room.apart)
@@ -135,12 +133,10 @@ class ScratchRooms(Rooms):
         self,
         seat: Seat,
         digest: str,
-        instead: FilesByFolder | None = None,
-        without: frozenset[str] = frozenset(),
-        made_of: FilesByFolder | None = None,
+        instead: Instead | None = None,
     ) -> Seat:
         """The same seat, with by-products of what lies in the folder now."""
-        del seat, digest, instead, without, made_of
+        del seat, digest, instead
         return self._seat()
 
     def _seat(self) -> Seat:

@@ -22,7 +22,7 @@ from signoff.domain.observation import Ending
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.redaction import Redactor
 from signoff.errors import SetupFailed
-from signoff.process.confinement import Mount
+from signoff.process.command import Mount
 from signoff.settings.loading import Setup
 from signoff.verification.bench import Bench
 from signoff.verification.enclosure import Seat
@@ -32,8 +32,8 @@ from signoff.workspace.cleanroom import write_out
 from signoff.workspace.folders import (
     opened_root,
     opened_strictly,
+    remove_any,
     remove_tree,
-    unlink_if_there,
 )
 from signoff.workspace.opened import Opened, OpenWatch
 from signoff.workspace.records import FilesByFolder, StatKey, stat_key
@@ -63,7 +63,7 @@ def run_setup(
 ) -> Opened:
     """Run the command where nothing but content lies; which files of these folders it opened."""
     with OpenWatch(seat.on_disk or seat.folder, folders) as watch:
-        seen = bench.run(as_contract(setup), seat).observation
+        seen = bench.run(as_contract(setup), seat, watch).observation
     if seen.ending is Ending.EXITED and seen.exit_code == 0:
         return watch.seen
     raise SetupFailed(
@@ -268,10 +268,8 @@ class ScratchSetUp:
         with opened_root(self.workspace.root) as root_fd:
             for path in paths:
                 above, _, name = path.rpartition("/")
-                is_dir = (self.workspace.root / path).is_dir()
-                is_dir = is_dir and not (self.workspace.root / path).is_symlink()
                 with opened_strictly(root_fd, above) as fd:
-                    (remove_tree if is_dir else unlink_if_there)(fd, name)
+                    remove_any(fd, name)
 
 
 def _is_compiled(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -10,30 +10,37 @@ from pathlib import Path
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
-from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
+from signoff.domain.snapshot import Change, FileKind, Snapshot
 from signoff.domain.text import storable_path
-from signoff.domain.verdict import Reason, Result, Verdict
 from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
 from signoff.settings.loading import settings_from_pin
-from signoff.verification.ignored_influences import LooseFiles, changed_byproducts
-from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
-from signoff.verification.moves import NAMED_FILES
+from signoff.verification.influences.changed import Approved, CheckFacts, Influence, find_influences
+from signoff.verification.influences.ignored import LooseFiles, changed_byproducts
+from signoff.verification.influences.packages import installed_modules
+from signoff.verification.influences.rules import influences_of, texts_of
+from signoff.verification.influences.trail import INSTALLED, PRESENT, ShellText
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Guard, Tampering, file_of
+from signoff.verification.protection import Guard, file_of
 from signoff.verification.setup import as_read
-from signoff.verification.steering import INSTALLED, PRESENT, steering_of, texts_of
-from signoff.verification.steering.borrowed import installed_modules
 from signoff.verification.suppressions import Checks, Suppression, new_suppressions
-from signoff.workspace.litter import litter_of
+from signoff.verification.verdicts import NAMED_FILES
+from signoff.workspace.byproducts import litter_of
 from signoff.workspace.opened import Opened
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 
 
+@lru_cache(maxsize=16)
+def texts_on(workspace: Workspace, command: str, digest: str) -> tuple[ShellText, ...]:
+    """All shell text that a command runs on this content; what a digest names never changes."""
+    read = partial(workspace.read, digest)
+    return texts_of(Contract(command), workspace.manifest(digest), read)
+
+
 @dataclass(frozen=True)
-class SteeringChanges:
-    """Everything changed that steers a check: to be as approved when it is judged once more."""
+class InfluenceChanges:
+    """Everything changed that influences a check: to be as approved when it is judged once more."""
 
     content: tuple[Influence, ...]
     makes: tuple[Influence, ...]  # by-products are made of it
@@ -45,21 +52,6 @@ class SteeringChanges:
         every = (*self.makes, *self.content, *self.beside)
         return tuple({influence.path: influence for influence in every}.values())
 
-    @property
-    def read(self) -> frozenset[str]:
-        """What the check reads."""
-        return frozenset(influence.path for influence in self.content)
-
-    @property
-    def made_of(self) -> frozenset[str]:
-        """What the set-up command reads."""
-        return frozenset(influence.path for influence in self.makes)
-
-    @property
-    def away(self) -> frozenset[str]:
-        """By-products to do without."""
-        return frozenset(influence.path for influence in self.beside)
-
 
 @dataclass(frozen=True)
 class SinceApproval:
@@ -68,7 +60,7 @@ class SinceApproval:
     workspace: Workspace
     pins: Pins
 
-    def steering_changes(
+    def influence_changes(
         self,
         contract: Contract,
         guard: Guard,
@@ -78,20 +70,20 @@ class SinceApproval:
         *,
         made: Opened | None,
         contradicted: bool,
-    ) -> SteeringChanges:
+    ) -> InfluenceChanges:
         """All of it. `made`: by-products are a set-up's, which read this; else the workspace's."""
         found = self.influences(contract, guard, content, opened)
         if made is not None:
-            return SteeringChanges(found, self.setup_influences(guard, content, made), ())
+            return InfluenceChanges(found, self.setup_influences(guard, content, made), ())
         beside = self.ignored_influences(
             contract, guard, content, opened, loose, contradicted=contradicted
         )
-        return SteeringChanges(found, (), beside)
+        return InfluenceChanges(found, (), beside)
 
     def influences(
         self, contract: Contract, guard: Guard, content: Snapshot, opened: Opened
     ) -> tuple[Influence, ...]:
-        """Changed files that steer the check, and tests that the plan lets the step extend.
+        """Changed files that influence the check, and tests that the plan lets the step extend.
 
         Of a check that an agent chose for itself nothing is asked: it could have chosen another.
         """
@@ -100,7 +92,7 @@ class SinceApproval:
             return ()
         then = self._approved()
         now = self.workspace.manifest(content.digest)
-        found = find_influences(changes, now, then, self._facts(contract, guard, then), opened)
+        found = find_influences(changes, now, then, self._facts(contract, guard), opened)
         extended = (c for c in changes if guard.extends(c.path))
         more = {c.path: Influence(c.path, "a test that the step may extend") for c in extended}
         return (*(i for i in found if i.path not in more), *more.values())
@@ -108,7 +100,7 @@ class SinceApproval:
     def setup_influences(
         self, guard: Guard, content: Snapshot, opened: Opened
     ) -> tuple[Influence, ...]:
-        """Changed files that steer the set-up command, unless the plan allows them.
+        """Changed files that influence the set-up command, unless the plan allows them.
 
         What it makes decides as much as what a check reads, so it is asked like a check.
         """
@@ -118,14 +110,14 @@ class SinceApproval:
             return ()
         then, contract = self._approved(), as_read(setup)
         path = self.pins.search_path
-        steering = steering_of(contract, then.manifest, then.read, search_path=path)
+        pinned = influences_of(contract, then.manifest, then.read, search_path=path)
         allowed = (*guard.may_change, *guard.changed_by_any)
-        facts = self._facts(contract, replace(guard, steering=steering, may_change=allowed), then)
+        facts = self._facts(contract, replace(guard, influences=pinned, may_change=allowed))
         now = self.workspace.manifest(content.digest)
         found = find_influences(changes, now, then, replace(facts, makes=True), opened)
         why = {i.path: f"{i.why}, and the set-up command goes by it" for i in found}
         settled = {*guard.products, *(guard.produced or ())}
-        scripts = {file_of(name) for name in steering} - settled
+        scripts = {file_of(name) for name in pinned} - settled
         run = (c.path for c in changes if c.path in scripts and not matches_any(allowed, c.path))
         why = dict.fromkeys(run, "run by the set-up command") | why
         return tuple(Influence(path, reason) for path, reason in why.items())
@@ -140,7 +132,7 @@ class SinceApproval:
         *,
         contradicted: bool,
     ) -> tuple[Influence, ...]:
-        """Ignored files and environments, not as approved, that steer the check.
+        """Ignored files and environments, not as approved, that influence the check.
 
         `contradicted`: the same content was broken before, and only by-products changed since.
         """
@@ -149,7 +141,7 @@ class SinceApproval:
         if not loose.changes and not loose.made and pinned is None:
             return ()
         then = self._approved()
-        facts = self._facts(contract, guard, then)
+        facts = self._facts(contract, guard)
         allowed = (*facts.allowed, *guard.changed_by_any)
         facts = replace(facts, allowed=(*allowed, *(f"{glob}/**" for glob in allowed)))
         now = self.workspace.manifest(content.digest)
@@ -190,7 +182,9 @@ class SinceApproval:
         ):
             beyond = [p for p in changed if not matches_any(globs, p) and p not in asked]
             now = self.workspace.manifest(content.digest) if beyond else {}
-            found.update(p for p in beyond if not (_is_folder(now, p) and _leads_to(globs, p)))
+            folders = {p for p in beyond if p in now and now[p].kind is FileKind.DIRECTORY}
+            leads = {f for f in folders if any(intersect(g, f"{literal(f)}/**") for g in globs)}
+            found.update(p for p in beyond if p not in leads)
         return sorted(found)
 
     def _changed_by_step(self, guard: Guard, content: Snapshot) -> frozenset[str]:
@@ -216,7 +210,7 @@ class SinceApproval:
             return []  # another checkout, which never held the approved content
         now = self.workspace.manifest(content.digest)
         read = Approved(now, partial(self.workspace.read, content.digest))
-        scripts = {file_of(name) for name in guard.steering or ()}
+        scripts = {file_of(name) for name in guard.influences or ()}
         texts = [read.text(p) for p in scripts if language_of(p) and not is_settings(p)]
         seen = opened.files if opened.complete else None
         checks = replace(checks, scripts=[t for t in texts if t], opened=seen)
@@ -224,19 +218,19 @@ class SinceApproval:
 
     def _approved(self) -> Approved:
         digest = self.pins.snapshot
-        return Approved(self.workspace.manifest_of(digest), partial(self.workspace.read, digest))
+        return Approved(self.workspace.manifest(digest), partial(self.workspace.read, digest))
 
-    def _facts(self, contract: Contract, guard: Guard, then: Approved) -> CheckFacts:
-        steering = guard.steering or {}
-        settled = {n for n, seen in steering.items() if seen == PRESENT or INSTALLED in seen}
+    def _facts(self, contract: Contract, guard: Guard) -> CheckFacts:
+        pinned = guard.influences or {}
+        settled = {n for n, seen in pinned.items() if seen == PRESENT or INSTALLED in seen}
         others = {p: x.fingerprint for p, x in guard.products.items() if x.step != guard.subject}
         return CheckFacts(
-            texts=texts_of(contract, then.manifest, then.read),
+            texts=texts_on(self.workspace, contract.command, self.pins.snapshot),
             task=guard.task,
             allowed=guard.may_change,
             produces=guard.produces,
             protects=guard.kept_safe,
-            scripts=frozenset(file_of(name) for name in steering if name not in settled),
+            scripts=frozenset(file_of(name) for name in pinned if name not in settled),
             left={**others, **(guard.produced or {})},
             libraries=installed_modules(self.pins.search_path),
         )
@@ -254,8 +248,8 @@ class SinceApproval:
 
 def installed(root: Path, byproducts: Iterable[str]) -> dict[str, str]:
     """What stat says of each ignored folder, compiled caches and what tools leave behind aside."""
-    folders = (p for p in byproducts if litter_of(p) is None and _is_real_folder(root / p))
-    return byproduct_digests(root, folders, with_caches=False)
+    mine = (p for p in byproducts if litter_of(p) is None and not (root / p).is_symlink())
+    return byproduct_digests(root, (p for p in mine if (root / p).is_dir()), with_caches=False)
 
 
 @lru_cache(maxsize=8)
@@ -263,70 +257,3 @@ def _installed(root: Path, byproducts: tuple[str, ...], environment: str) -> dic
     """The same, looked at once for as long as nothing changes."""
     del environment
     return installed(root, byproducts)
-
-
-def _is_real_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
-def _is_folder(manifest: Manifest, path: str) -> bool:
-    return path in manifest and manifest[path].kind is FileKind.DIRECTORY
-
-
-def _leads_to(globs: Iterable[str], folder: str) -> bool:
-    return any(intersect(glob, f"{literal(folder)}/**") for glob in globs)
-
-
-def influenced(again: Verdict, found: Collection[Influence], guard: Guard) -> Verdict:
-    """The verdict when the contract holds only with files changed that steer it."""
-    # A program that is not found is one of those files.
-    if again.result is Result.UNKNOWN and again.reason is not Reason.NOT_FOUND:
-        return again
-    paths = tuple(storable_path(influence.path) for influence in found)
-    meant = ""
-    if any(guard.extends(influence.path) for influence in found):
-        meant = "the tests as approved do not pass: if this change of behaviour is meant, "
-    message = (
-        "influenced: the contract holds only with what steers it changed: "
-        f"{_reasons(found)}; {meant}a person allows it with `{_line(paths)}`"
-    )
-    broken = replace(again, result=Result.BROKEN, reason=Reason.INFLUENCED)
-    return replace(broken, message=message, tampered=paths)
-
-
-def out_of_bounds(verdict: Verdict, outside: list[str], guard: Guard) -> Verdict:
-    """The verdict when a file changed that the plan does not let this step, or anybody, change."""
-    bound = "the step's `touches`" if guard.own_touches else "`touches`"
-    paths = tuple(map(storable_path, outside))
-    named = ", ".join(f"`{path}`" for path in paths[:NAMED_FILES])
-    message = f"changed outside {bound}: {named}; a person allows it with `{_line(paths)}`"
-    broken = replace(verdict, result=Result.BROKEN, reason=Reason.OUTSIDE)
-    return replace(broken, message=message, tampered=paths)
-
-
-def _line(paths: tuple[str, ...]) -> str:
-    return f"**may_change:** {', '.join(paths[:NAMED_FILES])}"
-
-
-def _reasons(found: Collection[Influence]) -> str:
-    shown = [f"`{storable_path(i.path)}` ({i.why})" for i in list(found)[:NAMED_FILES]]
-    more = len(found) - NAMED_FILES
-    return "; ".join(shown) + (f" and {more} more" if more > 0 else "")
-
-
-def tampered(verdict: Verdict, tampering: tuple[Tampering, ...]) -> Verdict:
-    named = "; ".join(f"`{storable_path(t.path)}`: {t.rule}" for t in tampering[:NAMED_FILES])
-    decides = [storable_path(file_of(t.path)) for t in tampering if t.unasked]
-    if decides:
-        files = ", ".join(list(dict.fromkeys(decides))[:NAMED_FILES])
-        named += (
-            "; what decides a check is protected, "
-            f"unless a person allows it with `**may_change:** {files}`"
-        )
-    return replace(
-        verdict,
-        result=Result.BROKEN,
-        reason=Reason.TAMPERED,
-        message=f"tampered: {named}",
-        tampered=tuple(storable_path(t.path) for t in tampering),
-    )

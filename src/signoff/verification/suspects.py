@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +11,9 @@ from signoff.domain.plan import Contract, Effects
 from signoff.domain.verdict import Result
 from signoff.errors import StorageFailed
 from signoff.verification.enclosure import Seat
-from signoff.verification.expectations import compare
 from signoff.verification.judge import Judge
+from signoff.verification.verdicts import compare
+from signoff.workspace.folders import opened_root, remove_tree
 
 MOST_JUDGINGS = 8
 
@@ -90,15 +89,8 @@ def _holds_in_copy(judge: Judge, contract: Contract, digest: str) -> bool | None
         # Naming fewer suspects is a service; a full disk here must not stop the run.
         return None
     finally:
-        _remove(folder)
+        # All of it, folders that the contract made read-only included.
+        with opened_root(folder.parent) as parent_fd:
+            remove_tree(parent_fd, folder.name)
     result = compare(contract, seen.observation).result
     return None if result is Result.UNKNOWN else result is Result.KEPT
-
-
-def _remove(folder: Path) -> None:
-    """All of it, folders that the contract made read-only included."""
-    for above, names, _ in os.walk(folder):
-        for path in (Path(above, name) for name in names):
-            if not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable
+import stat
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,27 +21,101 @@ from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed
 from signoff.testing.crash import RepositoryPoint, reach
 from signoff.workspace.branches import existing_head, is_ancestor, move_branch, moved
-from signoff.workspace.folders import opened_root, unlink_if_there
+from signoff.workspace.folders import READ_FLAGS, open_folder_strictly, opened_root, unlink_if_there
 from signoff.workspace.git import Git
-from signoff.workspace.gitfolders import locked
-from signoff.workspace.gitindex import (
+from signoff.workspace.gitfolders import ObjectFormat, locked
+from signoff.workspace.trees import (
+    Mode,
+    TreeChange,
+    TreeEntry,
     change_index,
     copy_index,
     indexed,
     put_index,
     refresh,
     refuse_locked_index,
-)
-from signoff.workspace.ondisk import Found, Kind, holds_only, look
-from signoff.workspace.trees import (
-    Mode,
-    TreeChange,
-    TreeEntry,
     tree_changes,
     write_tree_files,
 )
 from signoff.workspace.worktrees import Worktree, checkouts_of
 from signoff.workspace.writing import LastFolder, created_file, remove_entries, write_all
+
+
+class Place(StrEnum):
+    """What is found at a path that is no file and no symbolic link."""
+
+    NOTHING = "nothing"
+    FOLDER = "folder"
+    BLOCKED = "blocked"
+    """A file or a link stands where a folder on the way would be."""
+    OTHER = "other"
+
+
+Found = TreeEntry | Place
+
+
+def look(root_fd: int, path: str, form: ObjectFormat) -> Found:
+    """What is there now, its content hashed as git would."""
+    above, _, name = path.rpartition("/")
+    try:
+        folder_fd = open_folder_strictly(root_fd, above)
+    except FileNotFoundError:
+        return Place.NOTHING
+    except OSError:
+        return Place.BLOCKED
+    try:
+        return _look_at(folder_fd, name, form)
+    except FileNotFoundError:
+        return Place.NOTHING
+    except OSError:
+        return Place.OTHER
+    finally:
+        os.close(folder_fd)
+
+
+def holds_only(root_fd: int, path: str, leaving: frozenset[str]) -> bool:
+    """Whether a folder is empty, or has nothing in it but files that are about to leave."""
+    try:
+        pending = _inside(root_fd, path)
+        while pending:
+            below, is_dir = pending.pop()
+            further = _inside(root_fd, below) if is_dir else []
+            if not further and below not in leaving:
+                return False
+            pending += further
+    except OSError:
+        return False
+    return True
+
+
+def _inside(root_fd: int, path: str) -> list[tuple[str, bool]]:
+    fd = open_folder_strictly(root_fd, path)
+    try:
+        with os.scandir(fd) as entries:
+            return [(f"{path}/{e.name}", e.is_dir(follow_symlinks=False)) for e in entries]
+    finally:
+        os.close(fd)
+
+
+def _look_at(folder_fd: int, name: str, form: ObjectFormat) -> Found:
+    seen = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    if stat.S_ISDIR(seen.st_mode):
+        return Place.FOLDER
+    if stat.S_ISLNK(seen.st_mode):
+        target = os.readlink(os.fsencode(name), dir_fd=folder_fd)
+        named = form.blob_hash(len(target))
+        named.update(target)
+        return TreeEntry(Mode.LINK, named.hexdigest())
+    if not stat.S_ISREG(seen.st_mode):
+        return Place.OTHER
+    mode = Mode.EXECUTABLE if seen.st_mode & 0o100 else Mode.FILE
+    fd = os.open(name, READ_FLAGS, dir_fd=folder_fd)
+    with open(fd, "rb") as file:
+        named = form.blob_hash(os.fstat(fd).st_size)
+        while piece := file.read(_PIECE):
+            named.update(piece)
+    return TreeEntry(mode, named.hexdigest())
+
 
 _DRAFT = ".signoff-advance.tmp"
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
@@ -75,7 +150,9 @@ def advance(git: Git, branch: str, new: str, expected: str) -> tuple[Path, ...]:
         changes = tree_changes(git, expected, new)
         planned = (_plan(git, w, changes, now == new) for w in checkouts_of(git, branch))
         works = [work for work in planned if work is not None]
-        staged = _stage(git, works)
+        # Every file that comes into a checkout, its content checked.
+        staged = git.scratch()
+        write_tree_files(git, dict(item for work in works for item in work.coming), staged)
         if now != new:
             move_branch(git, branch, new, expected)
         reach(RepositoryPoint.BASE_MOVED)
@@ -104,9 +181,9 @@ def _plan(
             found = look(root_fd, change.path, git.format)
             if not _fits(root_fd, change, found, gone):
                 blocked.add(change.path)
-            elif change.new is None and found.kind is Kind.ENTRY:
+            elif change.new is None and isinstance(found, TreeEntry):
                 leaving.append(change.path)
-            elif _is_file(change.new) and found.entry != change.new:
+            elif _is_file(change.new) and found != change.new:
                 assert change.new is not None
                 coming.append((change.path, change.new))
     if blocked:
@@ -119,13 +196,13 @@ def _fits(root_fd: int, change: TreeChange, found: Found, gone: frozenset[str]) 
     path, old, new = change
     if Mode.SUBMODULE in (old and old.mode, new and new.mode):
         return not (_is_file(old) or _is_file(new))
-    if found.kind is Kind.ENTRY:
-        return found.entry in (old, new)
-    if found.kind is Kind.NOTHING or new is None:
+    if isinstance(found, TreeEntry):
+        return found in (old, new)
+    if found is Place.NOTHING or new is None:
         return old is None or new is None
-    if old is not None or found.kind is Kind.OTHER:
+    if old is not None or found is Place.OTHER:
         return False
-    if found.kind is Kind.FOLDER:
+    if found is Place.FOLDER:
         return holds_only(root_fd, path, gone)
     parts = path.split("/")
     return any("/".join(parts[:n]) in gone for n in range(1, len(parts)))
@@ -143,13 +220,6 @@ def _refuse_busy(checkout: Worktree) -> None:
                 f"a merge, cherry-pick or revert is under way in `{checkout.path}` (`{name}`)",
                 f"finish or abort it: git -C {shlex.quote(str(checkout.path))} status",
             )
-
-
-def _stage(git: Git, works: Iterable[_Work]) -> Path:
-    """Every file that comes into a checkout, in a folder of ours, its content checked."""
-    folder = git.scratch()
-    write_tree_files(git, dict(item for work in works for item in work.coming), folder)
-    return folder
 
 
 def _bring_along(git: Git, work: _Work, changes: tuple[TreeChange, ...], staged: Path) -> None:

@@ -1,15 +1,17 @@
-"""Branches and commits of a repository: where they stand, how they relate, moved with a compare."""
+"""Branches and commits of a repository: where they stand, how they relate, moved and merged."""
 
 from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 from signoff.domain.text import decode_output, storable_path
-from signoff.errors import BranchConflict, ProcessFailed, UsageError
-from signoff.workspace.git import SIGNOFF, Git, Identity
+from signoff.errors import BranchConflict, ProcessFailed, StorageFailed, UsageError
+from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import refuse_linked_ref
+from signoff.workspace.trees import list_tree, write_tree_files
 
 _BRANCHES = "refs/heads/"
 _OBJECT_ID = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
@@ -112,13 +114,11 @@ def moved(branch: str, expected: str | None, now: str | None) -> BranchConflict:
     )
 
 
-def make_commit(
-    git: Git, tree: str, parents: tuple[str, ...], message: str, identity: Identity = SIGNOFF
-) -> str:
+def make_commit(git: Git, tree: str, parents: tuple[str, ...], message: str) -> str:
     """A commit that no branch holds yet; its id."""
     named = [word for parent in parents for word in ("-p", _id(parent))]
     text = message.encode("utf-8", "backslashreplace")
-    made = git.call("commit-tree", _id(tree), *named, "-F", "-", stdin=text, identity=identity)
+    made = git.call("commit-tree", _id(tree), *named, "-F", "-", stdin=text)
     return decode_output(made).strip()
 
 
@@ -142,3 +142,45 @@ def _id(text: str) -> str:
             "find it: git rev-parse NAME",
         )
     return text
+
+
+_NEEDED = (2, 38)
+
+
+class Merged(NamedTuple):
+    """The merged tree; with conflicts, the paths that need a person, and a tree with marks."""
+
+    tree: str
+    conflicts: tuple[str, ...]
+
+
+def merge(git: Git, base_commit: str, branch_commit: str) -> Merged:
+    """Merge two commits as git does by default; no merge driver runs and no setting counts."""
+    version = git.version()
+    if version < _NEEDED:
+        raise ProcessFailed(
+            f"merging needs git {_NEEDED[0]}.{_NEEDED[1]}; this is {version[0]}.{version[1]}",
+            "install a newer git, or merge by hand: git merge BRANCH",
+        )
+    options = ("--write-tree", "-z", "--name-only", "--no-messages")
+    reply = git.ask("merge-tree", *options, base_commit, branch_commit, accept=(0, 1))
+    tree, *paths = reply.stdout.split(b"\0")
+    conflicts = dict.fromkeys(os.fsdecode(path) for path in paths if path)
+    return Merged(decode_output(tree).strip(), tuple(conflicts))
+
+
+def check_out(git: Git, treeish: str, into: Path) -> None:
+    """Write the files of a tree or commit into an empty folder, which is made if it is not there.
+
+    Byte for byte as committed, and no checkout: nothing in the repository knows of it.
+    """
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        occupied = next(into.iterdir(), None)
+    except OSError as error:
+        raise StorageFailed(f"`{into}` cannot be used as a folder: {error.strerror}") from error
+    if occupied is not None:
+        raise StorageFailed(
+            f"`{into}` is not empty; it holds `{occupied.name}`", "name an empty folder"
+        )
+    write_tree_files(git, list_tree(git, treeish), into.resolve())

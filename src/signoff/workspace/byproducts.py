@@ -1,14 +1,15 @@
-"""Which by-products a clean room shares with the workspace, which it copies, which it lacks."""
+"""What is no work: by-products, and how a clean room has them; litter that tools leave behind."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import RoomTooDear
 from signoff.workspace.folders import opened_root, opened_strictly
 from signoff.workspace.records import StatKey, stat_key
@@ -17,16 +18,10 @@ from signoff.workspace.walk import is_cache
 # Installed once and only read afterwards, by name or by what lies in them. Everything else that is
 # ignored may be written by a contract (build folders, reports), so it needs a copy.
 DEPENDENCY_FOLDERS = frozenset(
-    {
-        "node_modules",
-        "bower_components",
-        "vendor",
-        "Pods",
-        "site-packages",
-        "__pypackages__",
-        ".yarn",
-        ".pnpm-store",
-    }
+    (
+        *("node_modules", "bower_components", "vendor", "Pods", "site-packages"),
+        *("__pypackages__", ".yarn", ".pnpm-store"),
+    )
 )
 DEPENDENCY_MARKS = frozenset({"pyvenv.cfg", "conda-meta"})
 
@@ -56,7 +51,7 @@ class RoomLimits:
     """Each folder is reached from the top, step by step, so that no link is followed on the way."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Survey:
     """The by-products of a workspace, and what is apart, as a clean room is to have them.
 
@@ -64,13 +59,13 @@ class Survey:
     paths of which `folders` and `copies` say in full what is to be copied.
     """
 
-    shared: tuple[str, ...]
-    apart: tuple[str, ...]
-    apart_files: frozenset[str]
-    copied: tuple[str, ...]
-    folders: tuple[str, ...]
-    copies: Mapping[str, StatKey]
-    left_out: tuple[str, ...]
+    shared: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)
+    apart_files: set[str] = field(default_factory=set)
+    copied: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    copies: dict[str, StatKey] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
 
 def survey(
@@ -90,7 +85,7 @@ def survey(
     surveyor.look_apart(apart, root_fd if apart_fd is None else apart_fd)
     for path in sorted(byproducts):
         surveyor.look_at(path)
-    return surveyor.result()
+    return surveyor.found
 
 
 def too_large_to_copy(
@@ -113,31 +108,25 @@ class _Surveyor:
         self._root_fd = root_fd
         self._without = without
         self._limits = limits
-        self._shared: list[str] = []
-        self._apart: list[str] = []
-        self._apart_files: set[str] = set()
-        self._copied: list[str] = []
-        self._folders: list[str] = []
-        self._copies: dict[str, StatKey] = {}
-        self._left_out: list[str] = []
+        self.found = Survey()
         self._bytes = 0
 
     def look_apart(self, paths: Iterable[str], fd: int) -> None:
         """Vault, plan file and `.git`, as far as they are there."""
         for path in sorted({".git", *(p.strip("/") for p in paths)}):
             seen = _lstat(fd, path)
-            if seen is None or any(path.startswith(f"{above}/") for above in self._apart):
+            if seen is None or any(path.startswith(f"{above}/") for above in self.found.apart):
                 continue
             if stat.S_ISLNK(seen.st_mode) and fd != self._root_fd:
-                self._left_out.append(path)
+                self.found.left_out.append(path)
             elif stat.S_ISLNK(seen.st_mode):
                 # Bound, it would be followed to wherever the agent made it point.
                 self._add(path, seen, path)
-                self._copied.append(path)
+                self.found.copied.append(path)
             elif stat.S_ISDIR(seen.st_mode) or stat.S_ISREG(seen.st_mode):
-                self._apart.append(path)
+                self.found.apart.append(path)
                 if stat.S_ISREG(seen.st_mode):
-                    self._apart_files.add(path)
+                    self.found.apart_files.add(path)
 
     def look_at(self, top: str) -> None:
         """One topmost by-product."""
@@ -150,20 +139,8 @@ class _Surveyor:
             pending = [top]
             while pending:
                 pending.extend(self._list(pending.pop(), top))
-        if top in self._copies or top in self._folders:
-            self._copied.append(top)
-
-    def result(self) -> Survey:
-        """Everything that was looked at."""
-        return Survey(
-            shared=tuple(self._shared),
-            apart=tuple(self._apart),
-            apart_files=frozenset(self._apart_files),
-            copied=tuple(self._copied),
-            folders=tuple(self._folders),
-            copies=self._copies,
-            left_out=tuple(self._left_out),
-        )
+        if top in self.found.copies or top in self.found.folders:
+            self.found.copied.append(top)
 
     def _list(self, path: str, top: str) -> list[str]:
         """Take in one folder of a by-product; the folders in it that are to be looked at."""
@@ -175,19 +152,19 @@ class _Surveyor:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except PermissionError:
-            self._left_out.append(path)
+            self.found.left_out.append(path)
             return []
 
     def _take_in(self, path: str, entries: list[os.DirEntry[str]], top: str) -> list[str]:
         if holds_dependencies(path, {entry.name for entry in entries}):
-            self._shared.append(path)
+            self.found.shared.append(path)
             return []
-        self._folders.append(path)
+        self.found.folders.append(path)
         below: list[str] = []
         for entry in entries:
             inside = f"{path}/{entry.name}"
             is_dir = entry.is_dir(follow_symlinks=False)
-            if inside in self._apart or inside in self._without or is_cache(entry, is_dir):
+            if inside in self.found.apart or inside in self._without or is_cache(entry, is_dir):
                 continue
             if is_dir:
                 below.append(inside)
@@ -199,16 +176,16 @@ class _Surveyor:
 
     def _add(self, path: str, seen: os.stat_result, top: str) -> None:
         if not (stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode)):
-            self._left_out.append(path)
+            self.found.left_out.append(path)
             return
-        self._copies[path] = stat_key(seen)
+        self.found.copies[path] = stat_key(seen)
         self._bytes += seen.st_size
         self._check(top)
 
     def _check(self, top: str) -> None:
         """Folders cost as much as files."""
         limits = self._limits
-        if len(self._copies) + len(self._folders) > limits.copied_files:
+        if len(self.found.copies) + len(self.found.folders) > limits.copied_files:
             raise _too_dear(f"more than {limits.copied_files:,} files and folders", top)
         if self._bytes >> 20 >= limits.copied_mb:
             raise _too_dear(f"{limits.copied_mb:,} MB or more", top)
@@ -234,3 +211,46 @@ def _too_dear(much: str, top: str) -> RoomTooDear:
         f"a clean room would have to copy {much} of by-products; `{top}` is one of them",
         facts={"path": top},
     )
+
+
+LITTER_FOLDERS = frozenset(
+    {".benchmarks", "htmlcov", ".nyc_output", ".tox", ".nox", ".turbo", ".phpunit.cache"}
+)
+LITTER_FILES = frozenset({".coverage", ".eslintcache", ".stylelintcache", ".phpunit.result.cache"})
+_PARALLEL_COVERAGE = ".coverage."  # one data file per process
+
+
+def litter_of(path: str) -> str | None:
+    """The topmost folder or file of litter that the path belongs to; None when it is none."""
+    names = path.split("/")
+    for depth, name in enumerate(names, start=1):
+        is_file = name in LITTER_FILES or name.startswith(_PARALLEL_COVERAGE)
+        if name in LITTER_FOLDERS or (depth == len(names) and is_file):
+            return "/".join(names[:depth])
+    return None
+
+
+def without_litter(
+    changes: Sequence[Change], before: Manifest, after: Manifest
+) -> tuple[Change, ...]:
+    """The changes that are more than empty folders that came, and litter where there was none."""
+    added = [c.path for c in changes if c.kind is ChangeKind.ADDED]
+    fresh = {root for path in added if (root := litter_of(path)) and not _held(before, root)}
+
+    def is_litter(change: Change) -> bool:
+        if change.kind is ChangeKind.ADDED:
+            is_folder = after[change.path].kind is FileKind.DIRECTORY
+            return is_folder or litter_of(change.path) in fresh
+        was_empty = before[change.path].kind is FileKind.DIRECTORY
+        # It is still there: what came into it is told by itself.
+        return was_empty and any(path.startswith(f"{change.path}/") for path in added)
+
+    return tuple(change for change in changes if not is_litter(change))
+
+
+def _held(before: Manifest, root: str) -> bool:
+    """Whether there was anything of it but an empty folder."""
+    there = before.get(root)
+    if there is not None:
+        return there.kind is not FileKind.DIRECTORY
+    return any(path.startswith(f"{root}/") for path in before)

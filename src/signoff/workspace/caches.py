@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from signoff.domain.globs import intersect, literal
+from signoff.domain.snapshot import FileKind, FileState
 from signoff.errors import StorageFailed, WorkspaceMissing
 from signoff.testing.crash import CachePoint, reach
 from signoff.workspace.checkout import find_checkout, read_small
@@ -28,9 +29,9 @@ from signoff.workspace.folders import (
     open_folder_strictly,
     opened_root,
     opened_strictly,
+    remove_any,
     remove_tree,
     set_mode,
-    unlink_if_there,
     unreadable,
 )
 from signoff.workspace.objects import replace_file
@@ -63,8 +64,9 @@ class CacheKeeper:
     def kept(self, met: Sequence[str]) -> frozenset[str]:
         """Those of the caches that are not ours to remove."""
         kept = self._remembered().intersection(met)
-        kept |= {path for path in met if path not in kept and self._is_protected(path)}
-        rest = [path for path in met if path not in kept]
+        others = [path for path in met if path not in kept]
+        kept |= {p for p in others if any(intersect(glob, literal(p)) for glob in self._protects)}
+        rest = [path for path in others if path not in kept]
         return frozenset(kept | _tracked(self._root, rest)) if rest else frozenset(kept)
 
     def remove(self, caches: Iterable[str]) -> int:
@@ -75,7 +77,11 @@ class CacheKeeper:
                 above, _, name = path.rpartition("/")
                 try:
                     with opened_strictly(root_fd, above) as fd:
-                        _remove_cache(fd, name)
+                        # As the walk met it: a file, or a real folder.
+                        if name.endswith((".pyc", ".pyo")):
+                            os.unlink(name, dir_fd=fd)
+                        else:
+                            remove_tree(fd, name)
                 except (FileNotFoundError, NotADirectoryError):
                     continue
                 except OSError as error:
@@ -114,10 +120,6 @@ class CacheKeeper:
             return frozenset(json.loads(self._known.read_bytes()))
         except (OSError, ValueError):
             return frozenset()
-
-    def _is_protected(self, path: str) -> bool:
-        """Whether a plan protects it, or something in it."""
-        return any(intersect(glob, literal(path)) for glob in self._protects)
 
     def _move_away(self, aside_fd: int, kept: Sequence[str]) -> None:
         """The note comes first: what lies aside is always known by the place it came from."""
@@ -201,7 +203,7 @@ def _return(root_fd: int, path: str, aside_fd: int, slot: str) -> bool:
             return False
         raise
     try:
-        _remove_any(fd, name)
+        remove_any(fd, name)
         _move(aside_fd, slot, fd, name)
     finally:
         os.close(fd)
@@ -218,7 +220,7 @@ def _move(from_fd: int, name: str, to_fd: int, new_name: str) -> None:
         part = f"{new_name}.{os.urandom(4).hex()}.part"
         _copy(Path(f"/proc/self/fd/{from_fd}/{name}"), Path(f"/proc/self/fd/{to_fd}/{part}"))
         _rename(to_fd, part, to_fd, new_name)
-        _remove_any(from_fd, name)
+        remove_any(from_fd, name)
 
 
 def _rename(from_fd: int, name: str, to_fd: int, new_name: str) -> None:
@@ -260,31 +262,14 @@ def _special(folder: str, names: list[str]) -> list[str]:
     return [name for name, mode in kinds.items() if not any(test(mode) for test in plain)]
 
 
-def _remove_cache(fd: int, name: str) -> None:
-    """As the walk met it: a real folder, or a file."""
-    if name.endswith((".pyc", ".pyo")):
-        os.unlink(name, dir_fd=fd)
-    else:
-        remove_tree(fd, name)
-
-
-def _remove_any(fd: int, name: str) -> None:
-    try:
-        seen = os.stat(name, dir_fd=fd, follow_symlinks=False)
-    except FileNotFoundError:
-        return
-    if stat.S_ISDIR(seen.st_mode):
-        remove_tree(fd, name)
-    else:
-        unlink_if_there(fd, name)
-
-
 def _tracked(root: Path, caches: Sequence[str]) -> set[str]:
     """Those that the checkout's index names, or something in them; all of them if in doubt."""
     found = find_checkout(root)
     if found is None:
         return set()
-    folder = _git_folder(Path(found[0]))
+    top = Path(found[0])
+    pointer = os.fsdecode(read_small(top / ".git", 16 * 1024) or b".git")
+    folder = top / pointer.removeprefix("gitdir:").strip()
     index = read_small(folder / "index", _INDEX_BYTES)
     if index is None:
         return set(caches) if os.path.lexists(folder / "index") else set()
@@ -297,8 +282,67 @@ def _tracked(root: Path, caches: Sequence[str]) -> set[str]:
     return {path for path, name in raw.items() if name + b"\0" in index or name + b"/" in index}
 
 
-def _git_folder(top: Path) -> Path:
-    pointer = read_small(top / ".git", 16 * 1024)
-    if pointer is None:
-        return top / ".git"
-    return top / os.fsdecode(pointer).removeprefix("gitdir:").strip()
+LARGEST_BYTES = 1_000_000
+MOST_BYTES = 20_000_000  # of one approval; what is beyond is not kept
+
+
+class LooseCopies:
+    """By content, in the store of the workspace's snapshots; nobody else may read there."""
+
+    def __init__(self, store: Path):
+        self._folder = store / "ignored-files"
+
+    def keep(self, root: Path, files: Mapping[str, FileState]) -> None:
+        """Copy what is small enough; a copy that a power cut spoils is none."""
+        room = MOST_BYTES
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path, state in files.items():
+            room -= state.size
+            if state.kind is not FileKind.FILE or state.size > LARGEST_BYTES or room < 0:
+                continue
+            with suppress(OSError):
+                if not (self._folder / state.sha256).exists():
+                    replace_file(self._folder / state.sha256, (root / path).read_bytes())
+
+    def read(self, sha256: str) -> bytes | None:
+        """The kept bytes; None where there are none, or not those."""
+        try:
+            data = (self._folder / sha256).read_bytes()
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == sha256 else None
+
+    @contextmanager
+    def put_back(self, root: Path, files: Mapping[str, FileState]) -> Iterator[None]:
+        """Have these files in the workspace for a while, where nothing stands in their place.
+
+        If this process dies, they stay: as the person had them.
+        """
+        above = {str(p) for path in files for p in Path(path).parents}
+        made = sorted(p for p in above if not os.path.lexists(root / p))
+        with opened_root(root) as root_fd:
+            put = [path for path, state in files.items() if self._write(root_fd, path, state)]
+            try:
+                yield
+            finally:
+                for path in (*put, *reversed(made)):
+                    folder, _, name = path.rpartition("/")
+                    with suppress(OSError), opened_strictly(root_fd, folder) as fd:
+                        (os.rmdir if path in above else os.unlink)(name, dir_fd=fd)
+
+    def _write(self, root_fd: int, path: str, state: FileState) -> bool:
+        folder, _, name = path.rpartition("/")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            folder_fd = open_folder_strictly(root_fd, folder, create=True)
+        except OSError:
+            return False
+        try:
+            fd = os.open(name, flags, 0o755 if state.executable else 0o644, dir_fd=folder_fd)
+        except OSError:
+            return False
+        finally:
+            os.close(folder_fd)
+        with os.fdopen(fd, "wb") as file:
+            file.write(self.read(state.sha256) or b"")
+        return True

@@ -12,12 +12,18 @@ from pathlib import Path
 
 from signoff.domain.snapshot import Change, ChangeKind, Manifest
 from signoff.errors import InternalError, RoomTooDear, StorageFailed, WorkspaceMissing
-from signoff.workspace.byproducts import Byproducts, RoomLimits, Survey, survey
-from signoff.workspace.cloning import Cloner, How
-from signoff.workspace.fitting import Copies, Fitted, Fitter
-from signoff.workspace.folders import opened_root, remove_tree, unlink_if_there
-from signoff.workspace.layout import Layout, has_place, lay_out
-from signoff.workspace.litter import without_litter
+from signoff.workspace.byproducts import Byproducts, RoomLimits, Survey, survey, without_litter
+from signoff.workspace.fitting import (
+    Cloner,
+    Copies,
+    Fitted,
+    Fitter,
+    How,
+    Layout,
+    has_place,
+    lay_out,
+)
+from signoff.workspace.folders import opened_root, remove_any
 from signoff.workspace.objects import ObjectStore
 from signoff.workspace.records import FilesByFolder, Folders, closed_to_owner, source_states
 from signoff.workspace.walk import Territory, scan
@@ -95,7 +101,7 @@ class CleanRoom:
             source=source.root,
             shared=tuple(p for p in found.shared if has_place(layout, p)),
             apart=tuple(p for p in found.apart if has_place(layout, p)),
-            copied=found.copied,
+            copied=tuple(found.copied),
             left_out=(*found.left_out, *fitted.unreadable),
             how=self._cloner.how,
         )
@@ -198,10 +204,7 @@ class CleanRoom:
 
     def _remove(self) -> None:
         with opened_root(self._folder) as fd:
-            if self.path.is_dir() and not self.path.is_symlink():
-                remove_tree(fd, _ROOM)
-            else:
-                unlink_if_there(fd, _ROOM)
+            remove_any(fd, _ROOM)
 
     def _refused(self, error: OSError) -> StorageFailed:
         return StorageFailed(
@@ -213,9 +216,8 @@ class CleanRoom:
 
 def write_out(content: FilesByFolder, objects: ObjectStore, folder: Path) -> None:
     """Write content, and nothing beside it, into an empty folder."""
-    nothing = Survey((), (), frozenset(), (), (), {}, ())
     with opened_root(folder) as fd:
-        Fitter(objects, fd, fd, {}, {}, Cloner()).fit(lay_out(content, nothing))
+        Fitter(objects, fd, fd, {}, {}, Cloner()).fit(lay_out(content, Survey()))
 
 
 def _check_size(content: FilesByFolder, limits: RoomLimits) -> None:

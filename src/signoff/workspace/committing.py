@@ -14,19 +14,21 @@ from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint, reach
 from signoff.workspace.branches import existing_head, make_commit, move_branch, tree_of
+from signoff.workspace.content import LARGE_BYTES, whole_content
 from signoff.workspace.folders import opened_root
-from signoff.workspace.git import SIGNOFF, Git, Identity
+from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import ObjectFormat, locked, refusals
-from signoff.workspace.gitindex import index_of_tree, put_index, refuse_locked_index
-from signoff.workspace.largefiles import LARGE_BYTES, whole_content
 from signoff.workspace.records import FileRecord
 from signoff.workspace.trees import (
     Mode,
     Tree,
     TreeEntry,
     check_blobs,
+    index_of_tree,
     list_tree,
     make_tree,
+    put_index,
+    refuse_locked_index,
     store_files,
     tree_changes,
 )
@@ -47,13 +49,7 @@ class Committed(NamedTuple):
 
 
 def commit_content(
-    git: Git,
-    workspace: Workspace,
-    digest: str,
-    *,
-    branch: str,
-    message: str,
-    identity: Identity = SIGNOFF,
+    git: Git, workspace: Workspace, digest: str, *, branch: str, message: str
 ) -> Committed:
     """Commit a kept snapshot of the workspace to the branch that is checked out there.
 
@@ -68,7 +64,7 @@ def commit_content(
         is_new = tree != tree_of(git, head)
         commit = head
         if is_new:
-            commit = make_commit(git, tree, (head,), message, identity)
+            commit = make_commit(git, tree, (head,), message)
             move_branch(git, branch, commit, expected=head)
         reach(RepositoryPoint.CONTENT_COMMITTED)
         if checkout is not None:

@@ -7,28 +7,173 @@ record of changes; what a contract touched is written anew without being looked 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from signoff.domain.snapshot import FileKind
-from signoff.workspace.cloning import Cloner
+from signoff.workspace.byproducts import Survey
 from signoff.workspace.content import FIFO_SHA256
 from signoff.workspace.folders import (
+    READ_FLAGS,
     opened_strictly,
     remove_tree,
     set_mode,
     unlink_if_there,
 )
-from signoff.workspace.layout import Layout, Shelf
 from signoff.workspace.objects import ObjectStore
-from signoff.workspace.records import NO_TIME_NS, FileRecord, Folder, Folders, StatKey, stat_key
-from signoff.workspace.writing import checked_bytes, created_file, stream_object, wrong_content
+from signoff.workspace.records import (
+    NO_TIME_NS,
+    FileRecord,
+    FilesByFolder,
+    Folder,
+    Folders,
+    StatKey,
+    stat_key,
+)
+from signoff.workspace.writing import (
+    checked_bytes,
+    created_file,
+    stream_object,
+    write_all,
+    wrong_content,
+)
+
+_NOTHING: Mapping[str, FileRecord] = {}
+
+
+@dataclass(eq=False)
+class Shelf:
+    """Everything that may lie directly in one folder; whatever else does is to go.
+
+    `other_folders` are by-products and places to bind a folder to, `points` places for a file.
+    """
+
+    sources: Mapping[str, FileRecord] = field(default_factory=lambda: _NOTHING)
+    source_folders: set[str] = field(default_factory=set)
+    other_folders: set[str] = field(default_factory=set)
+    copies: dict[str, StatKey] = field(default_factory=dict)
+    points: set[str] = field(default_factory=set)
+    is_source: bool = True
+
+    @property
+    def holds_others(self) -> bool:
+        """Whether the walk will meet something in it that is no source."""
+        return bool(self.other_folders or self.copies or self.points)
+
+
+Layout = dict[str, Shelf]
+
+
+def lay_out(content: FilesByFolder, survey: Survey) -> Layout:
+    """The folders of a room, those above others first.
+
+    The snapshot comes first: a by-product where an older snapshot has a file stays out.
+    """
+    layout: Layout = {"": Shelf()}
+    for path, files in content.items():
+        _make(layout, path)
+        layout[path].sources = files
+    for path in (*survey.folders, *survey.shared, *survey.apart):
+        above, _, name = path.rpartition("/")
+        if path not in survey.apart_files:
+            _add_folder(layout, path)
+        elif _make(layout, above) and name not in layout[above].sources:
+            layout[above].points.add(name)
+    for path, key in survey.copies.items():
+        above, _, name = path.rpartition("/")
+        if _make(layout, above) and name not in layout[above].sources:
+            layout[above].copies[name] = key
+    return dict(sorted(layout.items(), key=lambda item: item[0].count("/")))
+
+
+def has_place(layout: Layout, path: str) -> bool:
+    """Whether something can be bound there: no file of the snapshot is in the way."""
+    above, _, name = path.rpartition("/")
+    return path in layout or (above in layout and name in layout[above].points)
+
+
+def _add_folder(layout: Layout, path: str) -> None:
+    """A folder that is no source; where the snapshot has one of this name, it is that one."""
+    above, _, name = path.rpartition("/")
+    if path not in layout and _make(layout, above) and name not in layout[above].sources:
+        layout[above].other_folders.add(name)
+        layout[path] = Shelf(is_source=False)
+
+
+def _make(layout: Layout, path: str) -> bool:
+    """Have a shelf for the folder and those above it; False where a file is in the way."""
+    missing: list[str] = []
+    while path not in layout:
+        missing.append(path)
+        path = path.rpartition("/")[0]
+    for below in reversed(missing):
+        above, _, name = below.rpartition("/")
+        if name in layout[above].sources:
+            return False
+        layout[above].source_folders.add(name)
+        layout[below] = Shelf()
+    return True
+
+
+_FICLONE = 0x40049409
+_CHUNK_BYTES = 1 << 20
+# What file systems say that cannot do it, or not between these two files.
+_CANNOT = {errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL, errno.EXDEV, errno.ENOSYS}
+_CANNOT |= {errno.EPERM, errno.ETXTBSY}
+
+
+class How(StrEnum):
+    """The way content came into a folder."""
+
+    NOTHING = "nothing copied"
+    REFLINK = "reflink"
+    COPY = "copy"
+
+
+class Cloner:
+    """Shares blocks (copy on write) where the file system can, else copies them; says which."""
+
+    def __init__(self) -> None:
+        self.how = How.NOTHING
+
+    def clone(self, source: int, target: int) -> None:
+        """Give the empty file behind `target` the content of the one behind `source`."""
+        if self.how is not How.COPY:
+            if _shares_blocks(source, target):
+                self.how = How.REFLINK
+                return
+            self.how = How.COPY
+        _copy(source, target)
+
+
+def _shares_blocks(source: int, target: int) -> bool:
+    try:
+        fcntl.ioctl(target, _FICLONE, source)
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise
+        return False
+    return True
+
+
+def _copy(source: int, target: int) -> None:
+    try:
+        while os.copy_file_range(source, target, _CHUNK_BYTES):
+            pass
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise
+    # Also after a copy that ended early: some file systems report an end that is none.
+    while piece := os.read(source, _CHUNK_BYTES):
+        write_all(target, piece)
+
 
 _FOLDER_MODE = 0o755
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # Set by a contract, these would outlive it; other attributes are the system's own.
 _LEFT_BEHIND = ("user.", "system.posix_acl_")
 
@@ -87,7 +232,9 @@ class Fitter:
         files, there = self._clear(fd, path, shelf, before.files if before is not None else {})
         if len(files) < len(shelf.sources):
             for name, want in shelf.sources.items():
-                if name not in files and _can_be_made(want):
+                # Sockets and devices cannot be made from content.
+                can_be = want.kind is not FileKind.OTHER or want.sha256 == FIFO_SHA256
+                if name not in files and can_be:
                     files[name] = self._put_source(fd, name, path, want)
         for name in (shelf.source_folders | shelf.other_folders) - there:
             os.mkdir(name, _FOLDER_MODE, dir_fd=fd)
@@ -182,7 +329,7 @@ class Fitter:
             self._fitted.copies[path] = Copy(stat_key(seen), self._date(fd, name, seen.st_mtime_ns))
             return
         try:
-            source = os.open(name, _READ_FLAGS, dir_fd=source_fd)
+            source = os.open(name, READ_FLAGS, dir_fd=source_fd)
         except PermissionError:
             self._fitted.unreadable.append(path)
             return
@@ -213,11 +360,6 @@ def _is_wanted(record: FileRecord, want: FileRecord) -> bool:
     if wanted_ns in (mtime_ns, NO_TIME_NS):
         return True
     return record.key[3] % 1_000_000 == 0 and 0 <= wanted_ns - mtime_ns < 2_000_000_000
-
-
-def _can_be_made(want: FileRecord) -> bool:
-    """Sockets and devices cannot be made from content."""
-    return want.kind is not FileKind.OTHER or want.sha256 == FIFO_SHA256
 
 
 def _tidy(fd: int) -> None:

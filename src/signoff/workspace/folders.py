@@ -12,6 +12,8 @@ from pathlib import Path
 from signoff.errors import StorageFailed, WorkspaceMissing
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Of a file: no link is followed, no pipe waited for, no terminal taken.
+READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 # Folders nest without a limit of the system's; ours keeps a hostile tree from costing quadratic
 # time and memory. The system takes paths of up to 4096 bytes in one call.
@@ -158,6 +160,15 @@ def unlink_if_there(folder_fd: int, name: str) -> None:
     """Unlink; gone already is as good."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder_fd)
+
+
+def remove_any(folder_fd: int, name: str) -> None:
+    """Remove whatever lies there: a folder with everything in it, a file, or a link itself."""
+    try:
+        seen = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    (remove_tree if stat.S_ISDIR(seen.st_mode) else unlink_if_there)(folder_fd, name)
 
 
 def is_same_folder(fd: int, seen: os.stat_result) -> bool:

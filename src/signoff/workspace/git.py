@@ -18,12 +18,11 @@ from typing import NamedTuple
 from signoff.domain.observation import Ending
 from signoff.domain.text import decode_output
 from signoff.errors import ProcessFailed
-from signoff.process.command import Command
+from signoff.process.command import Command, StreamName
 from signoff.process.environment import clean_environment, safe_search_path
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool
-from signoff.process.streams import StreamName
 from signoff.workspace.gitfolders import (
     GitFormat,
     ObjectFormat,
@@ -65,17 +64,10 @@ _ALONE = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",
+    # Commits are signoff's: the repository's `user.name` is not asked.
+    **{f"GIT_{who}_NAME": "signoff" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "signoff@localhost" for who in ("AUTHOR", "COMMITTER")},
 }
-
-
-class Identity(NamedTuple):
-    """Who a commit is by; the repository's `user.name` is not asked."""
-
-    name: str
-    email: str
-
-
-SIGNOFF = Identity("signoff", "signoff@localhost")
 
 
 class Reply(NamedTuple):
@@ -109,7 +101,9 @@ class Git:
         """Ready to work on a repository; nothing of it was executed or changed."""
         common = common_folder(repository)
         form = read_format(common)
-        search_path = _search_path(environ, repository)
+        # It leads neither into the checkout nor into the main one.
+        search_path = safe_search_path(environ.get("PATH", ""), repository.top)
+        search_path = safe_search_path(search_path, repository.main)
         program = find_tool("git", search_path)
         if program is None:
             raise ProcessFailed(
@@ -136,12 +130,9 @@ class Git:
         stdin: bytes = b"",
         index: Path | None = None,
         work_tree: Path | None = None,
-        identity: Identity = SIGNOFF,
     ) -> bytes:
         """What git prints; ProcessFailed with git's own words when it refuses."""
-        return self.ask(
-            *arguments, stdin=stdin, index=index, work_tree=work_tree, identity=identity
-        ).stdout
+        return self.ask(*arguments, stdin=stdin, index=index, work_tree=work_tree).stdout
 
     def ask(
         self,
@@ -149,18 +140,17 @@ class Git:
         stdin: bytes = b"",
         index: Path | None = None,
         work_tree: Path | None = None,
-        identity: Identity = SIGNOFF,
         accept: tuple[int, ...] = (0,),
     ) -> Reply:
         """As `call`, for questions that git answers with its exit code."""
         pieces: list[bytes] = []
-        env = self._environment(index, work_tree, identity)
+        env = self._environment(index, work_tree)
         code = self._run(arguments, stdin, env, work_tree, accept, pieces.append)
         return Reply(code, b"".join(pieces))
 
     def stream(self, *arguments: str, stdin: bytes, receive: Callable[[bytes], None]) -> None:
         """As `call`, for output that is too large to be kept."""
-        self._run(arguments, stdin, self._environment(None, None, SIGNOFF), None, (0,), receive)
+        self._run(arguments, stdin, self._environment(None, None), None, (0,), receive)
 
     def version(self) -> tuple[int, int]:
         """The major and minor version of the git that is called."""
@@ -170,12 +160,8 @@ class Git:
             raise ProcessFailed(f"`{self._program}` does not say its version: {said.strip()}")
         return int(found[1]), int(found[2])
 
-    def _environment(
-        self, index: Path | None, work_tree: Path | None, identity: Identity
-    ) -> dict[str, str]:
+    def _environment(self, index: Path | None, work_tree: Path | None) -> dict[str, str]:
         env = {**self._env, **_ALONE, "GIT_DIR": str(self._folder)}
-        for who in ("AUTHOR", "COMMITTER"):
-            env[f"GIT_{who}_NAME"], env[f"GIT_{who}_EMAIL"] = identity
         if index is not None:
             env["GIT_INDEX_FILE"] = str(index)
         if work_tree is not None:
@@ -224,10 +210,3 @@ def _furnish(folder: Path, common: Path, objects: ObjectFormat) -> None:
     (folder / "info" / "attributes").write_text(_ATTRIBUTES)
     for name in _BORROWED:
         (folder / name).symlink_to(common / name)
-
-
-def _search_path(environ: Mapping[str, str], repository: Repository) -> str:
-    """A search path that leads neither into the checkout nor into the main one."""
-    return safe_search_path(
-        safe_search_path(environ.get("PATH", ""), repository.top), repository.main
-    )

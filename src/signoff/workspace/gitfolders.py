@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from signoff.errors import Held, StorageFailed, UsageError
-from signoff.workspace.folders import FOLDER_FLAGS
+from signoff.workspace.folders import FOLDER_FLAGS, unlink_if_there
 from signoff.workspace.repository import Repository, read_small
+from signoff.workspace.writing import created_file, write_all
 
 LOCK_TIMEOUT_S = 300.0
 _PAUSE_S = 0.02
@@ -96,11 +97,6 @@ def own_folder(repository: Repository) -> Path:
     return Path(os.path.realpath(repository.top / pointer))
 
 
-def current_branch(repository: Repository) -> str | None:
-    """The branch that is checked out; None for a detached HEAD. git is not asked."""
-    return read_head(own_folder(repository)).branch
-
-
 def refuse_links(folder: Path, names: tuple[str, ...]) -> None:
     """UsageError when one of the places is a symbolic link: a write would follow it."""
     for place in (folder / name for name in names):
@@ -128,7 +124,9 @@ def read_format(common: Path) -> GitFormat:
             f"look at it: ls -l {shlex.quote(str(place))}",
         )
     settings = _settings((data or b"").decode("utf-8", "replace"))
-    _refuse_unknown_version(settings, place)
+    version = settings.get("core.repositoryformatversion", "0")
+    if not version.isdecimal() or int(version) > _NEWEST_VERSION:
+        raise _unknown(f"format version `{version}`", place)
     for name, value in settings.items():
         section, _, key = name.partition(".")
         known = key in _HARMLESS or (key, value) in _UNDERSTOOD
@@ -215,33 +213,35 @@ def _scan(folder: Path) -> list[os.DirEntry[str]]:
 
 def _settings(text: str) -> dict[str, str]:
     """`section.key` to value, the last one counts; sections with a subsection are left out."""
-    found: dict[str, str] = {}
-    section = ""
-    for line in text.removeprefix("\ufeff").replace("\\\n", "").split("\n"):
-        rest = line
-        while header := _SECTION.match(rest):
-            section = header[1].lower() if header[2] is None and "." not in header[1] else ""
-            rest = rest[header.end() :]
-        setting = _SETTING.match(rest)
-        if section and setting:
-            value = "true" if setting[2] is None else _plain(setting[2])
-            found[f"{section}.{setting[1].lower()}"] = value
-    return found
+    return {
+        f"{section}.{key}": value
+        for section, is_sub, key, value in _configured(text)
+        if section and not is_sub
+    }
 
 
 def ignore_settings(text: str) -> dict[str, list[str]]:
     """Settings that name more rules of what to pass over, or more settings, in their order."""
     found: dict[str, list[str]] = {}
-    section = ""
+    for section, _, key, value in _configured(text):
+        name = f"{section}.{key}"
+        if name in _RULES_ELSEWHERE or section in ("include", "includeif"):
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def _configured(text: str) -> Iterator[tuple[str, bool, str, str]]:
+    """Section, whether it is a subsection, key and value of each setting of a git configuration."""
+    section, is_sub = "", False
     for line in text.removeprefix("\ufeff").replace("\\\n", "").split("\n"):
         rest = line
         while header := _SECTION.match(rest):
-            section, rest = header[1].lower(), rest[header.end() :]
+            section, is_sub = header[1].lower(), header[2] is not None or "." in header[1]
+            rest = rest[header.end() :]
         setting = _SETTING.match(rest)
-        name = f"{section}.{setting[1].lower()}" if setting else ""
-        if setting and (name in _RULES_ELSEWHERE or section in ("include", "includeif")):
-            found.setdefault(name, []).append(_plain(setting[2] or ""))
-    return found
+        if setting:
+            value = "true" if setting[2] is None else _plain(setting[2])
+            yield section, is_sub, setting[1].lower(), value
 
 
 def _plain(value: str) -> str:
@@ -257,14 +257,47 @@ def _plain(value: str) -> str:
     return "".join(out).strip()
 
 
-def _refuse_unknown_version(settings: dict[str, str], place: Path) -> None:
-    version = settings.get("core.repositoryformatversion", "0")
-    if not version.isdecimal() or int(version) > _NEWEST_VERSION:
-        raise _unknown(f"format version `{version}`", place)
-
-
 def _unknown(what: str, place: Path) -> UsageError:
     return UsageError(
         f"the repository has the {what} (`{place}`), which signoff cannot work with",
         "use a clone of it without that",
     )
+
+
+_NAME, _DRAFT = "exclude", "signoff.exclude"
+_MAX_BYTES = 1 << 20
+
+
+def exclude_from_git(repository: Repository, line: str) -> bool:
+    """Append a pattern once, keeping what is there; whether it had to be."""
+    if not line.strip() or "\n" in line:
+        raise UsageError(f"`{line!r}` is not one line of ignore rules", "pass one pattern")
+    common = common_folder(repository)
+    refuse_links(common, ("info/exclude",))
+    place = common / "info" / _NAME
+    with locked(common):
+        data = read_small(place, _MAX_BYTES)
+        if data is None and os.path.lexists(place):
+            raise UsageError(f"`{place}` cannot be read as a small regular file", "look at it")
+        before = data or b""
+        wanted = os.fsencode(line)
+        if wanted in before.replace(b"\r\n", b"\n").split(b"\n"):
+            return False
+        gap = b"" if not before or before.endswith(b"\n") else b"\n"
+        with refusals(place):
+            place.parent.mkdir(exist_ok=True)
+            _replace(place.parent, before + gap + wanted + b"\n")
+    return True
+
+
+def _replace(folder: os.PathLike[str], data: bytes) -> None:
+    folder_fd = os.open(folder, FOLDER_FLAGS)
+    try:
+        unlink_if_there(folder_fd, _DRAFT)
+        with created_file(folder_fd, _DRAFT, 0o644) as out:
+            write_all(out, data)
+            os.fsync(out)
+        os.rename(_DRAFT, _NAME, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+        os.fsync(folder_fd)
+    finally:
+        os.close(folder_fd)

@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 from signoff.errors import StorageFailed
-from signoff.workspace.gitpack import (
+from signoff.workspace.packs import (
+    OpenPack,
     PackEntry,
+    claim_open_pack,
     hash_object,
     inflate_entry,
     read_index,
+    read_open_pack,
     sync_folder,
     write_pack,
-)
-from signoff.workspace.openpack import (
-    EntryWriter,
-    OpenPack,
-    claim_open_pack,
-    read_open_pack,
 )
 
 SEAL_OBJECTS = 4_096
@@ -85,16 +82,6 @@ class ObjectStore:
                 self._where[oid] = (pack.path, pack.append(kind, oid, data))
             self._seal_if_grown()
         return oid
-
-    @contextmanager
-    def putting(self, kind: str, size: int) -> Iterator[EntryWriter]:
-        """Add an object of known size piece by piece."""
-        with self._refusals():
-            pack = self._claimed()
-            with pack.appending(kind, size) as writer:
-                yield writer
-            self._where[writer.oid] = (pack.path, pack.entries[writer.oid])
-        self._seal_if_grown()
 
     def commit(self, digest: str, tree: bytes, *, durable: bool = False) -> None:
         """Acknowledge a snapshot and every object it needs."""

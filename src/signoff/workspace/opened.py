@@ -16,12 +16,10 @@ import ctypes
 import errno
 import json
 import os
-import select
 import stat
 import struct
-import threading
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +39,8 @@ _EVENT = struct.Struct("iIII")
 _BUFFER = 1 << 18
 _OVERFLOWED = "more files were opened at once than the system tells of"
 _LIBC = ctypes.CDLL(None, use_errno=True)
+# Kept for the next watch: closing one waits for every processor, some milliseconds.
+_IDLE: list[int] = []
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,16 @@ class Opened:
 
 @dataclass
 class OpenWatch:
-    """A context in which opens are seen; `seen` has them when it is over."""
+    """A context in which opens are seen; `seen` has them when it is over.
+
+    Whoever waits in it calls `take_in` as soon as `fd` can be read: the kernel's queue is short.
+    """
 
     root: Path
     folders: Iterable[str]
     fixed: Collection[str] = ()  # files of which any change is told, however it is made
     seen: Opened = field(default=Opened(why_not="nothing was watched yet"), init=False)
-    _fd: int = field(default=-1, init=False)
+    fd: int = field(default=-1, init=False)
     _why_not: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
@@ -110,14 +113,11 @@ class OpenWatch:
 
     def __enter__(self) -> OpenWatch:
         self._before = self._states()
-        self._fd = _LIBC.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-        if self._fd < 0:
+        self.fd = _watcher()
+        if self.fd < 0:
             self._why_not = f"opens cannot be watched here: {os.strerror(ctypes.get_errno())}"
-            return self
-        self._add_watches()
-        self._over, self._end = os.pipe2(os.O_CLOEXEC)
-        self._read = threading.Event()
-        threading.Thread(target=self._read_to_the_end, name="opened", daemon=True).start()
+        else:
+            self._add_watches()
         return self
 
     def __exit__(
@@ -128,11 +128,11 @@ class OpenWatch:
     ) -> None:
         now = self._states()
         self._written.update(path for path in self.fixed if now[path] != self._before[path])
-        if self._fd < 0:
-            self.seen = Opened(written=frozenset(self._written), why_not=self._why_not)
-            return
-        os.close(self._end)
-        self._read.wait()
+        if self.fd >= 0:
+            self.take_in()
+            for watch in self._folder_of:
+                _LIBC.inotify_rm_watch(self.fd, watch)
+            _IDLE.append(self.fd)
         for watch, mask, name in self._events:
             self._take_event(watch, mask, os.fsdecode(name.rstrip(b"\0")))
         self.seen = Opened(
@@ -141,6 +141,15 @@ class OpenWatch:
             frozenset(self._written),
             self._why_not,
         )
+
+    def take_in(self) -> None:
+        """Empty the queue; most events repeat an earlier one, and each is kept once."""
+        for data in _waiting(self.fd):
+            at = 0
+            while at < len(data):
+                watch, mask, _, length = _EVENT.unpack_from(data, at)
+                at += _EVENT.size + length
+                self._events.add((watch, mask, data[at - length : at]))
 
     def _states(self) -> dict[str, tuple[int, int] | None]:
         return {path: _state(f"{self.root}/{path}") for path in self.fixed}
@@ -153,7 +162,7 @@ class OpenWatch:
                 return
             path = os.fsencode(f"{self.root}/{folder}")
             mask = _MASK | (_ATTRIBUTES if folder in above else 0)
-            watch = _LIBC.inotify_add_watch(self._fd, path, mask)
+            watch = _LIBC.inotify_add_watch(self.fd, path, mask)
             if watch >= 0:
                 self._folder_of[watch] = folder
                 continue
@@ -161,36 +170,6 @@ class OpenWatch:
             if problem not in (errno.ENOENT, errno.ENOTDIR):
                 self._why_not = f"opens cannot be watched here: {os.strerror(problem)}"
                 return
-
-    def _read_to_the_end(self) -> None:
-        """Read everything, then close: that waits for every processor, and nobody waits for it."""
-        try:
-            self._read_all()
-        finally:
-            self._read.set()
-            for fd in (self._over, self._fd):
-                os.close(fd)
-
-    def _read_all(self) -> None:
-        """Empty the kernel's queue while the contract runs, so that it does not overflow."""
-        waiting = select.poll()
-        waiting.register(self._fd, select.POLLIN)
-        waiting.register(self._over, select.POLLIN)
-        while True:
-            ready = {fd for fd, _ in waiting.poll()}
-            with suppress(BlockingIOError):
-                while True:
-                    self._take_in(os.read(self._fd, _BUFFER))
-            if self._over in ready:
-                return
-
-    def _take_in(self, data: bytes) -> None:
-        """Most events repeat an earlier one: each is kept once, so that memory stays bounded."""
-        at = 0
-        while at < len(data):
-            watch, mask, _, length = _EVENT.unpack_from(data, at)
-            at += _EVENT.size + length
-            self._events.add((watch, mask, data[at - length : at]))
 
     def _take_event(self, watch: int, mask: int, name: str) -> None:
         if mask & _OVERFLOW:
@@ -213,3 +192,19 @@ def _state(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return None if stat.S_ISDIR(found.st_mode) else (found.st_ino, found.st_ctime_ns)
+
+
+def _watcher() -> int:
+    """A descriptor that watches nothing yet; below 0 where the system has none."""
+    with suppress(IndexError):
+        idle = _IDLE.pop()
+        for _ in _waiting(idle):
+            pass  # what was left of the watch before
+        return idle
+    return int(_LIBC.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK))
+
+
+def _waiting(fd: int) -> Iterator[bytes]:
+    with suppress(BlockingIOError):
+        while True:
+            yield os.read(fd, _BUFFER)

@@ -116,11 +116,11 @@ def closed_to_owner(root: Path, folders: Folders) -> list[str]:
         f"{path}/{name}".lstrip("/")
         for path, folder in folders.items()
         for name, record in folder.files.items()
-        if record.kind is FileKind.FILE and not record.key[4] & stat.S_IRUSR
+        if not record.key[4] & stat.S_IRUSR and stat.S_ISREG(record.key[4])
     ]
     for path in folders:
         with suppress(FileNotFoundError):
-            if os.lstat(root / path).st_mode & _MAY_ENTER != _MAY_ENTER:
+            if os.lstat(f"{root}/{path}").st_mode & _MAY_ENTER != _MAY_ENTER:
                 found.append(path)
     return sorted(found)
 

@@ -9,7 +9,7 @@ from signoff.domain.snapshot import Change, ChangeKind, FileKind
 from signoff.workspace.store import StoredFile
 
 Entries = dict[str, StoredFile]
-ReadContent = Callable[[str, StoredFile], bytes]
+ReadContent = Callable[[StoredFile, str], bytes]
 
 _MAX_FILE_BYTES = 1 << 20
 # difflib takes quadratic time on text made to defeat it; beyond this, old out and new in.
@@ -34,7 +34,13 @@ def render_diff(
 
 def _one(change: Change, old: Entries, new: Entries, read: ReadContent) -> Iterator[str]:
     before, after = old.get(change.path), new.get(change.path)
-    yield from _header(change, before, after)
+    was, now = _what(before), _what(after)
+    said = {
+        ChangeKind.ADDED: f" {now}",
+        ChangeKind.REMOVED: f" {was}",
+        ChangeKind.MODIFIED: "" if was == now else f" {was} to {now}",
+    }[change.kind]
+    yield f"{change.kind}{said}: {shown_path(change.path)}\n"
     old_lines, new_lines = _lines(change.path, before, read), _lines(change.path, after, read)
     if old_lines is None or new_lines is None:
         yield "  (binary or large content not shown)\n"
@@ -46,17 +52,6 @@ def _one(change: Change, old: Entries, new: Entries, read: ReadContent) -> Itera
     yield f"+++ {'/dev/null' if after is None else 'b/' + name}\n"
     for line in _hunks(old_lines, new_lines):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-
-
-def _header(change: Change, before: StoredFile | None, after: StoredFile | None) -> Iterator[str]:
-    said = {
-        ChangeKind.ADDED: f" {_what(after)}",
-        ChangeKind.REMOVED: f" {_what(before)}",
-        ChangeKind.MODIFIED: ""
-        if _what(before) == _what(after)
-        else f" {_what(before)} to {_what(after)}",
-    }[change.kind]
-    yield f"{change.kind}{said}: {shown_path(change.path)}\n"
 
 
 def _what(stored: StoredFile | None) -> str:
@@ -71,7 +66,7 @@ def _lines(path: str, stored: StoredFile | None, read: ReadContent) -> list[str]
         return []
     if stored.state.size > _MAX_FILE_BYTES:
         return None
-    data = read(path, stored)
+    data = read(stored, path)
     if b"\0" in data:
         return None
     try:

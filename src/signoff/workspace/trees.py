@@ -1,19 +1,25 @@
-"""Trees of a repository: listed, made, and written out as files whose bytes are checked."""
+"""Trees of a repository, written out as files whose bytes are checked, and the index of a checkout.
+
+The index is read as a copy and replaced whole, with git's own lock respected.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from signoff.domain.text import decode_output, storable_path
-from signoff.errors import StorageFailed
-from signoff.workspace.folders import opened_root
+from signoff.errors import BranchConflict, StorageFailed
+from signoff.testing.crash import RepositoryPoint, reach
+from signoff.workspace.folders import FOLDER_FLAGS, READ_FLAGS, opened_root, unlink_if_there
 from signoff.workspace.git import Git
-from signoff.workspace.gitfolders import ObjectFormat
-from signoff.workspace.writing import LastFolder, create_file, write_all
+from signoff.workspace.gitfolders import ObjectFormat, refusals
+from signoff.workspace.writing import LastFolder, create_file, created_file, write_all
 
 _MAX_LINK_BYTES = 1 << 16
 _FILE_BITS = 0o170000
@@ -111,106 +117,58 @@ def write_tree_files(git: Git, entries: Mapping[str, TreeEntry], into: Path) -> 
             if entry.mode is Mode.SUBMODULE:
                 folder.at(path, create=True)
         files = {p: e for p, e in sorted(entries.items()) if e.mode is not Mode.SUBMODULE}
-        sink = _FolderSink(folder, list(files.items()))
+        blobs = _Blobs(git.format, [e.id for e in files.values()], list(files.items()), folder)
         try:
-            _receive_blobs(git, [entry.id for entry in files.values()], sink)
+            blobs.receive(git)
         except OSError as error:
             raise StorageFailed(
-                f"`{storable_path(sink.path)}` cannot be written into `{into}`: {error.strerror}"
+                f"`{storable_path(blobs.path)}` cannot be written into `{into}`: {error.strerror}"
             ) from error
-        finally:
-            sink.close()
 
 
 def check_blobs(git: Git, ids: Iterable[str]) -> None:
     """StorageFailed unless every one of these objects holds what its id says."""
-    _receive_blobs(git, list(ids), _NoSink())
+    _Blobs(git.format, list(ids)).receive(git)
 
 
-class _Sink(Protocol):
-    """Takes objects one after the other."""
+class _Blobs:
+    """Takes the output of `cat-file --batch` apart: a header, the content, a line break.
 
-    def begin(self, size: int) -> None: ...
-    def take(self, piece: bytes) -> None: ...
-    def end(self) -> None: ...
+    Every object is checked; given `entries` and a folder, each becomes the next entry below it.
+    """
 
-
-class _NoSink:
-    """For objects that are only checked."""
-
-    def begin(self, size: int) -> None:
-        pass
-
-    def take(self, piece: bytes) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
-
-
-class _FolderSink:
-    """Each object becomes the next entry below a folder."""
-
-    def __init__(self, folder: LastFolder, entries: list[tuple[str, TreeEntry]]):
-        self._folder = folder
-        self._entries = iter(entries)
-        self._mode = Mode.FILE
-        self._target = b""
-        self._out = -1
-        self.path = ""
-
-    def begin(self, size: int) -> None:
-        self.path, entry = next(self._entries)
-        self._mode, self._target = entry.mode, b""
-        above, _, name = self.path.rpartition("/")
-        fd = self._folder.at(above, create=True)
-        if self._mode is not Mode.LINK:
-            self._out = create_file(fd, name, 0o755 if entry.mode is Mode.EXECUTABLE else 0o644)
-        elif size > _MAX_LINK_BYTES:
-            raise StorageFailed(
-                f"the symbolic link `{storable_path(self.path)}` has a target of {size} bytes",
-                "no file system takes it; remove it from the commit",
-            )
-
-    def take(self, piece: bytes) -> None:
-        if self._mode is Mode.LINK:
-            self._target += piece
-        else:
-            write_all(self._out, piece)
-
-    def end(self) -> None:
-        above, _, name = self.path.rpartition("/")
-        if self._mode is Mode.LINK:
-            os.symlink(self._target, os.fsencode(name), dir_fd=self._folder.at(above))
-        self.close()
-
-    def close(self) -> None:
-        if self._out >= 0:
-            os.close(self._out)
-            self._out = -1
-
-
-def _receive_blobs(git: Git, ids: list[str], sink: _Sink) -> None:
-    if not ids:
-        return
-    batch = _Batch(git.format, ids, sink)
-    git.stream("cat-file", "--batch", stdin="\n".join(ids).encode() + b"\n", receive=batch.feed)
-    batch.check_complete()
-
-
-class _Batch:
-    """Takes the output of `cat-file --batch` apart: a header, the content, a line break."""
-
-    def __init__(self, form: ObjectFormat, ids: list[str], sink: _Sink):
+    def __init__(
+        self,
+        form: ObjectFormat,
+        ids: list[str],
+        entries: Sequence[tuple[str, TreeEntry]] = (),
+        folder: LastFolder | None = None,
+    ):
         self._form = form
         self._ids = ids
-        self._sink = sink
+        self._entries = entries
+        self._folder = folder
         self._done = 0
         self._header = b""
         self._left = -1  # bytes of content still to come; below 0 within a header
         self._hash = form.blob_hash(0)
+        self._target: bytes | None = None  # of a link, as far as it came
+        self._out = -1
+        self.path = ""
 
-    def feed(self, data: bytes) -> None:
+    def receive(self, git: Git) -> None:
+        """Ask for every object; StorageFailed when one does not come whole."""
+        if not self._ids:
+            return
+        asked = "\n".join(self._ids).encode() + b"\n"
+        try:
+            git.stream("cat-file", "--batch", stdin=asked, receive=self._feed)
+        finally:
+            self._close()
+        if self._done < len(self._ids):
+            raise self._damaged("is missing")
+
+    def _feed(self, data: bytes) -> None:
         """The next piece of output, of any size."""
         at = 0
         while at < len(data):
@@ -223,17 +181,15 @@ class _Batch:
             elif self._left:
                 piece = data[at : at + self._left]
                 self._hash.update(piece)
-                self._sink.take(piece)
+                if self._target is not None:
+                    self._target += piece
+                elif self._out >= 0:
+                    write_all(self._out, piece)
                 self._left -= len(piece)
                 at += len(piece)
             else:
                 at += 1
                 self._end()
-
-    def check_complete(self) -> None:
-        """StorageFailed when git ended before everything came."""
-        if self._done < len(self._ids):
-            raise self._damaged("is missing")
 
     def _begin(self) -> None:
         words = self._header.split(b" ")
@@ -242,14 +198,37 @@ class _Batch:
             raise self._damaged("is missing or no file")
         self._left = int(words[2])
         self._hash = self._form.blob_hash(self._left)
-        self._sink.begin(self._left)
+        if self._folder is None:
+            return
+        self.path, entry = self._entries[self._done]
+        above, _, name = self.path.rpartition("/")
+        fd = self._folder.at(above, create=True)
+        if entry.mode is not Mode.LINK:
+            self._out = create_file(fd, name, 0o755 if entry.mode is Mode.EXECUTABLE else 0o644)
+        elif self._left > _MAX_LINK_BYTES:
+            raise StorageFailed(
+                f"the symbolic link `{storable_path(self.path)}` has a target of "
+                f"{self._left} bytes",
+                "no file system takes it; remove it from the commit",
+            )
+        else:
+            self._target = b""
 
     def _end(self) -> None:
         if self._hash.hexdigest() != self._ids[self._done]:
             raise self._damaged("does not hold what its id says")
-        self._sink.end()
+        if self._target is not None and self._folder is not None:
+            above, _, name = self.path.rpartition("/")
+            os.symlink(self._target, os.fsencode(name), dir_fd=self._folder.at(above))
+        self._close()
         self._done += 1
         self._left = -1
+
+    def _close(self) -> None:
+        self._target = None
+        if self._out >= 0:
+            os.close(self._out)
+            self._out = -1
 
     def _damaged(self, how: str) -> StorageFailed:
         named = self._ids[self._done]
@@ -283,3 +262,124 @@ def _checked(path: str, treeish: str) -> str:
             {"path": storable_path(path)},
         )
     return path
+
+
+_NAME, _LOCK, _OURS = "index", "index.lock", "signoff.index"
+_MAX_BYTES = 1 << 30
+_MODE = 0o644
+
+
+def copy_index(git: Git, own: Path) -> Path:
+    """A copy of a checkout's index that git may work on; where there is none, there is no file.
+
+    The copy keeps the time of the original: git compares it with the times of files.
+    """
+    copy = git.scratch() / _NAME
+    with _opened(own) as folder_fd:
+        try:
+            fd = os.open(_NAME, READ_FLAGS, dir_fd=folder_fd)
+        except FileNotFoundError:
+            return copy
+        with open(fd, "rb") as file:
+            seen = os.fstat(fd)
+            copy.write_bytes(file.read(_MAX_BYTES))
+    os.utime(copy, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    return copy
+
+
+def index_of_tree(git: Git, tree: str, files: Path) -> Path:
+    """An index of a tree that knows the files in a folder, so that `git status` is quick."""
+    made = git.scratch() / _NAME
+    git.call("read-tree", tree, index=made)
+    refresh(git, made, files)
+    return made
+
+
+def refresh(git: Git, index: Path, files: Path) -> None:
+    """Note the times of the files that are as the index says; others are left as changed."""
+    git.ask("update-index", "-q", "--refresh", index=index, work_tree=files, accept=(0, 1))
+
+
+def change_index(git: Git, index: Path, entries: Mapping[str, TreeEntry | None]) -> None:
+    """Set or remove (None) entries."""
+    lines = index_lines(git.format, entries)
+    git.call("update-index", "-z", "--replace", "--index-info", stdin=lines, index=index)
+
+
+def indexed(git: Git, index: Path) -> tuple[Tree, tuple[str, ...]]:
+    """The entries of an index, and the paths whose merge is not finished."""
+    listed = git.call("ls-files", "--stage", "-z", "--full-name", index=index)
+    entries: Tree = {}
+    unmerged: dict[str, None] = {}
+    for line in listed.split(b"\0")[:-1]:
+        facts, _, raw = line.partition(b"\t")
+        mode, named, stage = facts.decode("ascii").split(" ")
+        path = os.fsdecode(raw)
+        if stage == "0":
+            entries[path] = TreeEntry(read_mode(mode), named)
+        else:
+            unmerged[path] = None
+    return entries, tuple(unmerged)
+
+
+def refuse_locked_index(own: Path) -> None:
+    """BranchConflict when a git of somebody else is about to write this index."""
+    with _opened(own) as folder_fd:
+        _give_up_leftovers(folder_fd, own)
+
+
+def put_index(own: Path, made: Path) -> None:
+    """Replace a checkout's index; after a kill the next call of ours takes its own lock away."""
+    with _opened(own) as folder_fd:
+        _give_up_leftovers(folder_fd, own)
+        seen = made.stat()
+        with created_file(folder_fd, _OURS, _MODE) as out:
+            write_all(out, made.read_bytes())
+            os.utime(out, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+            os.fsync(out)
+        try:
+            # A link appears whole or not at all, and can be told from anybody else's lock.
+            os.link(_OURS, _LOCK, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+        except FileExistsError as error:
+            raise _locked(own) from error
+        reach(RepositoryPoint.INDEX_LOCKED)
+        os.rename(_LOCK, _NAME, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+        reach(RepositoryPoint.INDEX_PLACED)
+        os.unlink(_OURS, dir_fd=folder_fd)
+
+
+def _give_up_leftovers(folder_fd: int, own: Path) -> None:
+    """Take away what a killed call of ours left; somebody else's lock is an error."""
+    lock, ours = _inode(folder_fd, _LOCK), _inode(folder_fd, _OURS)
+    if lock is not None and lock != ours:
+        raise _locked(own)
+    if lock is not None:
+        unlink_if_there(folder_fd, _LOCK)
+    unlink_if_there(folder_fd, _OURS)
+
+
+def _inode(folder_fd: int, name: str) -> tuple[int, int] | None:
+    try:
+        seen = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return seen.st_dev, seen.st_ino
+
+
+def _locked(own: Path) -> BranchConflict:
+    lock = own / _LOCK
+    return BranchConflict(
+        f"`{lock}` exists: another git works in this checkout",
+        f"wait for it; if none runs any more: rm {shlex.quote(str(lock))}",
+        {"lock": str(lock)},
+    )
+
+
+@contextmanager
+def _opened(own: Path) -> Iterator[int]:
+    with refusals(own):
+        fd = os.open(own, FOLDER_FLAGS)
+        try:
+            yield fd
+        finally:
+            os.close(fd)

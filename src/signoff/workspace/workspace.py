@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
+from signoff.workspace.byproducts import without_litter
 from signoff.workspace.caches import CacheKeeper
 from signoff.workspace.ignore import IgnoreRules
-from signoff.workspace.litter import without_litter
-from signoff.workspace.objects import ObjectStore
+from signoff.workspace.objects import ObjectStore, replace_file
 from signoff.workspace.records import (
     FilesByFolder,
     Folders,
@@ -26,8 +26,14 @@ from signoff.workspace.records import (
     files_by_folder,
     source_states,
 )
-from signoff.workspace.statcache import load_stat_cache, save_stat_cache, stat_cache_file
-from signoff.workspace.store import SnapshotStore, StoredFile, stored_by_folder
+from signoff.workspace.store import (
+    SnapshotStore,
+    StoredFile,
+    load_stat_cache,
+    save_stat_cache,
+    stat_cache_file,
+    stored_by_folder,
+)
 from signoff.workspace.textdiff import render_diff
 from signoff.workspace.walk import Scan, Territory, scan
 from signoff.workspace.writing import (
@@ -38,7 +44,8 @@ from signoff.workspace.writing import (
     write_entries,
 )
 
-_KEPT_MANIFESTS = 4
+_KEPT_ANSWERS = 10
+_T = TypeVar("_T")
 
 
 class Workspace:
@@ -76,8 +83,7 @@ class Workspace:
         self._limit_s: float | None = None
         self._last = Snapshot("", "", 0)
         self._saved: set[str] = set()
-        self._listed: tuple[str | None, Manifest] = (None, {})
-        self._loaded: OrderedDict[str, dict[str, StoredFile]] = OrderedDict()
+        self._made: dict[tuple[str, ...], Any] = {}
 
     def snapshot(self, *, quiet: bool = True, durable: bool = False) -> Snapshot:
         """Digest the content and keep it, so that it can be read, compared and restored.
@@ -109,17 +115,12 @@ class Workspace:
 
     def manifest(self, digest: str) -> Manifest:
         """Every source path of a snapshot with its state, sorted by path."""
-        if self._listed[0] != digest:
-            if digest == self._last.digest and self._known is not None:
-                states = dict(sorted(source_states(self._known.values())))
-            else:
-                states = {path: f.state for path, f in self._entries(digest).items()}
-            self._listed = (digest, MappingProxyType(states))
-        return self._listed[1]
+        return self._once(("manifest", digest), lambda: self._manifest(digest))
 
-    def manifest_of(self, digest: str) -> Manifest:
-        """The same of an older snapshot, without forgetting the one that is looked at now."""
-        return {path: f.state for path, f in self._entries(digest).items()}
+    def _manifest(self, digest: str) -> Manifest:
+        if digest == self._last.digest and self._known is not None:
+            return MappingProxyType(dict(sorted(source_states(self._known.values()))))
+        return MappingProxyType({path: f.state for path, f in self._entries(digest).items()})
 
     def content(self, digest: str) -> FilesByFolder:
         """What a snapshot holds, folder by folder, with the workspace's times where it has them.
@@ -155,10 +156,7 @@ class Workspace:
         """
         now = self.snapshot(durable=True).digest
         note = json.dumps({"digest": now, "paths": sorted(paths)}).encode("utf-8", "surrogatepass")
-        with self._set_back_note.open("wb") as file:
-            file.write(note)
-            file.flush()
-            os.fsync(file.fileno())
+        replace_file(self._set_back_note, note, durable=True)
         try:
             self.revert(earlier, set(paths))
             yield self.snapshot()
@@ -178,8 +176,7 @@ class Workspace:
         except ValueError:
             note = None  # died while writing it, before anything was set back
         changes = () if note is None else self.revert(note["digest"], set(note["paths"]))
-        with suppress(FileNotFoundError):
-            self._set_back_note.unlink()
+        self._set_back_note.unlink(missing_ok=True)
         return changes
 
     @property
@@ -278,9 +275,11 @@ class Workspace:
 
     def diff(self, old: str, new: str) -> tuple[Change, ...]:
         """The paths that differ, sorted."""
-        if old == new:
-            return ()
-        before, after = self._store.folder_records(old), self._store.folder_records(new)
+        return self._once(("diff", old, new), lambda: self._diff(old, new)) if old != new else ()
+
+    def _diff(self, old: str, new: str) -> tuple[Change, ...]:
+        records = self._store.folder_records
+        before, after = (self._once(("records", d), partial(records, d)) for d in (old, new))
         moved = [p for p in before.keys() | after.keys() if before.get(p) != after.get(p)]
         return changes_between(self._rows(before, moved), self._rows(after, moved))
 
@@ -288,10 +287,11 @@ class Workspace:
         self, old: str, new: str, *, max_bytes: int = 1_000_000
     ) -> tuple[dict[str, str], dict[str, str]]:
         """The files that differ, as text before and after; large and binary ones are left out."""
-        changed = {change.path for change in self.diff(old, new)}
+        changed = [change.path for change in self.diff(old, new)]
 
         def texts(digest: str) -> dict[str, str]:
-            found = {path: f for path, f in self._entries(digest).items() if path in changed}
+            entries = self._entries(digest)
+            found = {path: entries[path] for path in changed if path in entries}
             small = {p: f for p, f in found.items() if 0 < f.state.size <= max_bytes}
             data = {p: checked_content(self._store.objects, f, p) for p, f in small.items()}
             return {p: d.decode("utf-8", "replace") for p, d in data.items() if b"\0" not in d}
@@ -301,11 +301,9 @@ class Workspace:
     def text_diff(self, old: str, new: str, *, max_bytes: int = 200_000) -> str:
         """Unified diff; binary and large files are named only, and the whole is capped."""
 
-        def content(path: str, stored: StoredFile) -> bytes:
-            return checked_content(self._store.objects, stored, path)
-
-        changes = self.diff(old, new)
-        return render_diff(changes, self._entries(old), self._entries(new), content, max_bytes)
+        read = partial(checked_content, self._store.objects)
+        before, after = self._entries(old), self._entries(new)
+        return render_diff(self.diff(old, new), before, after, read, max_bytes)
 
     def remove_caches(self) -> int:
         """Remove compiled caches that the latest walk met, except those that are a person's."""
@@ -327,10 +325,6 @@ class Workspace:
         self.remove_caches()
         with self._keeper.aside((*self._caches, *also)):
             yield
-
-    def seal(self) -> None:
-        """Make every snapshot taken so far visible to git (`git --git-dir=<store>`)."""
-        self._store.objects.seal()
 
     def _take(self, store: ObjectStore | None, quiet: bool) -> Snapshot:
         if self._known is None:
@@ -364,14 +358,15 @@ class Workspace:
             self._unsaved = 0
 
     def _entries(self, digest: str) -> dict[str, StoredFile]:
-        if digest in self._loaded:
-            self._loaded.move_to_end(digest)
-            return self._loaded[digest]
-        entries = self._store.load(digest)
-        self._loaded[digest] = entries
-        if len(self._loaded) > _KEPT_MANIFESTS:
-            self._loaded.popitem(last=False)
-        return entries
+        return self._once(("entries", digest), lambda: self._store.load(digest))
+
+    def _once(self, question: tuple[str, ...], answer: Callable[[], _T]) -> _T:
+        """The answer to a question about snapshots, kept: what a digest names never changes."""
+        found: _T = self._made.pop(question) if question in self._made else answer()
+        self._made[question] = found
+        while len(self._made) > _KEPT_ANSWERS:
+            del self._made[next(iter(self._made))]
+        return found
 
     def _rows(self, records: dict[str, bytes], folders: Iterable[str]) -> dict[str, list[Any]]:
         return {

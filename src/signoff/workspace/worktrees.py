@@ -22,17 +22,26 @@ from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint, reach
 from signoff.workspace.branches import (
+    Commit,
     branch_head,
     branch_heads,
     check_branch_name,
+    commits_between,
     existing_head,
     move_branch,
 )
 from signoff.workspace.folders import opened_root, remove_tree
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import locked, read_head, read_pointer, refusals
-from signoff.workspace.gitindex import index_of_tree
-from signoff.workspace.trees import list_tree, write_tree_files
+from signoff.workspace.ignore import IgnoreRules
+from signoff.workspace.trees import (
+    Mode,
+    copy_index,
+    index_of_tree,
+    list_tree,
+    refresh,
+    write_tree_files,
+)
 
 _REGISTRY = "worktrees"
 _DOT_GIT = ".git"
@@ -65,7 +74,11 @@ class Worktree:
 def list_worktrees(git: Git) -> tuple[Worktree, ...]:
     """The main checkout, if there is one, and every registered worktree by its path."""
     heads = branch_heads(git)
-    found = [] if git.bare else [_main(git, heads)]
+    head = read_head(git.common)
+    commit = heads.get(head.branch) if head.branch else head.commit
+    top, present = git.common.parent, WorktreeState.PRESENT
+    main = Worktree(top, git.common, head.branch, commit, present, is_main=True)
+    found = [] if git.bare else [main]
     linked = [w for own in _registered(git) if (w := _linked(own, heads)) is not None]
     return (*found, *sorted(linked, key=lambda w: str(w.path)))
 
@@ -134,13 +147,6 @@ def prune_missing(git: Git) -> tuple[Path, ...]:
             if not (own / "gitdir").exists() and not (own / "locked").exists():
                 _remove(own)
     return tuple(w.path for w in gone)
-
-
-def _main(git: Git, heads: dict[str, str]) -> Worktree:
-    head = read_head(git.common)
-    commit = heads.get(head.branch) if head.branch else head.commit
-    path = git.common.parent
-    return Worktree(path, git.common, head.branch, commit, WorktreeState.PRESENT, is_main=True)
 
 
 def _linked(own: Path, heads: dict[str, str]) -> Worktree | None:
@@ -302,3 +308,68 @@ def _remove(folder: Path) -> None:
         return
     with refusals(folder), opened_root(folder.parent) as parent_fd:
         remove_tree(parent_fd, folder.name)
+
+
+# A submodule is never looked into: git would do it with the submodule's own configuration.
+_NAMES = ("-z", "--name-only", "--no-renames", "--ignore-submodules=dirty")
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """`uncommitted` are paths, `commits` those of the branch that the base does not hold."""
+
+    uncommitted: tuple[str, ...]
+    commits: tuple[Commit, ...]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the worktree can go without a loss."""
+        return not self.uncommitted and not self.commits
+
+
+def unfinished_work(git: Git, worktree: Worktree, base: str, ignore: IgnoreRules) -> Unfinished:
+    """What is only in this worktree; `base` is the branch that the work is for.
+
+    The worktree's own index is asked only for what is staged: flags in it can hide changes.
+    """
+    commits: tuple[Commit, ...] = ()
+    if worktree.head is not None:
+        commits = commits_between(git, existing_head(git, base), worktree.head)
+    if worktree.state is not WorktreeState.PRESENT:
+        return Unfinished((), commits)
+    paths = {*_changed(git, worktree, ignore), *_staged(git, worktree)}
+    return Unfinished(tuple(sorted(paths)), commits)
+
+
+def _changed(git: Git, worktree: Worktree, ignore: IgnoreRules) -> set[str]:
+    """Files that differ from the commit, files that it does not have, submodules in use."""
+    index, root = git.scratch() / "index", worktree.path
+    git.call("read-tree", worktree.head or "--empty", index=index)
+    refresh(git, index, root)
+    changed = set(_paths(git.call("diff-files", *_NAMES, index=index, work_tree=root)))
+    others = _paths(git.call("ls-files", "--others", "-z", index=index, work_tree=root))
+    changed.update(p for p in others if not ignore.is_ignored(p.rstrip("/"), p.endswith("/")))
+    tree = list_tree(git, worktree.head) if worktree.head else {}
+    submodules = (path for path, entry in tree.items() if entry.mode is Mode.SUBMODULE)
+    return changed | {path for path in submodules if _holds_anything(root / path)}
+
+
+def _staged(git: Git, worktree: Worktree) -> list[str]:
+    index = copy_index(git, worktree.own)
+    if worktree.head is None:
+        return _paths(git.call("ls-files", "-z", index=index))
+    if not index.exists():
+        return []
+    return _paths(git.call("diff-index", "--cached", *_NAMES, worktree.head, "--", index=index))
+
+
+def _paths(listed: bytes) -> list[str]:
+    return [os.fsdecode(path) for path in listed.split(b"\0") if path]
+
+
+def _holds_anything(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False

@@ -1,9 +1,15 @@
-"""Putting stored content back: into an empty folder, or over a workspace that moved on."""
+"""Putting stored content back: into an empty folder, or over a workspace that moved on.
+
+What somebody put in its place goes, whatever it is. Nothing outside the workspace is touched: links
+are removed and never followed, and what is mounted inside it is left alone.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,10 +17,14 @@ from pathlib import Path
 
 from signoff.domain.snapshot import FileKind
 from signoff.errors import StorageFailed
-from signoff.workspace.clearing import Mounts, clear_the_way, open_the_way
-from signoff.workspace.content import FIFO_SHA256
-from signoff.workspace.folders import open_folder_strictly, opened_root
-from signoff.workspace.largefiles import LARGE_BYTES, is_large, write_large
+from signoff.workspace.content import FIFO_SHA256, LARGE_BYTES, is_large, write_large
+from signoff.workspace.folders import (
+    FOLDER_FLAGS,
+    open_folder_strictly,
+    opened_root,
+    remove_any,
+    set_mode,
+)
 from signoff.workspace.objects import ObjectStore
 from signoff.workspace.store import StoredFile
 
@@ -207,3 +217,75 @@ def not_put_back(refused: Mapping[str, OSError]) -> StorageFailed:
         hint="move away what stands in its place, then run the same command again",
         facts={"path": path, "errno": error.errno, "paths": sorted(refused)},
     )
+
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+def clear_the_way(root_fd: int, path: str) -> None:
+    """Leave nothing at the path, and nothing but folders on the way to it.
+
+    Raises OSError when something cannot be removed.
+    """
+    above, _, name = path.rpartition("/")
+    fd = _walk(root_fd, above, clearing=True)
+    if fd is not None:
+        try:
+            remove_any(fd, name)
+        finally:
+            os.close(fd)
+
+
+def open_the_way(root_fd: int, path: str) -> None:
+    """Make the folders above a path usable again, if somebody took their permissions away."""
+    fd = _walk(root_fd, path.rpartition("/")[0], clearing=False)
+    if fd is not None:
+        os.close(fd)
+
+
+def _walk(root_fd: int, folder: str, *, clearing: bool) -> int | None:
+    """The folder, reached without following a link; None where there is nothing at its place."""
+    fd = os.dup(root_fd)
+    for name in folder.split("/") if folder else ():
+        try:
+            below = _enter(fd, name, clearing=clearing)
+        finally:
+            os.close(fd)
+        if below is None:
+            return None
+        fd = below
+    return fd
+
+
+def _enter(fd: int, name: str, *, clearing: bool) -> int | None:
+    try:
+        seen = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if clearing and not stat.S_ISDIR(seen.st_mode):
+        os.unlink(name, dir_fd=fd)
+        return None
+    if stat.S_ISDIR(seen.st_mode) and seen.st_mode & 0o700 != 0o700:
+        set_mode(fd, name, stat.S_IMODE(seen.st_mode) | 0o700)
+    return os.open(name, FOLDER_FLAGS, dir_fd=fd)
+
+
+class Mounts:
+    """What is mounted inside a workspace: not its content, so nothing there is ours to change."""
+
+    def __init__(self, root: Path) -> None:
+        try:
+            lines = _MOUNTS.read_text(errors="surrogateescape").splitlines()
+        except OSError:
+            lines = []  # no such list on this system
+        places = (line.split(" ")[4] for line in lines)
+        points = (Path(_ESCAPED.sub(lambda code: chr(int(code[1], 8)), p)) for p in places)
+        self._inside = [p for p in points if p != root and p.is_relative_to(root)]
+        self._root = root
+
+    def refuse(self, path: str) -> None:
+        """Raise OSError when the path lies in something mounted, or something is mounted in it."""
+        place = self._root / path
+        if any(p.is_relative_to(place) or place.is_relative_to(p) for p in self._inside):
+            raise OSError(errno.EBUSY, "something is mounted there")

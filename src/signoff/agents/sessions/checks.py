@@ -11,7 +11,7 @@ from signoff.commands.analysis import is_readable
 from signoff.domain.plan import Contract, Effects, Expectation, ExpectationKind
 from signoff.domain.text import escape
 from signoff.process.syntax import syntax_problems
-from signoff.verification.counting import runs_only_tests
+from signoff.verification.counting.sight import runs_only_tests
 
 LONGEST_COMMAND = 4_000
 LONGEST_CONTRACT_TIMEOUT_S = 600.0

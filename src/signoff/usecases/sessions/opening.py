@@ -28,7 +28,7 @@ from signoff.usecases.openwork import (
 from signoff.usecases.pinning import take_pins
 from signoff.usecases.site import PlanPlace, Site, session_place
 from signoff.verification.bench import Bench
-from signoff.verification.case import Case
+from signoff.verification.evidence import Case
 from signoff.verification.guards import Guards
 from signoff.verification.judge import Judge
 from signoff.verification.pins import Pins

@@ -12,7 +12,6 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -51,40 +50,29 @@ def read_reports(folder: Path) -> dict[str, bytes]:
     """
     found: dict[str, bytes] = {}
     left_bytes = MOST_BYTES
-    with _opened(str(folder), None) as folder_fd:
-        for path, data in _files(folder_fd, "", _DEEPEST):
-            left_bytes -= len(data)
-            if left_bytes < 0 or len(found) >= MOST_REPORTS:
-                break
-            found[path] = data
+    for path, data in _files(str(folder), None, "", _DEEPEST):
+        left_bytes -= len(data)
+        if left_bytes < 0 or len(found) >= MOST_REPORTS:
+            break
+        found[path] = data
     return found
 
 
-def _files(folder_fd: int | None, prefix: str, depth: int) -> Iterator[tuple[str, bytes]]:
-    if folder_fd is None:
-        return
-    with os.scandir(folder_fd) as entries:
-        names = sorted(entry.name for entry in islice(entries, MOST_ENTRIES))
-    for name in names:
-        path = prefix + name
-        data = _read(folder_fd, name)
-        if data is not None:
-            yield path, data
-        elif depth > 1:
-            with _opened(name, folder_fd) as inner_fd:
-                yield from _files(inner_fd, f"{path}/", depth - 1)
-
-
-@contextmanager
-def _opened(name: str, folder_fd: int | None) -> Iterator[int | None]:
-    """A folder that is one; None for everything else."""
+def _files(name: str, above_fd: int | None, prefix: str, depth: int) -> Iterator[tuple[str, bytes]]:
+    """Regular files of a folder, and of those below it; nothing of what is no folder."""
     try:
-        fd = os.open(name, _FOLDER, dir_fd=folder_fd)
+        fd = os.open(name, _FOLDER, dir_fd=above_fd)
     except OSError:
-        yield None
         return
     try:
-        yield fd
+        with os.scandir(fd) as entries:
+            names = sorted(entry.name for entry in islice(entries, MOST_ENTRIES))
+        for inner in names:
+            data = _read(fd, inner)
+            if data is not None:
+                yield prefix + inner, data
+            elif depth > 1:
+                yield from _files(inner, fd, f"{prefix}{inner}/", depth - 1)
     finally:
         os.close(fd)
 
@@ -199,10 +187,6 @@ def _number(value: Any) -> int:
     return value
 
 
-def _jest_totals(report: dict[str, Any]) -> Any:
-    return report if "numTotalTests" in report else None
-
-
 def _pytest_totals(report: dict[str, Any]) -> Any:
     inner = report.get("report", report)  # pytest-json has one level more
     summary = inner.get("summary") if isinstance(inner, dict) else None
@@ -211,17 +195,21 @@ def _pytest_totals(report: dict[str, Any]) -> Any:
     return {"passed": 0, **summary}  # a total of nothing is left out
 
 
-def _mocha_totals(report: dict[str, Any]) -> Any:
-    return report.get("stats")
-
-
 # The reporter, where it keeps its totals, and what it calls passed, failed, skipped, deselected.
 _Shape = tuple[str, Callable[[dict[str, Any]], Any], str, str, str, str]
-_JEST_SKIPS, _PYTEST_SKIPS = "numPendingTests numTodoTests", "skipped xfailed xpassed"
 _SHAPES: tuple[_Shape, ...] = (
-    ("jest JSON report", _jest_totals, "numPassedTests", "numFailedTests", _JEST_SKIPS, ""),
-    ("pytest JSON report", _pytest_totals, "passed", "failed error", _PYTEST_SKIPS, "deselected"),
-    ("mocha JSON report", _mocha_totals, "passes", "failures", "pending", ""),
+    (
+        *("jest JSON report", lambda report: report if "numTotalTests" in report else None),
+        *("numPassedTests", "numFailedTests", "numPendingTests numTodoTests", ""),
+    ),
+    (
+        *("pytest JSON report", _pytest_totals),
+        *("passed", "failed error", "skipped xfailed xpassed", "deselected"),
+    ),
+    (
+        *("mocha JSON report", lambda report: report.get("stats")),
+        *("passes", "failures", "pending", ""),
+    ),
 )
 _JSON_OUTCOMES = {"passed": PASSED, "passes": PASSED, "failed": FAILED, "failures": FAILED}
 
@@ -253,17 +241,13 @@ def _as_report(counts: TestCounts | None, source: str) -> TestCounts | None:
     return replace(counts, source=source, names={REPORTED: counts.names[PRINTED]})
 
 
-def _read_go_json(data: bytes) -> TestCounts | None:
-    return _as_report(read_go_events(lines_of(data)), "go test -json report")
-
-
-def _read_tap_file(data: bytes) -> TestCounts | None:
-    return _as_report(next(iter(read_tap(lines_of(data))), None), "TAP report")
-
-
 # Formats in which other lines cannot stand between: a whole stream can be such a document.
 DOCUMENTS: tuple[Format, ...] = (read_junit, read_json)
-FORMATS: tuple[Format, ...] = (*DOCUMENTS, _read_go_json, _read_tap_file)
+FORMATS: tuple[Format, ...] = (
+    *DOCUMENTS,
+    lambda data: _as_report(read_go_events(lines_of(data)), "go test -json report"),
+    lambda data: _as_report(next(iter(read_tap(lines_of(data))), None), "TAP report"),
+)
 
 
 def count_document(data: bytes, formats: tuple[Format, ...] = FORMATS) -> TestCounts | None:

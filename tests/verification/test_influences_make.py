@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.verification.steering_kit import GONE, LINK, Place
+from tests.verification.influences_kit import GONE, LINK, Place
 
 MAKEFILE = """\
 # the project's makefile
@@ -122,7 +122,7 @@ def test_work_on_other_targets_is_ordinary(tmp_path: Path, edits: dict[str, str]
     ],
 )
 def test_targets_are_found_however_make_is_called(tmp_path: Path, command: str, name: str) -> None:
-    assert name in Place(tmp_path, FILES).steering(command)
+    assert name in Place(tmp_path, FILES).influences(command)
 
 
 def test_a_stated_default_goal_decides_what_plain_make_does(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_included_makefiles_are_followed_and_may_go_in_circles(tmp_path: Path) -
 
 @pytest.mark.parametrize("command", ["make -C $DIR test", "make -C ../x test", "make -f gone.mk"])
 def test_a_makefile_that_cannot_be_found_steers_nothing(tmp_path: Path, command: str) -> None:
-    assert Place(tmp_path, FILES).steering(command) == {}
+    assert Place(tmp_path, FILES).influences(command) == {}
 
 
 def test_a_makefile_too_large_to_read_is_pinned_by_its_state(tmp_path: Path) -> None:
@@ -254,9 +254,9 @@ def test_whatever_changes_what_make_would_do_changes_what_is_pinned(
     edited = [*pieces[:at], piece, *pieces[at + removed :]]
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder), {"Makefile": "\n".join(pieces) + "\n"})
-        before, pinned = _dry_run(place.root), place.steering("make test")
+        before, pinned = _dry_run(place.root), place.influences("make test")
         place.write({"Makefile": "\n".join(edited) + "\n"})
-        after, now = _dry_run(place.root), place.steering("make test")
+        after, now = _dry_run(place.root), place.influences("make test")
         # A makefile that make cannot read breaks the contract; nothing is left to steer.
         assert before == after or after[0] == 2 or pinned != now
 

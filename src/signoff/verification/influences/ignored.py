@@ -1,4 +1,4 @@
-"""Ignored files that steer a check: no content of a snapshot, but not as they were approved."""
+"""Ignored files that influence a check: no content of a snapshot, but not as they were approved."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from signoff.domain.digests import digest_of
 from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, FileState, Manifest
 from signoff.verification.ignored import Ignored
-from signoff.verification.influences import Approved, CheckFacts, Influence, find_influences
+from signoff.verification.influences.changed import Approved, CheckFacts, Influence, find_influences
+from signoff.verification.influences.packages import STARTUP_MARK, startup_code
+from signoff.verification.influences.trail import COMPILED, INSTALLED, Content
 from signoff.verification.pins import Pins, fingerprint
-from signoff.verification.steering import COMPILED, INSTALLED
-from signoff.verification.steering.content import Content
-from signoff.verification.steering.rule_environments import STARTUP_MARK, startup_code
-from signoff.workspace.loosefiles import LooseCopies
+from signoff.workspace.caches import LooseCopies
 from signoff.workspace.opened import Opened
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
@@ -50,7 +49,8 @@ class LooseFiles:
         # Among too many new files, those that were approved are compared all the same.
         seen = {**ignored.loose(), **ignored.present(pins.ignored)}
         now = {path: state for path, state in seen.items() if state.kind is not FileKind.DIRECTORY}
-        gone = {p: _state(f) for p, f in pins.ignored.items() if f != _fingerprint(now.get(p))}
+        same = {p for p, state in now.items() if pins.ignored.get(p) == fingerprint(state)}
+        gone = {p: _state(f) for p, f in pins.ignored.items() if p not in same}
         copies = LooseCopies(workspace.store)
         kept = {p: state for p, state in gone.items() if copies.read(state.sha256) is not None}
         # A tool that the check did not run before may have been there all the same.
@@ -132,11 +132,8 @@ def made_since(
         else:
             why = f"came after the approval, and the check runs `{path}` of it"
             found.setdefault(top, f"{why}; a `[setup] command` can make it instead")
-    return tuple(Influence(p, why) for p, why in sorted(found.items()) if _top(p, found) == p)
-
-
-def _top(path: str, found: Collection[str]) -> str:
-    return next((p for p in found if path.startswith(f"{p}/")), path)
+    tops = (p for p in sorted(found) if not any(p.startswith(f"{other}/") for other in found))
+    return tuple(Influence(path, found[path]) for path in tops)
 
 
 def _is_the_machines(path: str, ignored: Ignored) -> bool:
@@ -166,7 +163,7 @@ def changed_byproducts(
     """By-products that are not as approved, unless the check names them or the plan lets them be.
 
     Asked where the same content was broken before: then nothing else can have made it hold. They
-    count as a whole, in place of those files in them that are known to steer the check.
+    count as a whole, in place of those files in them that are known to influence the check.
     """
     changed = [
         path
@@ -195,10 +192,6 @@ def _run_by(texts: Iterable[tuple[str, str]]) -> frozenset[str]:
     """Files that shell texts source or execute."""
     scripts = ((folder, script.path) for text, folder in texts for script in analyse(text).scripts)
     return frozenset(path for folder, name in scripts if (path := inside(folder, name)))
-
-
-def _fingerprint(state: FileState | None) -> str | None:
-    return None if state is None else fingerprint(state)
 
 
 def _state(text: str) -> FileState:

@@ -1,4 +1,4 @@
-"""What steers Python itself: modules that come before the standard library or a tool's own."""
+"""What influences Python itself: modules that come before the standard library or a tool's own."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from functools import lru_cache
 
 from signoff.commands.launchers import Invocation, inside, is_plain, python_words
 from signoff.domain.snapshot import FileKind
-from signoff.verification.steering.borrowed import borrowed_modules
-from signoff.verification.steering.rule_environments import environments, is_used
-from signoff.verification.steering.sections import Section
-from signoff.verification.steering.settings_files import SETTINGS
-from signoff.verification.steering.trail import Trail
+from signoff.verification.influences.packages import borrowed_modules, environments, is_used
+from signoff.verification.influences.settings import SETTINGS, Section
+from signoff.verification.influences.trail import Trail
 
 _STARTUP_MODULES = ("sitecustomize.py", "usercustomize.py")
 _RUNNER_MODULES = ("pytest", "_pytest", "pluggy", "iniconfig", "xdist", "hypothesis", "unittest")
@@ -27,7 +25,7 @@ _COMMAND_TABLES = (
 )
 
 
-def steer_python(call: Invocation, trail: Trail) -> None:
+def follow_python(call: Invocation, trail: Trail) -> None:
     """`python` looks for modules beside its script, or where it runs when it has none."""
     words = python_words(call.args)
     if not words or words[0].startswith("-"):
@@ -46,7 +44,7 @@ def steer_python(call: Invocation, trail: Trail) -> None:
             pin_shadows(posixpath.dirname(end), trail)
 
 
-def steer_pytest(call: Invocation, trail: Trail) -> None:
+def follow_pytest(call: Invocation, trail: Trail) -> None:
     """Plugins named on the command line, and modules in place of pytest's own."""
     pin_shadows(call.folder, trail)
     for i, arg in enumerate(call.args):
@@ -61,7 +59,7 @@ def steer_pytest(call: Invocation, trail: Trail) -> None:
             trail.pin(arguments)
 
 
-def steer_installed_command(call: Invocation, trail: Trail) -> None:
+def follow_installed_command(call: Invocation, trail: Trail) -> None:
     """A project that installs a command of its own under the name of the tool that is run."""
     tool = next((a for a in call.args if a in SETTINGS or a in ("python", "make")), None)
     if tool is not None:
@@ -69,7 +67,7 @@ def steer_installed_command(call: Invocation, trail: Trail) -> None:
             trail.pin_section(call.folder, Section("pyproject.toml", (*table, tool)))
 
 
-def steer_python_path(text: str, folder: str, trail: Trail) -> None:
+def follow_python_path(text: str, folder: str, trail: Trail) -> None:
     """Folders that the shell text itself puts in front of Python's own."""
     for value in _PYTHON_PATH.findall(text):
         for part in filter(None, value.split(":")):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.verification.steering_kit import GONE, LINK, Place
+from tests.verification.influences_kit import GONE, LINK, Place
 
 PYTEST_COMMANDS = [
     "pytest",

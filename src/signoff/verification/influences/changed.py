@@ -1,4 +1,4 @@
-"""Tells the work from what steers its check: which changed files are influences.
+"""Tells the work from what influences its check: which changed files are influences.
 
 Work is source code in a language that the project has, outside tests and protected places. All
 else that an attempt changed and the check read is an influence: it decides nothing unless the plan
@@ -32,9 +32,8 @@ from signoff.errors import StorageFailed
 from signoff.planfile.verify import demanded_files
 from signoff.planfile.verify.mentions import FORBIDS
 from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
-from signoff.verification.check_scripts import CheckScripts
-from signoff.verification.check_settings import LoadingSettings, words_of
 from signoff.verification.ignored import ENVIRONMENTS
+from signoff.verification.influences.check_files import CheckScripts, LoadingSettings, words_of
 from signoff.verification.pins import fingerprint
 from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
 from signoff.workspace.opened import Opened
@@ -54,7 +53,7 @@ _HEADERS = (".h", ".hh", ".hpp", ".hxx")
 
 @dataclass(frozen=True)
 class Influence:
-    """One changed file that steers the check, and how that is known."""
+    """One changed file that influences the check, and how that is known."""
 
     path: str
     why: str
@@ -135,7 +134,7 @@ class _Finder:
         facts = self.facts
         if matches_any(facts.allowed, path) or path in self._named:
             return True
-        if self._steers_nothing and path not in self._measures and not facts.makes:
+        if self._obeys_nothing and path not in self._measures and not facts.makes:
             return True
         if self._is_asked_for(path):
             return True
@@ -143,7 +142,7 @@ class _Finder:
         return state is not None and facts.left.get(path) == fingerprint(state)
 
     @cached_property
-    def _steers_nothing(self) -> bool:
+    def _obeys_nothing(self) -> bool:
         """Whether the check runs plain tools alone: they obey no settings."""
         texts = self.facts.texts
         run = {_in(at, s.path) for text, at in texts for s in analyse(text).scripts}
@@ -224,9 +223,10 @@ class _Finder:
             return "a test, or beside tests"
         if self._loading.is_settings(path):
             return "named like settings"
-        if not self._speaks(language):
+        known = self.approved.languages
+        if known and language not in known | self._called_languages:
             return f"{language}, which the project was not written in"
-        return self._why_steering(change)
+        return self._why_influence(change)
 
     def _names_of(self, path: str) -> Iterator[str]:
         """A path, and what it is called by way of links that lead to a folder above it."""
@@ -267,15 +267,10 @@ class _Finder:
         }
         named.update(words_of("testpaths", self._settings.values()))
         scripted = {posixpath.dirname(p) for p in self.approved.manifest if _SCRIPTED.fullmatch(p)}
-        return frozenset(p for p in named if self._has_no_named_tests(p)) | scripted - {""}
-
-    def _has_no_named_tests(self, place: str) -> bool:
-        inside = [p for p in self.approved.manifest if p == place or p.startswith(f"{place}/")]
-        return bool(inside) and not any(map(is_test, inside))
-
-    def _speaks(self, language: str) -> bool:
-        known = self.approved.languages
-        return not known or language in known or language in self._called_languages
+        there = self.approved.manifest
+        inside = {n: [p for p in there if f"{p}/".startswith(f"{n}/")] for n in named}
+        unnamed = (n for n, paths in inside.items() if paths and not any(map(is_test, paths)))
+        return frozenset(unnamed) | scripted - {""}
 
     @cached_property
     def _called_languages(self) -> frozenset[str]:
@@ -283,7 +278,7 @@ class _Finder:
         names = {posixpath.basename(call.name).rstrip("0123456789.") for call in calls}
         return frozenset(LANGUAGE_OF_PROGRAM[n] for n in names & LANGUAGE_OF_PROGRAM.keys())
 
-    def _why_steering(self, change: Change) -> str | None:
+    def _why_influence(self, change: Change) -> str | None:
         path, added = change.path, change.kind is ChangeKind.ADDED
         why = self._scripts.why(path, added=added)
         if added and not why and self._shadows(path):
@@ -357,24 +352,20 @@ class _Finder:
 
     @cached_property
     def _settings(self) -> dict[str, str]:
-        """Texts that steer tools, of those that the check read."""
+        """Texts that influence tools, of those that the check read."""
         found: dict[str, str] = {}
         for path in self.approved.manifest:
             # Of tests, `conftest.py` alone says what is to be loaded; the others import the work.
             is_code = not is_settings(path) or is_test(path)
             if language_of(path) and is_code and posixpath.basename(path) != "conftest.py":
                 continue
-            if is_document(path) or not self._may_have_read(path):
+            read = path in self.opened.files if self.opened.complete else "/" not in path
+            if is_document(path) or not read:
                 continue
             if _BUILDS.fullmatch(posixpath.basename(path)):
                 continue
             found[path] = self.approved.text(path)
         return found
-
-    def _may_have_read(self, path: str) -> bool:
-        if self.opened.complete:
-            return path in self.opened.files
-        return "/" not in path
 
     def counts_as_read(self, change: Change) -> bool:
         """Whether the check may know of the change."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.verification.steering_kit import Place
+from tests.verification.influences_kit import Place
 
 SCRIPTS = {
     "test": "npm run unit && jest --ci",
@@ -82,7 +82,7 @@ def test_ordinary_work_on_a_package_is_not_flagged(tmp_path: Path, command: str)
 )
 def test_scripts_are_found_however_they_are_called(tmp_path: Path, command: str, name: str) -> None:
     place = Place(tmp_path, {**_package(), "web/package.json": _package()["package.json"]})
-    assert name in place.steering(command)
+    assert name in place.influences(command)
 
 
 @pytest.mark.parametrize(

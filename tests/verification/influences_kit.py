@@ -8,8 +8,8 @@ from pathlib import Path
 
 from signoff.domain.plan import Contract
 from signoff.verification.ignored import Ignored
+from signoff.verification.influences.rules import influences_of, texts_of
 from signoff.verification.protection import Guard, find_tampering
-from signoff.verification.steering import steering_of, texts_of
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.workspace import Workspace
 
@@ -42,11 +42,11 @@ class Place:
                 path.write_text(text.removeprefix(EXECUTABLE), encoding="utf-8", newline="")
                 path.chmod(0o755 if text.startswith(EXECUTABLE) else 0o644)
 
-    def steering(self, command: str) -> dict[str, str]:
+    def influences(self, command: str) -> dict[str, str]:
         """What steers the command on the content as it is."""
         content = self._workspace.snapshot().digest
         manifest = self._workspace.manifest(content)
-        return steering_of(
+        return influences_of(
             Contract(command),
             manifest,
             lambda path: self._workspace.read(content, path),
@@ -67,8 +67,8 @@ class Place:
         self, command: str, edits: Mapping[str, str], may_change: tuple[str, ...] = ()
     ) -> list[str]:
         """The names that are tampered with when the edits follow an approval."""
-        approved = self.steering(command)
+        approved = self.influences(command)
         self.write(edits)
-        now = self.steering(command)
-        found = find_tampering(Guard(may_change=may_change, steering=approved), {}, now)
+        now = self.influences(command)
+        found = find_tampering(Guard(may_change=may_change, influences=approved), {}, now)
         return [tampering.path for tampering in found]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import FileKind, FileState, Manifest
-from signoff.verification.steering import steering_of
-from tests.verification.steering_kit import EXECUTABLE, GONE, LINK, Place
+from signoff.verification.influences.rules import influences_of
+from tests.verification.influences_kit import EXECUTABLE, GONE, LINK, Place
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_a_script_behind_a_link_is_pinned_with_its_link(tmp_path: Path) -> None:
 def test_links_in_circles_and_out_of_the_workspace_end_somewhere(tmp_path: Path) -> None:
     files = {"a.sh": LINK + "b.sh", "b.sh": LINK + "a.sh", "out.sh": LINK + "/bin/true"}
     place = Place(tmp_path, {**files, "up.sh": LINK + "../up.sh"})
-    steering = place.steering("bash a.sh; bash out.sh; bash up.sh; bash ../x.sh; bash /bin/x.sh")
-    assert set(steering) == {"a.sh", "b.sh", "out.sh", "up.sh"}
+    found = place.influences("bash a.sh; bash out.sh; bash up.sh; bash ../x.sh; bash /bin/x.sh")
+    assert set(found) == {"a.sh", "b.sh", "out.sh", "up.sh"}
 
 
 def test_what_an_executed_script_runs_is_looked_at_in_turn(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_the_first_line_of_a_script_says_who_reads_it(tmp_path: Path) -> None:
 
 def test_a_binary_is_pinned_and_not_read(tmp_path: Path) -> None:
     place = Place(tmp_path, {"tool": EXECUTABLE + "\x7fELF\0make test\n", "Makefile": "test:\n"})
-    assert set(place.steering("./tool")) == {"tool"}
+    assert set(place.influences("./tool")) == {"tool"}
 
 
 def test_what_may_change_by_declaration_is_no_tampering(tmp_path: Path) -> None:
@@ -289,8 +289,8 @@ def test_whatever_the_command_and_the_files_say_there_is_one_answer(
     manifest: Manifest = dict.fromkeys(names, _STATE)
     backwards: Manifest = dict.fromkeys(reversed(names), _STATE)
     contract = Contract(" ".join(words))
-    once = steering_of(contract, manifest, lambda _: data)
-    again = steering_of(contract, backwards, lambda _: data)
+    once = influences_of(contract, manifest, lambda _: data)
+    again = influences_of(contract, backwards, lambda _: data)
     assert list(once.items()) == list(again.items())
     assert {name.partition("#")[0] for name in once} <= set(names)
 
@@ -304,5 +304,5 @@ def test_ten_thousand_files_cost_no_reading_of_files_that_steer_nothing() -> Non
         opened.append(path)
         return b""
 
-    assert steering_of(Contract("uv run pytest tests/auth -x"), manifest, read) == {}
+    assert influences_of(Contract("uv run pytest tests/auth -x"), manifest, read) == {}
     assert set(opened) == {"pyproject.toml"}

@@ -1,0 +1,355 @@
+"""Files that influence a check and are not its subject: pinned at approval, compared later.
+
+A rule is for some tools, and pins what they obey; what they run is followed in turn.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Collection
+
+from signoff.commands.analysis import analyse, invocations_of
+from signoff.commands.behind import MakeCall, make_call, recipe_texts
+from signoff.commands.interpreters import INTERPRETERS, scripts_run
+from signoff.commands.launchers import SHELLS, Invocation, inside, is_plain, started_by
+from signoff.commands.makefile import MAKEFILES, Makefile, MakeRule, read_makefile
+from signoff.commands.proofs import package_scripts
+from signoff.domain.plan import Contract
+from signoff.domain.snapshot import Manifest
+from signoff.process.shell import find_tool
+from signoff.verification.ignored import Ignored
+from signoff.verification.influences.packages import pin_environments
+from signoff.verification.influences.python import (
+    follow_installed_command,
+    follow_pytest,
+    follow_python,
+    follow_python_path,
+    pin_startup,
+)
+from signoff.verification.influences.settings import SETTINGS, Section, command_in
+from signoff.verification.influences.trail import Content, ShellText, Trail, pin_settings, upwards
+
+_SHEBANG = re.compile(rb"#!\s*(\S+)(?:[ \t]+(.*))?")
+_NOT_SHELL = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".awk", ".sed", ".jq")
+
+
+def follow_interpreter(call: Invocation, trail: Trail) -> None:
+    """`bash x`, `node x`, `awk -f x`: the script is pinned, and read when it is shell."""
+    for word in scripts_run(call.tool, call.args):
+        path = inside(call.folder, word) if word and is_plain(word) else None
+        for suffix in INTERPRETERS[call.tool].suffixes if path is not None else ():
+            for found in trail.content.matching(f"{path}{suffix}"):
+                end = trail.pin_called(found)
+                if call.tool in SHELLS:
+                    _follow_shell(end, call.folder, trail)
+
+
+def follow_executed(call: Invocation, trail: Trail) -> None:
+    """`./check.sh`: pinned, and read as what its first line says it is."""
+    path = inside(call.folder, call.path)
+    if path is not None and is_plain(call.path):
+        for found in trail.content.matching(path):
+            execute(found, call.folder, trail)
+
+
+def execute(path: str, folder: str, trail: Trail) -> None:
+    """Pin an executed or sourced file and look at what it runs."""
+    end = trail.pin_called(path)
+    data = trail.content.read(end) if trail.content.is_source(end) else None
+    if data is None or b"\0" in data:
+        return
+    shebang = _SHEBANG.match(data)
+    if shebang is None:
+        if not end.endswith(_NOT_SHELL):
+            _follow_shell(end, folder, trail)
+        return
+    words = [shebang[1], *(shebang[2] or b"").split()]
+    if posixpath.basename(words[0]) == b"env":
+        words = [w for w in words[1:] if not w.startswith(b"-") and b"=" not in w]
+    named = [w.decode("utf-8", "surrogateescape") for w in words]
+    if named:
+        # The path is given from the workspace, so that is where the interpreter is said to run.
+        back = posixpath.relpath(end, folder or ".")
+        for call in started_by(posixpath.basename(named[0]), (*named[1:], back), folder):
+            trail.follow(call)
+
+
+def _follow_shell(end: str, folder: str, trail: Trail) -> None:
+    data = trail.content.read(end) if trail.content.is_source(end) else None
+    if data is not None:
+        trail.follow(ShellText(data.decode("utf-8", "replace"), folder))
+
+
+_SHELL_CALL = re.compile(r"\$[({]shell\s+([^)}]*)")
+_MOST_INCLUDED = 100
+# make rebuilds its own makefiles first, by built-in rules too: from `Makefile.sh`, or RCS and SCCS.
+_REBUILT_FROM = ("{}.sh", "{},v", "RCS/{},v", "RCS/{}", "s.{}", "SCCS/s.{}")
+
+
+def follow_make(call: Invocation, trail: Trail) -> None:
+    """Pin what `make` with these words will do, and look at the recipes it will run."""
+    request = make_call(call)
+    if request is None:
+        return
+    names = [posixpath.join(request.folder, name) for name in MAKEFILES]
+    files = request.files or [name for name in names if trail.content.has(name)][:1]
+    for path in files:
+        _follow_file(path, request, trail)
+
+
+def _follow_file(path: str, request: MakeCall, trail: Trail) -> None:
+    data = trail.content.read(trail.pin_links(path))
+    if data is None or b"RECIPEPREFIX" in data or not request.clear:
+        trail.pin(path)
+    if data is None:
+        return
+    own = read_makefile(data.decode("utf-8", "surrogateescape"))
+    if own.preamble:
+        preamble = "\n".join(own.preamble)
+        trail.pin_text(path, "preamble", preamble)
+        commands = "\n".join(_SHELL_CALL.findall(own.expand(preamble)))
+        trail.follow(ShellText(commands, request.folder))
+    own_rules = set(map(id, own.rules))
+    included = _pin_included(own, request, trail)
+    own.variables.update(request.variables)
+    goals = request.targets or [own.goal or ""]
+    makefiles = [path, posixpath.basename(path), *included]
+    for target, rules in own.reached_from([*goals, *makefiles]).items():
+        mine = [rule for rule in rules if id(rule) in own_rules]
+        if mine:
+            text = "\n".join(line for rule in mine for line in rule.lines)
+            phony = "\n.PHONY" if target in own.phony else ""
+            trail.pin_text(path, f"target:{target}", text + phony)
+        _follow_target(target, rules, own, makefiles, request.folder, trail)
+    for makefile in (path, *included):
+        folder, name = posixpath.split(makefile)
+        for source in _REBUILT_FROM:
+            trail.pin(posixpath.join(folder, source.format(name)))
+
+
+def _pin_included(makefile: Makefile, request: MakeCall, trail: Trail) -> list[str]:
+    """Pin every included file as a whole and take its rules in; returns their paths."""
+    found: dict[str, None] = {}
+    waiting = list(makefile.includes)
+    while waiting and len(found) < _MOST_INCLUDED:
+        name = waiting.pop(0)
+        pattern = inside(request.folder, name) if is_plain(name) else None
+        for path in trail.content.matching(pattern) if pattern else ():
+            # Lists of dependencies that the compiler writes are the build's own business.
+            if path in found or (path.endswith(".d") and not trail.content.is_source(path)):
+                continue
+            found[path] = None
+            data = trail.content.read(trail.pin(path))
+            if data is not None:
+                more = read_makefile(data.decode("utf-8", "surrogateescape"))
+                makefile.rules += more.rules
+                makefile.phony |= more.phony
+                makefile.variables = {**more.variables, **makefile.variables}
+                waiting += more.includes
+    return list(found)
+
+
+def _follow_target(
+    target: str,
+    rules: list[MakeRule],
+    makefile: Makefile,
+    makefiles: list[str],
+    folder: str,
+    trail: Trail,
+) -> None:
+    recipe = [line for rule in rules for line in rule.recipe]
+    if not recipe:
+        return
+    text = "\n".join(makefile.expand(line.lstrip("@-+ \t")) for line in recipe)
+    trail.follow(ShellText(text.replace("$$", "$"), folder))
+    path = inside(folder, target)
+    if path is None or path in makefiles or target in makefile.phony:
+        return
+    if "$@" in text or "$(@" in text or target in re.split(r"[\s'\"=;&|<>]+", text):
+        return
+    # A recipe that does not make its target is skipped for good once something has its name.
+    if trail.content.has(path) or trail.content.is_folder(path):
+        trail.pin_presence(path, "in-place-of-target")
+
+
+_PACKAGE = "package.json"
+_PROGRAMS = "node_modules/.bin"
+_EVERY_PACKAGE = frozenset(
+    ("-w", "--workspace", "--workspaces", "-ws", "-r", "--recursive", "--filter", "-F", "workspace")
+)
+# What npm itself starts for a script, and what the first line of most programs there asks for.
+_STARTED_BY_NPM = ("sh", "bash", "env", "node")
+_FOLDER_OPTIONS = ("--prefix", "-C", "--cwd", "--dir")
+
+
+def follow_package_script(call: Invocation, trail: Trail) -> None:
+    """`npm test`, `yarn lint`, `pnpm run x`: the scripts by name, `pre` and `post` included."""
+    folder = inside(call.folder, call.value_of(*_FOLDER_OPTIONS) or ".")
+    names = package_scripts(call)
+    if folder is None or not names:
+        return
+    folders = {folder: None}
+    if any(arg.partition("=")[0] in _EVERY_PACKAGE for arg in call.args):
+        for path in trail.content.anywhere(_PACKAGE):
+            folders[posixpath.dirname(path)] = None
+    for place in folders:
+        for name in names:
+            for script in (f"pre{name}", name, f"post{name}"):
+                _pin_script(place, script, trail)
+
+
+def follow_several_scripts(call: Invocation, trail: Trail) -> None:
+    """`run-s lint test`: every word is a script."""
+    for name in package_scripts(call):
+        trail.follow(Invocation("npm", ("run", name), call.folder))
+
+
+def pin_in_front(trail: Trail) -> None:
+    """Programs among the node packages, which go before the machine's while a script runs.
+
+    One that an install brings may appear, unless the machine had a program of this name already:
+    then it stands in for the one that was approved.
+    """
+    for folder in trail.in_front:
+        for name in sorted({*trail.called, *_STARTED_BY_NPM}):
+            path = f"{folder}/{name}"
+            if not trail.content.has(path):
+                continue
+            if find_tool(name, trail.search_path) is not None:
+                trail.pin(path)
+                continue
+            links, end = trail.content.trace(path)
+            for part in (*links, end):
+                trail.pin_installed(part)
+
+
+def _pin_script(folder: str, name: str, trail: Trail) -> None:
+    wanted = Section(_PACKAGE, ("scripts", name))
+    text = command_in(wanted, trail.pin_section(folder, wanted))
+    if text:
+        for above in upwards(folder):
+            trail.put_in_front(posixpath.join(above, _PROGRAMS))
+        trail.follow(ShellText(text, folder))
+
+
+Pin = Callable[[Invocation, Trail], None]
+
+
+def _follow_recipes(call: Invocation, trail: Trail) -> None:
+    """just, tox and nox run what their files say; where that is not seen, as a rule pytest."""
+    found = list(recipe_texts(call, trail.content.read))
+    for text in found:
+        trail.follow(ShellText(text, call.folder))
+    if not found and call.tool != "just":
+        trail.follow(Invocation("pytest", (), call.folder))
+
+
+def _follow_hatch(call: Invocation, trail: Trail) -> None:
+    """`hatch test` runs pytest."""
+    if "test" in call.args:
+        trail.follow(Invocation("pytest", (), call.folder))
+
+
+_TASK_TABLES = {
+    "pdm": ("pyproject.toml", ("tool", "pdm", "scripts")),
+    "poe": ("pyproject.toml", ("tool", "poe", "tasks")),
+    "pipenv": ("Pipfile", ("scripts",)),
+    "pixi": ("pixi.toml", ("tasks",)),
+}
+
+
+def _follow_tasks(call: Invocation, trail: Trail) -> None:
+    """Named tasks of a settings file: `pdm run test`."""
+    file, table = _TASK_TABLES[call.tool]
+    for word in call.args:
+        if not word.startswith("-"):
+            wanted = Section(file, (*table, word))
+            text = command_in(wanted, trail.pin_section(call.folder, wanted))
+            if text:
+                trail.follow(ShellText(text, call.folder))
+
+
+# Each row is for some tools, and pins what influences a call of one of them.
+RULES: tuple[tuple[Collection[str], Pin], ...] = (
+    (SETTINGS, pin_settings),
+    (INTERPRETERS, follow_interpreter),
+    (("python",), follow_python),
+    (("pytest",), follow_pytest),
+    (("uv", "poetry", "pdm", "rye", "pipenv"), follow_installed_command),
+    (("make",), follow_make),
+    (("npm", "yarn", "pnpm", "bun"), follow_package_script),
+    (("run-s", "run-p", "npm-run-all"), follow_several_scripts),
+    (("just", "tox", "nox"), _follow_recipes),
+    (("hatch",), _follow_hatch),
+    (_TASK_TABLES, _follow_tasks),
+)
+
+
+MOST_LOOKED_AT = 400
+_PINS_BY_TOOL: dict[str, list[Pin]] = {}
+for _tools, _pin in RULES:
+    for _tool in _tools:
+        _PINS_BY_TOOL.setdefault(_tool, []).append(_pin)
+
+
+def influences_of(
+    contract: Contract,
+    manifest: Manifest,
+    read: Callable[[str], bytes],
+    ignored: Ignored | None = None,
+    search_path: str = "",
+) -> dict[str, str]:
+    """Name → digest of everything in the content that influences the contract's command.
+
+    Names are paths, or `path#section` where only a part of the file counts. Scripts, recipes and
+    package scripts that the command runs are looked into in turn. What the shell analysis cannot
+    see through (`eval "$X"`, `$TOOL`, a program that starts others) adds nothing: `verify` says
+    "cannot tell" about it, and `**protects:**` is the way to name it.
+    """
+    trail = _followed(contract, Trail(Content(manifest, read, ignored), search_path))
+    pin_in_front(trail)
+    pin_startup(trail)
+    pin_environments(trail)
+    return dict(sorted(trail.pinned.items()))
+
+
+def texts_of(
+    contract: Contract, manifest: Manifest, read: Callable[[str], bytes]
+) -> tuple[ShellText, ...]:
+    """The command itself and all shell text that it runs: scripts, recipes, package scripts."""
+    return tuple(_followed(contract, Trail(Content(manifest, read))).texts)
+
+
+def _followed(contract: Contract, trail: Trail) -> Trail:
+    trail.follow(ShellText(contract.command, ""))
+    seen: set[ShellText | Invocation] = set()
+    while trail.ahead and len(seen) < MOST_LOOKED_AT:
+        what = trail.ahead.pop(0)
+        if what not in seen:
+            seen.add(what)
+            _look_at(what, trail)
+    return trail
+
+
+def _look_at(what: ShellText | Invocation, trail: Trail) -> None:
+    if isinstance(what, Invocation):
+        trail.tools.add(what.tool)
+        for pin in _PINS_BY_TOOL.get(what.tool, ()):
+            pin(what, trail)
+        if what.path:
+            follow_executed(what, trail)
+        return
+    trail.texts.append(what)
+    facts = analyse(what.text)
+    for script in facts.scripts:
+        path = inside(what.folder, script.path)
+        if path is not None:
+            for found in trail.content.matching(path):
+                execute(found, what.folder, trail)
+    trail.note_called(*(call.name for call in facts.calls))
+    for call in invocations_of(facts, what.folder):
+        if call.tool not in facts.functions:
+            trail.follow(call)
+            trail.note_called(call.path or call.tool)
+    follow_python_path(what.text, what.folder, trail)
