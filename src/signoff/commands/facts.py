@@ -7,12 +7,11 @@ the shape is analysed once and the numbers are put back into the answer.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from signoff.commands.endings import Statuses
 from signoff.commands.references import Reference
+from signoff.commands.statuses import ANY, Statuses, Weakness
 from signoff.commands.uses import Call, FileUse, FileWrite, Unseen
-from signoff.commands.weaknesses import Weakness
 
 _NUMBERED = re.compile(r"(?<![\w./$@{-])[A-Za-z_./][A-Za-z_./-]*[0-9][\w./-]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+")
@@ -29,27 +28,30 @@ class ShellFacts:
     """Lines count from 0 within the command; paths are relative to the workspace."""
 
     # The text, or one like it, that bash has to read; empty where nothing in it can be wrong.
-    unchecked: str
-    unseen: tuple[Unseen, ...]
-    calls: tuple[Call, ...]
-    reads: tuple[FileUse, ...]
-    writes: tuple[FileWrite, ...]
-    references: tuple[Reference, ...]
-    scripts: tuple[FileUse, ...]
-    functions: frozenset[str]
-    statuses: Statuses
-    certain: bool
-    reason: str
-    last_line: int
-    ignored_lines: tuple[int, ...]
+    unchecked: str = ""
+    unseen: tuple[Unseen, ...] = ()
+    calls: tuple[Call, ...] = ()
+    reads: tuple[FileUse, ...] = ()
+    writes: tuple[FileWrite, ...] = ()
+    references: tuple[Reference, ...] = ()
+    scripts: tuple[FileUse, ...] = ()
+    functions: frozenset[str] = frozenset()
+    statuses: Statuses = ANY
+    reason: str = ""  # why there is only one status
+    last_line: int = 0
+    ignored_lines: tuple[int, ...] = ()
     # Those of them that hold `! …`, which `set -e` does not look at.
-    negated_lines: tuple[int, ...]
-    skips_line: int | None
-    prints: tuple[str, ...]
-    empty: bool
-    weaknesses: tuple[Weakness, ...]
+    negated_lines: tuple[int, ...] = ()
+    skips_line: int | None = None
+    prints: tuple[str, ...] = ()
+    weaknesses: tuple[Weakness, ...] = ()
     # Whether it certainly prints nothing on standard output.
-    silent: bool
+    silent: bool = False
+
+    @property
+    def certain(self) -> bool:
+        """Whether all of it could be seen."""
+        return not self.unseen
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,37 +98,15 @@ def with_numbers(facts: ShellFacts, pairs: list[tuple[str, str]]) -> ShellFacts:
             text = text.replace(place, number)
         return text
 
-    def used(use: FileUse) -> FileUse:
-        return FileUse(fill(use.path), use.line, use.order)
-
-    def called(call: Call) -> Call:
-        return Call(fill(call.name), tuple(map(fill, call.args)), call.line)
-
-    def written(write: FileWrite) -> FileWrite:
-        return FileWrite(fill(write.path), write.line, write.order, write.how, write.made_up)
-
-    def referred(use: Reference) -> Reference:
-        return Reference(tuple(map(fill, use.paths)), use.line, use.how, use.compares)
-
-    return ShellFacts(
-        facts.unchecked,
-        facts.unseen,
-        tuple(map(called, facts.calls)),
-        tuple(map(used, facts.reads)),
-        facts.writes and tuple(map(written, facts.writes)),
-        facts.references and tuple(map(referred, facts.references)),
-        facts.scripts and tuple(map(used, facts.scripts)),
-        facts.functions and frozenset(map(fill, facts.functions)),
-        facts.statuses,
-        facts.certain,
-        facts.reason and fill(facts.reason),
-        facts.last_line,
-        facts.ignored_lines,
-        facts.negated_lines,
-        facts.skips_line,
-        facts.prints and tuple(map(fill, facts.prints)),
-        facts.empty,
-        facts.weaknesses
-        and tuple(Weakness(w.kind, w.line, fill(w.what)) for w in facts.weaknesses),
-        facts.silent,
+    return replace(
+        facts,
+        calls=tuple(Call(fill(c.name), tuple(map(fill, c.args)), c.line) for c in facts.calls),
+        reads=tuple(FileUse(fill(u.path), u.line, u.order) for u in facts.reads),
+        writes=tuple(replace(w, path=fill(w.path)) for w in facts.writes),
+        references=tuple(replace(r, paths=tuple(map(fill, r.paths))) for r in facts.references),
+        scripts=tuple(FileUse(fill(u.path), u.line, u.order) for u in facts.scripts),
+        functions=frozenset(map(fill, facts.functions)),
+        reason=fill(facts.reason),
+        prints=tuple(map(fill, facts.prints)),
+        weaknesses=tuple(w._replace(what=fill(w.what)) for w in facts.weaknesses),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from signoff.domain.findings import Finding
 from signoff.planfile.bulk import without_collection
-from signoff.planfile.verify.demanded import demanded_files
 from signoff.planfile.verify.item_quotes import unfit_items
+from signoff.planfile.verify.subjects import demanded_files
 from signoff.planfile.verify.surroundings import Anywhere, ParsedPlan, Surroundings
 from signoff.planfile.verify.table import CODES, RULES
 from signoff.planfile.verify.view import View

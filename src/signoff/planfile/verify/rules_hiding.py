@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from signoff.commands.weaknesses import WeaknessKind
+from signoff.commands.statuses import WeaknessKind
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import ExpectationKind
 from signoff.planfile.verify.rules_shell import looks_at_output

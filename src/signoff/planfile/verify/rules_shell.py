@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from signoff.commands.endings import FAILS
 from signoff.commands.launchers import is_plain, started_by
 from signoff.commands.programs import BUILTINS, builds, is_known
+from signoff.commands.statuses import FAILS, WeaknessKind
 from signoff.commands.uses import Call, FileUse
-from signoff.commands.weaknesses import WeaknessKind
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Expectation, ExpectationKind

@@ -11,7 +11,6 @@ from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_settings, is_test, language_of
 from signoff.domain.plan import Contract, Step, SubscriptionKind
-from signoff.planfile.verify.demanded import demanded_files
 from signoff.planfile.verify.mentions import (
     files_named,
     names_folder_of,
@@ -19,7 +18,7 @@ from signoff.planfile.verify.mentions import (
     speaks_of,
 )
 from signoff.planfile.verify.rules_plan import HUMAN
-from signoff.planfile.verify.subjects import is_plain, measures
+from signoff.planfile.verify.subjects import demanded_files, is_plain, measures
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _MAKEFILES = ("Makefile", "makefile", "GNUmakefile")

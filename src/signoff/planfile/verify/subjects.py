@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from signoff.commands.analysis import analyse
-from signoff.commands.uses import Call
-from signoff.domain.plan import Contract
-from signoff.planfile.verify.demanded import demanded_files
+from signoff.commands.analysis import MAX_ANALYSED_CHARS, analyse
+from signoff.commands.launchers import see_through
+from signoff.commands.reading import lower
+from signoff.commands.statuses import must_succeed
+from signoff.commands.tree import TESTS, Node
+from signoff.commands.uses import Call, Collector
+from signoff.domain.plan import Contract, ExpectationKind
 
 # Programs that obey no file of the folder they run in but the ones they are given.
 _PLAIN = frozenset(
@@ -25,6 +28,73 @@ _PLAIN = frozenset(
 )
 _NEVER_READ = frozenset({"test", "[", "[[", "find", "ls", "rm", "mkdir", "touch", "echo", "printf"})
 _MEASURE_OPTIONS = re.compile(r"-[a-zA-Z]*f|--(?:file|from-file|expression-file)(?:=.*)?")
+_FAIL_WITHOUT = frozenset(
+    (
+        *("cat", "wc", "head", "tail", "diff", "cmp", "ls", "stat", "sort", "uniq", "cut", "nl"),
+        *("od", "xxd", "tac", "comm", "paste", "strings", "zcat", "jq", "yq", "sed"),
+        *("md5sum", "sha1sum", "sha256sum"),
+    )
+)
+_FAIL_WITHOUT_THEIR_ONE = frozenset(("grep", "egrep", "fgrep", "zgrep", "rg"))
+_COMPILERS = (("-m", "py_compile"), ("-m", "json.tool"))
+_SYNTAX_ONLY = frozenset(
+    (
+        *(("bash", "-n"), ("sh", "-n"), ("dash", "-n"), ("ksh", "-n"), ("zsh", "-n")),
+        *(("node", "--check"), ("node", "-c"), ("php", "-l")),
+    )
+)
+_EITHER_WAY = frozenset(("!", "-o", "||", "(", ")", "-nt", "-ot", "-ef"))
+_MOST_DEMANDS = 100
+
+
+def demanded_files(contract: Contract) -> tuple[str, ...]:
+    """Paths that must be there for the contract to hold, in the order of the text.
+
+    They are what its step makes when it does not say so. A file that is merely spoken of is not
+    enough: `! grep -q skip conftest.py` also holds when somebody adds a `conftest.py` of his own,
+    and that is nothing the step was asked for.
+    """
+    codes = {e.value for e in contract.all_expectations() if e.kind is ExpectationKind.EXIT_CODE}
+    return _demanded(contract.command) if codes == {0} else ()
+
+
+@lru_cache(maxsize=4096)
+def _demanded(text: str) -> tuple[str, ...]:
+    block, clear = lower(text) if len(text) <= MAX_ANALYSED_CHARS else (None, False)
+    if block is None or not clear:
+        return ()
+    collector = Collector()
+    collector.visit(block)
+    if collector.functions:
+        return ()
+    return tuple(
+        dict.fromkeys(
+            use.path
+            for command, uses in collector.readers[:_MOST_DEMANDS]
+            if _fails_without(command, len(uses)) and must_succeed(block, command)
+            for use in uses
+        )
+    )
+
+
+def _fails_without(command: Node, reads: int) -> bool:
+    """Whether the command fails when any of the files it reads is missing."""
+    seen = see_through(command).command
+    if seen is None or any(word.inner for word in command.words):
+        return False
+    name, args = seen.name, seen.args
+    if name in TESTS:  # `-s a`, also several with `-a` or `&&`; no other way for it to be true
+        return _EITHER_WAY.isdisjoint(args)
+    if name in ("python", "python3"):
+        return args[:2] in _COMPILERS
+    if (name, *args[:1]) in _SYNTAX_ONLY:
+        return len(args) == 2
+    if name in _FAIL_WITHOUT_THEIR_ONE:
+        return reads == 1
+    makes_do = name == "diff" and any(
+        "new-file" in a or "N" in a for a in args if a.startswith("-")
+    )
+    return name in _FAIL_WITHOUT and not makes_do
 
 
 @lru_cache(maxsize=4096)

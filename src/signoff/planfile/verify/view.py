@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from signoff.commands.analysis import analyse, unread
+from signoff.commands.analysis import analyse
 from signoff.commands.facts import ShellFacts
 from signoff.commands.reading import error_line
 from signoff.domain.findings import Finding, Severity, SyntaxProblem
 from signoff.domain.globs import has_wildcard, matches, matches_any
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
-from signoff.planfile.verify.demanded import demanded_files
 from signoff.planfile.verify.order import StepOrder
+from signoff.planfile.verify.subjects import demanded_files
 from signoff.planfile.verify.surroundings import ParsedPlan, Surroundings
 
 ITEM = "{item}"
@@ -95,7 +95,7 @@ class View:
         texts = {s.command for s in subjects if s.facts.unchecked in doubtful}
         problems = self.surroundings.syntax_problems(texts)
         return tuple(
-            replace(s, facts=unread(), problem=_placed(problems[s.command], s.command))
+            replace(s, facts=ShellFacts(), problem=_placed(problems[s.command], s.command))
             if s.command in problems
             else s
             for s in subjects
