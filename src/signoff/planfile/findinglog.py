@@ -61,7 +61,11 @@ class FindingLog:
         self.all.append(Finding(code, severity, line, shown, hint[:_MAX_MESSAGE], text, step))
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """A hint that names the closest known word, or says something else."""
-    close = difflib.get_close_matches(word.casefold()[:60], sorted(known), n=1, cutoff=0.7)
-    return f"did you mean `{close[0]}`?" if close else otherwise
+def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, listed: bool = False) -> str:
+    """A hint that names the closest known word, or says something else, with all known words."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word.casefold()[:60], names, n=1, cutoff=0.7)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    shown = ", ".join(f"`{name}`" for name in names) if listed else ""
+    return f"{otherwise}; known: {shown}" if shown else otherwise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from signoff.domain.findings import Finding, Severity
+from signoff.domain.findings import Finding
 from signoff.domain.globs import intersect, matches, matches_any
 from signoff.domain.plan import (
     DEFAULT_STEP_TIMEOUT_S,
@@ -14,7 +14,7 @@ from signoff.domain.plan import (
     Subscription,
     SubscriptionKind,
 )
-from signoff.planfile.verify.rules_options import did_you_mean
+from signoff.planfile.findinglog import did_you_mean
 from signoff.planfile.verify.view import ITEM, View
 
 HUMAN = "human"
@@ -29,25 +29,23 @@ def needs_make_sense(view: View) -> Iterator[Finding]:
     for step in view.plan.steps:
         # A second step of the same number is a finding of the parser, and means the first one here.
         if step.id in step.needs and step.id not in seen:
-            yield view.finding(
+            yield view.error(
                 "needs-itself",
-                Severity.ERROR,
                 view.line_of(step, "needs"),
                 f"step {step.id} needs itself",
                 "name the steps that must be done before",
-                step=step.id,
+                step.id,
             )
         seen.add(step.id)
     cycle = view.order.cycle
     if cycle:
         step = view.plan.step(cycle[0])
-        yield view.finding(
+        yield view.error(
             "needs-cycle",
-            Severity.ERROR,
             view.line_of(step, "needs"),
             f"steps wait for each other: {' → '.join(reversed(cycle))}",
             "remove one of these from `**needs:**`",
-            step=step.id,
+            step.id,
         )
 
 
@@ -57,9 +55,8 @@ def postconditions_decidable(view: View) -> Iterator[Finding]:
         return
     for post in view.plan.postconditions:
         if post.contract is None:
-            yield view.finding(
+            yield view.error(
                 "postcondition-undecidable",
-                Severity.ERROR,
                 post.line,
                 f"postcondition {post.number} has no contract, and `forbid_waivers` lets nobody"
                 " decide it by word",
@@ -81,13 +78,12 @@ def subscriptions_exist(view: View) -> Iterator[Finding]:
 
 def _topic(view: View, step: Step, subscription: Subscription) -> Iterator[Finding]:
     if not view.surroundings.topic_exists(subscription.target):
-        yield view.finding(
+        yield view.warning(
             "topic-missing",
-            Severity.WARNING,
             subscription.line or step.line,
             f"there is no topic `{subscription.target}`",
             "create the topic, or remove the subscription; the prompt will say that it is missing",
-            step=step.id,
+            step.id,
         )
 
 
@@ -103,22 +99,20 @@ def _missing_file(
     sure = [p for p in makers if p.declared or p.pattern.rstrip("/") == path]
     if sure and not view.order.cycle:
         maker = view.plan.steps[sure[0].place].id
-        yield view.finding(
+        yield view.error(
             "subscription-order",
-            Severity.ERROR,
             line,
             f"step {step.id} reads `{path}` without waiting for step {maker}, which makes it",
             f"put step {maker} first, or add it to `**needs:**`",
-            step=step.id,
+            step.id,
         )
         return
-    yield view.finding(
+    yield view.warning(
         "subscription-missing",
-        Severity.WARNING,
         line,
         f"`{path}` does not exist and no earlier step makes it",
         "correct the path, or name it in an earlier step's `**produces:**`",
-        step=step.id,
+        step.id,
     )
 
 
@@ -128,13 +122,12 @@ def roles_exist(view: View) -> Iterator[Finding]:
     for step in view.plan.steps:
         if step.target and step.target not in known:
             advice = "add the role to signoff.toml or pass --role NAME='COMMAND'"
-            yield view.finding(
+            yield view.error(
                 "unknown-role",
-                Severity.ERROR,
                 view.line_of(step, "target"),
                 f"step {step.id} goes to `{step.target}`, and no such role is configured",
-                did_you_mean(step.target, known, advice),
-                step=step.id,
+                did_you_mean(step.target, known, advice, listed=True),
+                step.id,
             )
 
 
@@ -147,12 +140,12 @@ def roles_can_work(view: View) -> Iterator[Finding]:
         seen.add(step.target)
         for trouble in view.surroundings.role_troubles(step.target):
             yield view.finding(
-                trouble.code,
                 trouble.severity,
+                trouble.code,
                 view.line_of(step, "target"),
                 trouble.message,
                 trouble.hint,
-                step=step.id,
+                step.id,
             )
 
 
@@ -161,9 +154,8 @@ def budget_is_possible(view: View) -> Iterator[Finding]:
     budget, steps = view.plan.budget, view.plan.steps
     limits = (budget.tokens, budget.usd, budget.wall_s)
     if any(limit is not None and limit <= 0 for limit in limits):
-        yield view.finding(
+        yield view.error(
             "budget-empty",
-            Severity.ERROR,
             budget.line,
             "the budget allows nothing at all",
             "name positive amounts, or leave the limit out",
@@ -171,9 +163,8 @@ def budget_is_possible(view: View) -> Iterator[Finding]:
         return
     estimate = sum((s.estimate for s in steps if s.estimate), Cost())
     if _is_over(estimate.tokens, budget.tokens) or _is_over(estimate.usd, budget.usd):
-        yield view.finding(
+        yield view.warning(
             "budget-below-estimates",
-            Severity.WARNING,
             budget.line,
             f"the steps are estimated at {estimate.tokens} tokens and ${estimate.usd:g}, "
             "more than the budget",
@@ -195,9 +186,8 @@ def _longest_timeout(view: View) -> Iterator[Finding]:
     stated = [s.timeout_s for s in view.plan.steps if s.timeout_s != DEFAULT_STEP_TIMEOUT_S]
     longest_s = max((*contracts, *stated), default=0.0)
     if longest_s > wall_s:
-        yield view.finding(
+        yield view.warning(
             "budget-below-timeout",
-            Severity.WARNING,
             view.plan.budget.line,
             f"one step may take {longest_s:g} s, the whole plan only {wall_s:g} s",
             "lengthen the budget, or shorten the timeout",
@@ -212,9 +202,8 @@ def _thin_budget(view: View) -> Iterator[Finding]:
         (budget.wall_s, _MIN_SECONDS_PER_STEP, "seconds"),
     ):
         if amount is not None and count and amount / count < least:
-            yield view.finding(
+            yield view.warning(
                 "budget-thin",
-                Severity.WARNING,
                 budget.line,
                 f"{amount:g} {unit} for {count} steps is {amount / count:g} a step",
                 "raise the budget, or expect to be asked when it is used up",
@@ -255,13 +244,12 @@ def steps_stay_in_the_plan(view: View) -> Iterator[Finding]:
     for step in view.plan.steps if bound else ():
         for pattern in step.touches:
             if _reaches_outside(pattern, bound):
-                yield view.finding(
+                yield view.warning(
                     "touches-outside-plan",
-                    Severity.WARNING,
                     view.line_of(step, pattern),
                     f"step {step.id} may change `{pattern}`, which the plan's `touches` leaves out",
                     "add it to `touches` in the frontmatter: that alone keeps plans apart",
-                    step=step.id,
+                    step.id,
                 )
 
 
@@ -284,13 +272,12 @@ def leaves_workspace(pattern: str) -> bool:
 
 
 def _outside(view: View, field: str, pattern: str, line: int, step: str | None) -> Finding:
-    return view.finding(
+    return view.error(
         "path-outside",
-        Severity.ERROR,
         line,
         f"`{pattern}` in `{field}` leaves the workspace",
         "name a path relative to the workspace, without `..`",
-        step=step,
+        step,
     )
 
 
@@ -303,25 +290,23 @@ def protects_something(view: View) -> Iterator[Finding]:
             line = view.line_of(step, pattern)
             own = next((p for p in step.produces if matches(pattern, p) or matches(p, pattern)), "")
             if own:
-                yield view.finding(
+                yield view.error(
                     "protects-own-product",
-                    Severity.ERROR,
                     line,
                     f"step {step.id} must not change `{pattern}`, but produces `{own}`",
                     "take the file out of `**protects:**` or out of `**produces:**`",
-                    step=step.id,
+                    step.id,
                 )
             elif not view.surroundings.matches_glob(pattern):
                 makers = view.producers_of(pattern)
                 if any(view.order.comes_before(p.place, place) for p in makers):
                     continue
-                yield view.finding(
+                yield view.warning(
                     "protects-nothing",
-                    Severity.WARNING,
                     line,
                     f"`{pattern}` matches no file now, so nothing is protected but the absence",
                     "correct the pattern",
-                    step=step.id,
+                    step.id,
                 )
 
 
@@ -331,12 +316,11 @@ def produced_once(view: View) -> Iterator[Finding]:
     for step in view.plan.steps:
         for pattern in dict.fromkeys(step.produces):
             if pattern in first:
-                yield view.finding(
+                yield view.note(
                     "produced-twice",
-                    Severity.NOTE,
                     view.line_of(step, pattern),
                     f"`{pattern}` is produced by step {first[pattern]} and again by step {step.id}",
                     "fine if the later step replaces it; then name the earlier one in `**needs:**`",
-                    step=step.id,
+                    step.id,
                 )
             first.setdefault(pattern, step.id)

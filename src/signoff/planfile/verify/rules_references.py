@@ -10,7 +10,7 @@ from signoff.commands.programs import BUILTINS
 from signoff.commands.references import Reference
 from signoff.commands.runners import runner_call, runner_of, tools_started
 from signoff.commands.uses import Call
-from signoff.domain.findings import Finding, Severity
+from signoff.domain.findings import Finding
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.plan import Contract, Step
 from signoff.planfile.verify.mentions import paths_named, says_to_change
@@ -42,7 +42,7 @@ def references_are_protected(view: View) -> Iterator[Finding]:
             paths = [p for p in _changeable(view, subject, reference) if p not in seen]
             seen.update(paths)
             if paths:
-                yield _unprotected(view, subject, reference, paths)
+                yield _unprotected(subject, reference, paths)
 
 
 def _is_for_a_person(subject: Subject) -> bool:
@@ -93,7 +93,7 @@ def _is_thought_of(view: View, subject: Subject, path: str, reference: Reference
     return any(says_to_change(step, path, of_list=of_list) for step in steps)
 
 
-def _unprotected(view: View, subject: Subject, reference: Reference, paths: list[str]) -> Finding:
+def _unprotected(subject: Subject, reference: Reference, paths: list[str]) -> Finding:
     shown = [path.replace(ITEM, "*") for path in paths]
     what = "what the result is compared with" if reference.compares else "what is checked"
     measure = "what it is compared with" if reference.compares else what
@@ -105,9 +105,7 @@ def _unprotected(view: View, subject: Subject, reference: Reference, paths: list
         message = f"`{reference.how}` looks at {both}, and {who} may change them"
         lines = " or ".join(f"`**protects:** {path}`" for path in shown)
         hint = f"{lines}: whichever is right already, or the agent may change both"
-    line = subject.line + reference.line
-    owner = subject.owner
-    return view.finding("reference-unprotected", Severity.WARNING, line, message, hint, step=owner)
+    return subject.warning("reference-unprotected", reference.line, message, hint)
 
 
 def protection_leaves_room(view: View) -> Iterator[Finding]:
@@ -120,13 +118,12 @@ def protection_leaves_room(view: View) -> Iterator[Finding]:
             by = next((s for s in protecting if s is not step and _covers(s.protects, path)), None)
             if by is None or view.exists(path) or _covers(allowed, path):
                 continue
-            yield view.finding(
+            yield view.warning(
                 "protected-by-other",
-                Severity.WARNING,
                 step.line,
                 f"step {step.id} is to make `{path}`, and step {by.id} protects that place",
                 f"say `**may_change:** {path}` in step {step.id}, or it is removed again",
-                step=step.id,
+                step.id,
             )
 
 
@@ -142,36 +139,29 @@ def tests_are_protected(view: View) -> Iterator[Finding]:
         if runner is None or _is_about_tests(step) or _is_covered(subject, view.protected):
             continue
         if any(map(view.surroundings.matches_glob, _TEST_FILES)):
-            yield view.finding(
+            yield subject.note(
                 "tests-unprotected",
-                Severity.NOTE,
-                subject.line + runner.line,
+                runner.line,
                 "the contract runs tests that this step may change",
                 "`**protects:** tests/**`, with `**may_extend:** tests/**` if it may add tests",
-                step=subject.owner,
             )
             return
 
 
-def tests_can_be_counted(view: View) -> Iterator[Finding]:
+def tests_can_be_counted(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
     """A runner that is called so that it does not say how many tests there were."""
-    for subject in view.subjects:
-        if subject.contract is None or subject.contract.may_shrink:
-            continue
-        if "SIGNOFF_REPORT_DIR" in subject.contract.command:
-            continue
-        for call in subject.facts.calls:
-            found = runner_call(call.name, call.args) if call.name not in BUILTINS else None
-            if found is not None and found.untold:
-                yield view.finding(
-                    "tests-uncounted",
-                    Severity.NOTE,
-                    subject.line + call.line,
-                    f"`{found.call.tool}`, called so, does not say how many tests it ran:"
-                    " one that is gone is missed by its text alone",
-                    f"add {found.untold}",
-                    step=subject.owner,
-                )
+    if contract.may_shrink or "SIGNOFF_REPORT_DIR" in contract.command:
+        return
+    for call in subject.facts.calls:
+        found = runner_call(call.name, call.args) if call.name not in BUILTINS else None
+        if found is not None and found.untold:
+            yield subject.note(
+                "tests-uncounted",
+                call.line,
+                f"`{found.call.tool}`, called so, does not say how many tests it ran:"
+                " one that is gone is missed by its text alone",
+                f"add {found.untold}",
+            )
 
 
 def _runs_tests(call: Call) -> bool:

@@ -57,10 +57,10 @@ def decides_its_own_check(view: View) -> Iterator[Finding]:
             if subject.may_write(path) or matches_any(step.protects, path):
                 continue
             if speaks_of(step, path):
-                yield _protected(view, subject, path, line, Severity.WARNING)
+                yield _protected(subject, path, line, Severity.WARNING)
             elif path in programs - noted and _is_the_work(view, step, path):
                 noted.add(path)
-                yield _protected(view, subject, path, line, Severity.NOTE)
+                yield _protected(subject, path, line, Severity.NOTE)
 
 
 def named_files_may_change(view: View) -> Iterator[Finding]:
@@ -166,29 +166,27 @@ def _proposed(
     view: View, step: Step, paths: list[str], field: str, so_far: tuple[str, ...]
 ) -> Finding:
     named = ", ".join(f"`{path}`" for path in paths)
-    return view.finding(
+    return view.note(
         "propose-may-change",
-        Severity.NOTE,
         view.line_of(step, paths[0]),
         f"step {step.id} names {named}, and no line lets it change what a check may rest on",
         f"if this step is to change it: `**{field}:** {', '.join((*so_far, *paths))}`",
-        step=step.id,
+        step.id,
     )
 
 
-def _protected(view: View, subject: Subject, path: str, line: int, severity: Severity) -> Finding:
+def _protected(subject: Subject, path: str, line: int, severity: Severity) -> Finding:
     spoken_of = severity is Severity.WARNING
     so = "it is protected from this step" if spoken_of else "the agent may not change it"
     allowed = f"`**may_change:** {path}`"
-    return view.finding(
-        "protected-by-check",
+    return subject.finding(
         severity,
-        subject.line + line,
+        "protected-by-check",
+        line,
         f"`{path}` decides this check, so {so}",
         f"if this step is to change it, say {allowed}"
         if spoken_of
         else f"if it is to be changed: {allowed}",
-        step=subject.owner,
     )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import Step
 from signoff.planfile.invisible import called, hidden_places
-from signoff.planfile.verify.item_quotes import Purpose, QuotedItem, quoted_items
+from signoff.planfile.verify.item_quotes import QuotedItem, quoted_items
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
@@ -20,26 +20,18 @@ _LOOKALIKES = {
 }  # fmt: skip
 
 
-def hidden_characters(view: View) -> Iterator[Finding]:
+def hidden_characters(view: View, subject: Subject) -> Iterator[Finding]:
     """A control, bidi, zero-width or blank character in text that the harness runs."""
-    for subject in view.subjects:
-        text = subject.command
-        if text.isascii() and not _CONTROL.search(text):
-            continue
-        yield from _hidden_in(view, subject)
-
-
-def _hidden_in(view: View, subject: Subject) -> Iterator[Finding]:
-    for offset in hidden_places(subject.command)[:_MOST_SHOWN]:
+    text = subject.command
+    if text.isascii() and not _CONTROL.search(text):
+        return
+    for offset in hidden_places(text)[:_MOST_SHOWN]:
         line, column = _place(view, subject, offset)
-        char = called(subject.command[offset])
-        yield view.finding(
+        yield subject.error(
             "hidden-characters",
-            Severity.ERROR,
             line,
-            f"the {subject.kind} holds {char} in column {column}",
+            f"the {subject.kind} holds {called(text[offset])} in column {column}",
             "delete the character and type the text again",
-            step=subject.owner,
         )
 
 
@@ -60,13 +52,12 @@ def hidden_in_fields(view: View) -> Iterator[Finding]:
         text = found.text
         places = [] if text.isascii() and text.isprintable() else hidden_places(text)
         if places:
-            yield view.finding(
+            yield view.error(
                 "hidden-characters",
-                Severity.ERROR,
                 view.line_of(found.step, text) if found.step else found.line,
                 f"{found.field} holds {called(text[places[0]])}",
                 "delete the character and type the text again",
-                step=found.owner,
+                found.owner,
             )
 
 
@@ -97,77 +88,64 @@ def _deciding_texts(view: View) -> Iterator[_Text]:
 
 
 def _place(view: View, subject: Subject, offset: int) -> tuple[int, int]:
-    """File line and column of a character; indentation that the parser removed is counted."""
+    """Line of the text and column of a character; removed indentation is counted."""
     before = subject.command[:offset]
-    line = subject.line + before.count("\n")
-    start = before.rfind("\n") + 1
+    line, start = before.count("\n"), before.rfind("\n") + 1
     rest = subject.command[start:].split("\n", 1)[0].rstrip("\r")
-    indent = max(view.text_at(line).find(rest), 0) if rest else 0
+    indent = max(view.text_at(subject.line + line).find(rest), 0) if rest else 0
     return line, offset - start + indent + 1
 
 
-def typographic_characters(view: View) -> Iterator[Finding]:
+def typographic_characters(view: View, subject: Subject) -> Iterator[Finding]:
     """Quotes and dashes from a word processor, which bash takes for letters."""
-    for subject in view.subjects:
-        if subject.command.isascii():
-            continue
-        found = next((c for c in subject.command if c in _LOOKALIKES), None)
-        if found is None:
-            continue
-        line, column = _place(view, subject, subject.command.index(found))
-        yield view.finding(
+    text = subject.command
+    found = next((c for c in text if c in _LOOKALIKES), None) if not text.isascii() else None
+    if found is not None:
+        line, column = _place(view, subject, text.index(found))
+        yield subject.warning(
             "typographic-characters",
-            Severity.WARNING,
             line,
             f"the {subject.kind} has `{found}` in column {column}, which bash reads as a letter",
             f"type `{_LOOKALIKES[found]}` if you mean the shell's own character",
-            step=subject.owner,
         )
 
 
-def item_use(view: View) -> Iterator[Finding]:
+def item_use(_view: View, subject: Subject) -> Iterator[Finding]:
     """`{item}` where it does nothing, is missing, or is quoted twice."""
-    for subject in view.subjects:
-        if subject.kind is SubjectKind.LIST:
-            continue
-        listed = subject.step is not None and subject.step.for_each is not None
-        uses = ITEM in subject.command
-        if listed and not uses:
-            yield view.finding(
-                "item-unused",
-                Severity.WARNING,
-                subject.line,
-                "the contract has no `{item}`: every item of the list gets the same check",
-                "name `{item}` in the contract, unquoted",
-                step=subject.owner,
-            )
-        elif listed and (quoted := quoted_items(subject.command)):
-            yield _quoted(view, subject, min(quoted, key=lambda q: q.purpose.value))
-        elif uses and not listed:
-            yield view.finding(
-                "item-without-list",
-                Severity.WARNING,
-                subject.line,
-                "the contract names `{item}`, but the step has no `for_each`",
-                "add `**for_each:**` with a command that prints the items",
-                step=subject.owner,
-            )
+    if subject.kind is SubjectKind.LIST:
+        return
+    listed = subject.step is not None and subject.step.for_each is not None
+    uses = ITEM in subject.command
+    if listed and not uses:
+        yield subject.warning(
+            "item-unused",
+            0,
+            "the contract has no `{item}`: every item of the list gets the same check",
+            "name `{item}` in the contract, unquoted",
+        )
+    elif listed and (quoted := quoted_items(subject.command)):
+        yield _quoted(subject, min(quoted, key=lambda item: not item.decides))
+    elif uses and not listed:
+        yield subject.warning(
+            "item-without-list",
+            0,
+            "the contract names `{item}`, but the step has no `for_each`",
+            "add `**for_each:**` with a command that prints the items",
+        )
 
 
-def _quoted(view: View, subject: Subject, item: QuotedItem) -> Finding:
+def _quoted(subject: Subject, item: QuotedItem) -> Finding:
     """An error where no item is kept that way, or only one without any special character."""
-    reader = "program" if item.purpose is Purpose.PROGRAM else "shell"
-    effect = f"the {reader} then reads what the item says"
-    hint = f"write `{item.corrected}`" if item.corrected else "write {item} outside of the quotes"
-    if item.purpose is Purpose.PROGRAM:
-        hint = "pass it as an argument: `bash -c '… \"$1\"' - {item}`"
-    elif item.purpose is Purpose.WORD and item.quote == '"':
+    effect = f"the {'program' if item.in_program else 'shell'} then reads what the item says"
+    if item.decides and item.quote == '"':
         effect = "its own quotes become part of the word"
-    return view.finding(
+    hint = 'write it outside of the quotes: `"a "{item}` for `"a {item}"`'
+    if item.in_program:
+        hint = "pass it as an argument: `bash -c '… \"$1\"' - {item}`"
+    return subject.finding(
+        Severity.ERROR if item.decides else Severity.WARNING,
         "item-quoted",
-        Severity.ERROR if item.purpose is Purpose.WORD else Severity.WARNING,
-        subject.line + item.line,
+        item.line,
         f"`{{item}}` arrives quoted, and stands inside quotes: {effect}",
         hint,
-        step=subject.owner,
     )
