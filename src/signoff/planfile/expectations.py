@@ -58,9 +58,7 @@ def _text_expectation(kind: ExpectationKind, quoted: str) -> Seen:
     return kind, value
 
 
-def check_contradictions(
-    findings: FindingLog, found: list[tuple[int, Expectation]], step: str | None
-) -> None:
+def check_contradictions(findings: FindingLog, found: list[tuple[int, Expectation]]) -> None:
     """Complain about pairs that no output can satisfy."""
     for (_, one), (i, other) in combinations(found[:50], 2):
         if _contradict(one, other) or _contradict(other, one):
@@ -69,7 +67,6 @@ def check_contradictions(
                 i,
                 f"`{one}` and `{other}` never hold together",
                 "keep the one that is meant",
-                step,
             )
 
 

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable
 
 from signoff.domain.findings import Finding, Severity
+from signoff.planfile.blocks import bare
 from signoff.planfile.codes import CODES
-from signoff.planfile.lines import bare
 from signoff.planfile.outline import Outline
 
 MAX_FINDINGS = 10_000
@@ -22,6 +22,7 @@ class FindingLog:
         self.outline = outline
         self._numbers = outline.numbers
         self.all: list[Finding] = []
+        self.step: str | None = None  # that is being read
 
     def error(self, code: str, i: int, message: str, hint: str, step: str | None = None) -> None:
         """Something that stops the plan from being verified."""
@@ -58,7 +59,9 @@ class FindingLog:
         line = self.number(i) if i < len(self._numbers) else len(self.outline.lines)
         text = bare(self.outline.lines[line - 1])[:_MAX_TEXT]
         shown = message if len(message) <= _MAX_MESSAGE else message[:_MAX_MESSAGE] + "…"
-        self.all.append(Finding(code, severity, line, shown, hint[:_MAX_MESSAGE], text, step))
+        self.all.append(
+            Finding(code, severity, line, shown, hint[:_MAX_MESSAGE], text, step or self.step)
+        )
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, listed: bool = False) -> str:

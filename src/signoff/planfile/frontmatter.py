@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from signoff.planfile.lines import bare
+from signoff.planfile.blocks import bare
 
 # Both bound the work: PyYAML takes time in proportion to the depth for every token.
 MAX_CHARS = 20_000

@@ -108,14 +108,14 @@ def _header(fields: FieldReader) -> tuple[str, Budget, str]:
             found = {**here.fields, **found}
     context = fields.text(found["context"]) if "context" in found else ""
     if "<!--" in context:
-        warn_hidden_text(fields, found["context"].line, "context", None)
-    priority = fields.value(found["priority"], None).lower() if "priority" in found else ""
+        warn_hidden_text(fields, found["context"].line, "context")
+    priority = fields.value(found["priority"]).lower() if "priority" in found else ""
     budget = _budget(fields, found["budget"]) if "budget" in found else Budget()
     return context, budget, priority or "normal"
 
 
 def _budget(fields: FieldReader, block: Block) -> Budget:
-    value = fields.value(block, None)
+    value = fields.value(block)
     found = amounts(value)
     line = fields.findings.number(block.line)
     if found is None:

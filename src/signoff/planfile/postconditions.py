@@ -67,9 +67,9 @@ def _contract(fields: FieldReader, found: FieldSet, end: int) -> Contract | None
     if fields.fences_in(loose):
         if named is not None:
             loose = Block("", loose.line, loose.rest, end)
-        return read_contract(fields, loose, found, None)
+        return read_contract(fields, loose, found)
     if named is not None:
-        return read_contract(fields, named, found, None)
+        return read_contract(fields, named, found)
     return None
 
 

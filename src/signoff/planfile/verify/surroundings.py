@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from signoff.domain.findings import SyntaxProblem, Trouble
@@ -22,14 +22,17 @@ class Surroundings(Protocol):
     @property
     def heldout_names(self) -> frozenset[str]:
         """Checks the agent never sees, by name."""
+        return frozenset()
 
     @property
     def waivers_forbidden(self) -> bool:
         """Whether nothing may be signed off by a person's word."""
+        return False
 
     @property
     def read_by_checks(self) -> Mapping[str, Collection[str]]:
         """Step → files that its contract read the last time, before anybody worked."""
+        return {}
 
     def file_exists(self, path: str) -> bool:
         """Whether the workspace has this file or folder now."""
@@ -61,9 +64,6 @@ class Anywhere(Surroundings):
     """Surroundings of which nothing is known: no rule about them has anything to say."""
 
     role_names: frozenset[str] = frozenset()
-    heldout_names: frozenset[str] = frozenset()
-    waivers_forbidden: bool = False
-    read_by_checks: Mapping[str, Collection[str]] = field(default_factory=dict)
     check_syntax: Callable[[Collection[str]], Mapping[str, SyntaxProblem]] | None = None
 
     def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
