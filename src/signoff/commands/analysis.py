@@ -15,7 +15,6 @@ from signoff.commands.uses import Collector, Unseen
 from signoff.commands.weaknesses import (
     ignored,
     is_negated,
-    printed_answers,
     printed_anyway,
     reason_of,
     skipping_line,
@@ -74,7 +73,7 @@ def _analyse(text: str) -> ShellFacts:
         negated_lines=tuple(node.line for node in lost if is_negated(node)),
         skips_line=skipping_line(block),
         prints=printed_anyway(block, shell.errexit) if may_echo else (),
-        weaknesses=(*shell.weaknesses, *printed_answers(block)) if clear else (),
+        weaknesses=tuple(shell.weaknesses) if clear else (),
         silent=plain and all(call.prints_nothing for call in seen.calls),
     )
 

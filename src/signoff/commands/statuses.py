@@ -63,7 +63,6 @@ class WeaknessKind(StrEnum):
 
     ROUNDS = "rounds"
     PRINTED_FAILURE = "printed-failure"
-    PRINTED_ANSWER = "printed-answer"
 
 
 class Weakness(NamedTuple):

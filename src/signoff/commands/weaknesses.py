@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from signoff.commands.launchers import see_through
 from signoff.commands.statuses import (
     PRINTERS,
     ZERO,
     Shell,
     Statuses,
-    Weakness,
-    WeaknessKind,
     is_filter,
     keeps_count,
 )
@@ -25,8 +21,6 @@ _SETUP = frozenset(
         *("kill", "read", "mapfile", "readarray"),
     )
 )
-_FIND_ACTS = frozenset(("-delete", "+"))
-_GIT_ANSWERS = frozenset(("--exit-code", "--quiet", "--check", "-q"))
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=")
 
 
@@ -115,39 +109,3 @@ def printed_anyway(block: Node, errexit: bool) -> tuple[str, ...]:
         if shell.run(node).exits:
             break
     return tuple(found)
-
-
-def printed_answers(node: Node) -> Iterator[Weakness]:
-    """Commands whose status decides although they only print what they found."""
-    if node.kind is Kind.COMMAND:
-        named = any(word.text in _ANSWERS_NOTHING for word in node.words)
-        seen = see_through(node).command if named else None
-        if seen is not None and _ANSWERS_NOTHING.get(seen.name, _decides)(seen.args):
-            what = " ".join((seen.name, *seen.args[:1]))
-            yield Weakness(WeaknessKind.PRINTED_ANSWER, node.line, what)
-        return
-    deciding = node.parts[-1:]
-    if node.kind is Kind.IF:
-        deciding = node.parts[:-1:2]
-    elif node.kind is Kind.CHAIN:
-        links = zip(node.parts, (*node.links, None), strict=True)
-        deciding = tuple(part for part, link in links if link is not Link.AND)
-    elif node.kind not in (Kind.NOT, Kind.PIPELINE, Kind.BLOCK, Kind.SUBSHELL):
-        return
-    for part in deciding:
-        yield from printed_answers(part)
-
-
-def _find(args: tuple[str, ...]) -> bool:
-    return _FIND_ACTS.isdisjoint(args)
-
-
-def _git(args: tuple[str, ...]) -> bool:
-    return args[:1] in (("status",), ("diff",)) and _GIT_ANSWERS.isdisjoint(args)
-
-
-def _decides(_args: tuple[str, ...]) -> bool:
-    return False
-
-
-_ANSWERS_NOTHING: dict[str, Callable[[tuple[str, ...]], bool]] = {"find": _find, "git": _git}

@@ -1,18 +1,69 @@
-"""Collects what is wrong with a plan while it is being read; reading never stops for it."""
+"""Collects what is wrong with a plan while it is being read, by stable codes; reading goes on."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from signoff.domain.findings import Finding, Severity
 from signoff.planfile.blocks import bare
-from signoff.planfile.codes import CODES
 from signoff.planfile.outline import Outline
 
 MAX_FINDINGS = 10_000
 _MAX_TEXT = 200
 _MAX_MESSAGE = 500
+
+CODES: Mapping[str, str] = {
+    "bad-budget": "a budget or estimate is not understood, so it could not be enforced",
+    "bad-duration": "a time is not a number with a unit",
+    "bad-expectation": "a line below a contract is an expectation that cannot be read",
+    "bad-frontmatter": "the frontmatter cannot be read as `name: value` lines",
+    "bad-on-fail": "a failure policy is none of those that exist",
+    "bad-subscription": "a subscription is neither `file:` nor `topic:`",
+    "bad-value": "a field has a value that it does not allow",
+    "contract-language": "a contract's fence names a language that is not the shell",
+    "contract-without-fence": "a contract or list command is not written as a fenced block",
+    "contradicting-expectations": "two expectations of a contract can never hold together",
+    "disguised-field": "a field name is spelt with invisible or look-alike characters",
+    "disguised-heading": "a line looks like a step's heading to a reader but is none",
+    "duplicate-field": "a field is there twice in one step, and which one counts is unclear",
+    "duplicate-section": "`## Steps` or `## Postconditions` is there twice",
+    "duplicate-step-id": "two steps have the same number",
+    "empty-contract": "a contract's fence holds no command",
+    "empty-plan": "the document is empty",
+    "field-not-read": "a line looks like a field but is not written as one",
+    "heading-inside-step": "a deeper heading ends the field above it",
+    "hidden-text": "a comment that readers do not see would go to the agent",
+    "line-end": "a carriage return or NUL that other programs read as the end of a line",
+    "missing-contract": "a step has no contract",
+    "missing-target": "a step does not say who does it",
+    "missing-task": "a step does not say what to do",
+    "missing-title": "the plan has no `# title`",
+    "misspelt-section": "a section's name is nearly `Steps` or `Postconditions`",
+    "no-steps": "the plan has no steps",
+    "not-a-step": "a heading among the steps has no number, so it is no step",
+    "postcondition-not-numbered": "text among the postconditions is no numbered item",
+    "postcondition-numbering": "postconditions are not numbered one after the other",
+    "postcondition-without-contract": "nobody but a person can decide this postcondition",
+    "red-first-off-without-reason": "red first is off and nobody says why",
+    "section-not-read": "a section that signoff does not read",
+    "several-contracts": "a contract has more than one fenced block",
+    "several-marks": "a step carries more than one mark",
+    "step-outside-steps": "a step's heading stands outside `## Steps`",
+    "stray-text": "text that belongs to no field, so nobody acts on it",
+    "too-many-findings": "the list of findings was cut off",
+    "too-deep": "lists and quotes are nested too deeply to read",
+    "unclosed-comment": "an HTML block hides everything below it",
+    "unclosed-fence": "a fenced block is never closed",
+    "underlined-heading": "a line of `---` turns the text above it into a heading",
+    "unknown-field": "a field that signoff does not know",
+    "unknown-frontmatter-key": "a frontmatter name that signoff does not use",
+    "unknown-mark": "a sign before a step's title is none of the marks",
+    "unknown-need": "a step needs a step that does not exist",
+    "unknown-status": "the plan's status is none of the six",
+    "wrong-step-level": "a heading looks like a step but has the wrong level",
+}
+"""Everything that reading a plan can find, with what each means."""
 
 
 class FindingLog:

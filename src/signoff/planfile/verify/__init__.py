@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from signoff.domain.findings import Finding
-from signoff.planfile.bulk import without_collection
-from signoff.planfile.parse import Parsed
+from signoff.planfile.parse import Parsed, without_collection
 from signoff.planfile.verify.item_quotes import unfit_items
 from signoff.planfile.verify.subjects import demanded_files
 from signoff.planfile.verify.surroundings import Anywhere, Surroundings

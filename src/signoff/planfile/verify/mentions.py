@@ -1,4 +1,4 @@
-"""What a step's own words say about a file: that they speak of it, and what is to become of it."""
+"""Files that a step's own words name: by path, by name, by pattern. Prose is not understood."""
 
 from __future__ import annotations
 
@@ -14,18 +14,6 @@ _GLOB = re.compile(r"(?<![\w*])[\w./-]*[*?][\w./*?-]*(?<![.,;:])")
 _PATH = re.compile(r"(?<![\w./:*-])(?:\./)?(?:[\w-][\w.-]*/)+[\w.-]*\.\w+(?![\w/*])")
 _NAME = re.compile(r"(?<![\w./:*-])(?:\./)?[\w-]*\.[\w.-]*\w(?![\w/*])")
 _CODE = re.compile(r"`([\w./-]+)`")
-# In front of a file's name these say that it is looked at.
-_LOOKED_AT = frozenset(
-    (
-        *("match", "matches", "matching", "equal", "equals", "against", "with", "like", "as"),
-        *("than", "from", "what", "see", "read", "per", "by", "following", "use", "using"),
-        *("compare", "check", "how"),
-    )
-)
-_GONE_THROUGH = _LOOKED_AT | {"in", "of", "on", "through", "over"}
-_SAME_TO = frozenset(("equal", "identical", "according", "compared", "equivalent", "similar"))
-_LAST_WORDS = re.compile(r"(?:(\w+)\W+)?(\w+)[^\w.!?]*$")
-_FILLERS = re.compile(r"\b(?:the|file|list)\b", re.IGNORECASE)
 
 
 def speaks_of(step: Step, path: str) -> bool:
@@ -33,10 +21,8 @@ def speaks_of(step: Step, path: str) -> bool:
 
     The stem of a module counts as `pkg.module` too.
     """
-    text = _words_of(step)
-    if next(_mentions(text, path), None) is not None:
-        return True
-    if any(matches(glob, path) for glob in _globs(text)):
+    text = f"{step.title}\n{step.task}"
+    if _names(text, path) or any(matches(glob, path) for glob in _globs(text)):
         return True
     stem = path.rpartition(".")[0] if "." in path.rpartition("/")[2] else path
     names = {stem, stem.rpartition("/")[2], stem.replace("/", ".")}
@@ -44,64 +30,50 @@ def speaks_of(step: Step, path: str) -> bool:
     return "`" in text and any(name in names for name in _CODE.findall(text))
 
 
-def says_to_change(step: Step, path: str, *, of_list: bool) -> bool:
-    """Whether title or task name the file otherwise than as something to look at."""
-    text = _words_of(step)
-    looked_at = _GONE_THROUGH if of_list else _LOOKED_AT
-    return any(not _is_looked_at(text[:start], looked_at) for start in _mentions(text, path))
+def names_for_change(step: Step, path: str) -> bool:
+    """Whether title or task name the file, by path or own name, in a line that forbids nothing."""
+    return _names(_allowing(step), path)
 
 
 def names_folder_of(step: Step, path: str) -> str:
-    """The innermost folder above the file that title or task name with a slash; empty if none."""
-    text = "\n".join(line for line in _words_of(step).split("\n") if not FORBIDS.search(line))
-    folder = path.rpartition("/")[0]
+    """The innermost folder above the file that such a line names with a slash; empty if none."""
+    text, folder = _allowing(step), path.rpartition("/")[0]
     while folder:
-        if f"{folder}/" in text:
-            named = re.search(rf"(?<![\w./-])(?:\./)?{re.escape(folder)}/(?![\w*]|\.\w)", text)
-            if named and not _is_looked_at(text[: named.start()], _LOOKED_AT):
-                return folder
+        if re.search(rf"(?<![\w./-])(?:\./)?{re.escape(folder)}/(?![\w*]|\.\w)", text):
+            return folder
         folder = folder.rpartition("/")[0]
     return ""
 
 
 def paths_named(step: Step) -> tuple[str, ...]:
     """Files in folders, as title and task spell them."""
-    text = _words_of(step)
+    text = f"{step.title}\n{step.task}"
     found = _PATH.findall(text) if "/" in text else ()
     return tuple(dict.fromkeys(path.removeprefix("./") for path in found))
 
 
 def files_named(step: Step) -> tuple[str, ...]:
     """Paths, names with a dot and names in backticks, in lines that forbid nothing."""
-    text = "\n".join(line for line in _words_of(step).split("\n") if not FORBIDS.search(line))
+    text = _allowing(step)
     names = [*_NAME.findall(text), *_CODE.findall(text), *_PATH.findall(text)]
     return tuple(dict.fromkeys(name.removeprefix("./") for name in names))
 
 
-def _words_of(step: Step) -> str:
-    return f"{step.title}\n{step.task}"
+def _allowing(step: Step) -> str:
+    lines = (step.title, *step.task.split("\n"))
+    return "\n".join(line for line in lines if not FORBIDS.search(line))
 
 
-def _mentions(text: str, path: str) -> Iterator[int]:
+def _names(text: str, path: str) -> bool:
     own_name = path.rpartition("/")[2]
     if own_name not in text:
-        return  # told without compiling anything, as for most of ten thousand steps
+        return False  # told without compiling anything, as for most of ten thousand steps
     names = "|".join(re.escape(name) for name in (path, own_name))
-    for found in re.finditer(rf"(?<![\w./-])(?:\./)?(?:{names})(?![\w/-]|\.\w)", text):
-        yield found.start()
+    return re.search(rf"(?<![\w./-])(?:\./)?(?:{names})(?![\w/-]|\.\w)", text) is not None
 
 
-def _globs(text: str) -> list[str]:
-    if "*" not in text and "?" not in text:
-        return []
-    found = (glob.removeprefix("./") for glob in _GLOB.findall(text))
-    return [glob for glob in found if "/" in glob.strip("*") or "." in glob]
-
-
-def _is_looked_at(before: str, looked_at: frozenset[str]) -> bool:
-    line = _FILLERS.sub(" ", before.rpartition("\n")[2])
-    words = _LAST_WORDS.search(line)
-    if words is None:
-        return False
-    last = words[2].casefold()
-    return last in looked_at or (last == "to" and (words[1] or "").casefold() in _SAME_TO)
+def _globs(text: str) -> Iterator[str]:
+    for found in _GLOB.findall(text) if "*" in text or "?" in text else ():
+        glob = found.removeprefix("./")
+        if "/" in glob.strip("*") or "." in glob:
+            yield glob

@@ -13,7 +13,7 @@ from signoff.commands.uses import Call
 from signoff.domain.findings import Finding
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.plan import Contract, Step
-from signoff.planfile.verify.mentions import paths_named, says_to_change
+from signoff.planfile.verify.mentions import paths_named
 from signoff.planfile.verify.rules_plan import HUMAN
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
@@ -36,7 +36,7 @@ def references_are_protected(view: View) -> Iterator[Finding]:
     """What a contract compares with or loops over, and the step may change."""
     seen: set[str] = set()
     for subject in view.subjects:
-        if subject.contract is None or _is_for_a_person(subject):
+        if subject.contract is None or (subject.step and subject.step.target == HUMAN):
             continue
         for reference in subject.facts.references:
             paths = [p for p in _changeable(view, subject, reference) if p not in seen]
@@ -45,12 +45,8 @@ def references_are_protected(view: View) -> Iterator[Finding]:
                 yield _unprotected(subject, reference, paths)
 
 
-def _is_for_a_person(subject: Subject) -> bool:
-    return subject.step is not None and subject.step.target == HUMAN
-
-
 def _changeable(view: View, subject: Subject, reference: Reference) -> list[str]:
-    """Those of the files that are there and that nobody gave a thought."""
+    """Those of the files that are there and of which the plan says nothing."""
     there = [path for path in reference.paths if _is_there(view, path)]
     if not there:
         return []
@@ -58,7 +54,7 @@ def _changeable(view: View, subject: Subject, reference: Reference) -> list[str]
     if any(map(protected, there)):
         # Of two files that are compared, one cannot be changed: enough.
         return [] if reference.compares else [p for p in there if not protected(p)]
-    found = [path for path in there if not _is_thought_of(view, subject, path, reference)]
+    found = [path for path in there if not _is_declared(view, subject, path)]
     if len(found) > 1 and reference.compares:
         return [path for path in found if _LIKE_A_REFERENCE.search(path)] or found
     return found
@@ -76,7 +72,7 @@ def _covers(patterns: Iterable[str], path: str) -> bool:
     return any(intersect(pattern.replace(ITEM, "*"), spelled) for pattern in patterns)
 
 
-def _is_thought_of(view: View, subject: Subject, path: str, reference: Reference) -> bool:
+def _is_declared(view: View, subject: Subject, path: str) -> bool:
     """Whether the plan says that somebody makes or changes it, or it is pinned anyway."""
     facts, contract = subject.facts, subject.contract
     assert contract is not None
@@ -86,11 +82,9 @@ def _is_thought_of(view: View, subject: Subject, path: str, reference: Reference
     if any(p.declared for p in (*view.producers_of(path), *view.producers_of(f"{path}/file"))):
         return True
     makers = view.makers_of(path, besides=subject.place)
-    if any(subject.step is None or view.order.comes_before(p.place, subject.place) for p in makers):
-        return True
-    of_list = not reference.compares
-    steps = view.plan.steps if subject.step is None else (subject.step,)
-    return any(says_to_change(step, path, of_list=of_list) for step in steps)
+    return any(
+        subject.step is None or view.order.comes_before(p.place, subject.place) for p in makers
+    )
 
 
 def _unprotected(subject: Subject, reference: Reference, paths: list[str]) -> Finding:
@@ -136,7 +130,9 @@ def tests_are_protected(view: View) -> Iterator[Finding]:
         if subject.kind is not SubjectKind.CONTRACT or step is None or step.target == HUMAN:
             continue
         runner = next((c for c in subject.facts.calls if _runs_tests(c)), None)
-        if runner is None or _is_about_tests(step) or _is_covered(subject, view.protected):
+        # What the runner is told to run may be protected under whatever name.
+        covered = any(matches_any(view.protected, use.path) for use in subject.facts.reads)
+        if runner is None or covered or _is_about_tests(step):
             continue
         if any(map(view.surroundings.matches_glob, _TEST_FILES)):
             yield subject.note(
@@ -181,8 +177,3 @@ def _is_about_tests(step: Step) -> bool:
     declared = (*step.produces, *may_change)
     words = f"{step.title}\n{step.task}"
     return any(map(_names_tests, declared)) or _WRITES_TESTS.search(words) is not None
-
-
-def _is_covered(subject: Subject, protected: tuple[str, ...]) -> bool:
-    """Whether what the runner is told to run is protected under whatever name."""
-    return any(matches_any(protected, use.path) for use in subject.facts.reads)

@@ -30,11 +30,6 @@ _SAID = {
         "`{} echo` prints the failure and goes on as if there were none",
         "end the contract there: `|| { echo …; exit 1; }`",
     ),
-    WeaknessKind.PRINTED_ANSWER: (
-        "answer-only-printed",
-        "`{}` succeeds whatever it finds; it only prints the answer",
-        'look at what it prints: `… | grep -q .`, or `test -z "$(…)"` for nothing',
-    ),
 }
 
 

@@ -77,7 +77,6 @@ def rule_findings(view: View) -> Findings:
 
 CODES: Mapping[str, str] = MappingProxyType(
     {
-        "answer-only-printed": "a command that prints its answer and succeeds whatever it is",
         "budget-below-estimates": "the steps' own estimates add up to more than the budget",
         "budget-below-timeout": "one step may take longer than the whole plan may",
         "budget-empty": "the budget is zero or negative",
