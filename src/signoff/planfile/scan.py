@@ -53,7 +53,7 @@ def _definition_lines(lines: list[str]) -> int:
     if not _DEFINITION.search("\n".join(lines)):
         return 0
     from markdown_it import MarkdownIt  # noqa: PLC0415 - as said
-    from markdown_it.token import Token  # noqa: PLC0415
+    from markdown_it.token import Token  # noqa: PLC0415 - as said
 
     markdown, tokens = MarkdownIt("commonmark"), list[Token]()
     markdown.validateLink = bool  # type: ignore[method-assign, assignment]
