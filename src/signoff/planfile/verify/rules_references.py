@@ -13,8 +13,8 @@ from signoff.commands.uses import Call
 from signoff.domain.findings import Finding
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.plan import Contract, Step
-from signoff.planfile.verify.mentions import paths_named
 from signoff.planfile.verify.rules_plan import HUMAN
+from signoff.planfile.verify.subjects import paths_named
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _LIKE_A_REFERENCE = re.compile(

@@ -13,14 +13,16 @@ from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_settings, is_test, language_of
 from signoff.domain.plan import Contract, Step, SubscriptionKind
-from signoff.planfile.verify.mentions import (
+from signoff.planfile.verify.rules_plan import HUMAN
+from signoff.planfile.verify.subjects import (
+    demanded_files,
     files_named,
+    is_plain,
+    measures,
     names_folder_of,
     names_for_change,
     speaks_of,
 )
-from signoff.planfile.verify.rules_plan import HUMAN
-from signoff.planfile.verify.subjects import demanded_files, is_plain, measures
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _DECIDING = {

@@ -1,8 +1,12 @@
-"""What a shell command is about: the files that it looks into, as against what steers its tools."""
+"""What a step is about: the files that its command looks into, and those that its words name.
+
+Prose is not understood: a file is named by its path, its own name or a pattern.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from signoff.commands.analysis import MAX_ANALYSED_CHARS, analyse
@@ -11,7 +15,8 @@ from signoff.commands.reading import lower
 from signoff.commands.statuses import must_succeed
 from signoff.commands.tree import TESTS, Node
 from signoff.commands.uses import Call, Collector
-from signoff.domain.plan import Contract, ExpectationKind
+from signoff.domain.globs import matches
+from signoff.domain.plan import Contract, ExpectationKind, Step
 
 # Programs that obey no file of the folder they run in but the ones they are given.
 _PLAIN = frozenset(
@@ -45,6 +50,12 @@ _SYNTAX_ONLY = frozenset(
 )
 _EITHER_WAY = frozenset(("!", "-o", "||", "(", ")", "-nt", "-ot", "-ef"))
 _MOST_DEMANDS = 100
+# In a line with one of these a file is named so that nobody changes it.
+FORBIDS = re.compile(r"\b(?:not|never|without|leave|keep|nor)\b|n't\b", re.IGNORECASE)
+_GLOB = re.compile(r"(?<![\w*])[\w./-]*[*?][\w./*?-]*(?<![.,;:])")
+_PATH = re.compile(r"(?<![\w./:*-])(?:\./)?(?:[\w-][\w.-]*/)+[\w.-]*\.\w+(?![\w/*])")
+_NAME = re.compile(r"(?<![\w./:*-])(?:\./)?[\w-]*\.[\w.-]*\w(?![\w/*])")
+_CODE = re.compile(r"`([\w./-]+)`")
 
 
 def demanded_files(contract: Contract) -> tuple[str, ...]:
@@ -150,3 +161,66 @@ def _taken_from(call: Call) -> set[str]:
 
 def _is_redirected(command: str, path: str) -> bool:
     return re.search(rf"<\s*[\"']?(?:\./)?{re.escape(path)}(?![\w/-])", command) is not None
+
+
+def speaks_of(step: Step, path: str) -> bool:
+    """Whether title or task name the file: by path, own name, a pattern, or its stem in backticks.
+
+    The stem of a module counts as `pkg.module` too.
+    """
+    text = f"{step.title}\n{step.task}"
+    if _names(text, path) or any(matches(glob, path) for glob in _globs(text)):
+        return True
+    stem = path.rpartition(".")[0] if "." in path.rpartition("/")[2] else path
+    names = {stem, stem.rpartition("/")[2], stem.replace("/", ".")}
+    names.add(stem.partition("/")[2].replace("/", "."))
+    return "`" in text and any(name in names for name in _CODE.findall(text))
+
+
+def names_for_change(step: Step, path: str) -> bool:
+    """Whether title or task name the file, by path or own name, in a line that forbids nothing."""
+    return _names(_allowing(step), path)
+
+
+def names_folder_of(step: Step, path: str) -> str:
+    """The innermost folder above the file that such a line names with a slash; empty if none."""
+    text, folder = _allowing(step), path.rpartition("/")[0]
+    while folder:
+        if re.search(rf"(?<![\w./-])(?:\./)?{re.escape(folder)}/(?![\w*]|\.\w)", text):
+            return folder
+        folder = folder.rpartition("/")[0]
+    return ""
+
+
+def paths_named(step: Step) -> tuple[str, ...]:
+    """Files in folders, as title and task spell them."""
+    text = f"{step.title}\n{step.task}"
+    found = _PATH.findall(text) if "/" in text else ()
+    return tuple(dict.fromkeys(path.removeprefix("./") for path in found))
+
+
+def files_named(step: Step) -> tuple[str, ...]:
+    """Paths, names with a dot and names in backticks, in lines that forbid nothing."""
+    text = _allowing(step)
+    names = [*_NAME.findall(text), *_CODE.findall(text), *_PATH.findall(text)]
+    return tuple(dict.fromkeys(name.removeprefix("./") for name in names))
+
+
+def _allowing(step: Step) -> str:
+    lines = (step.title, *step.task.split("\n"))
+    return "\n".join(line for line in lines if not FORBIDS.search(line))
+
+
+def _names(text: str, path: str) -> bool:
+    own_name = path.rpartition("/")[2]
+    if own_name not in text:
+        return False  # told without compiling anything, as for most of ten thousand steps
+    names = "|".join(re.escape(name) for name in (path, own_name))
+    return re.search(rf"(?<![\w./-])(?:\./)?(?:{names})(?![\w/-]|\.\w)", text) is not None
+
+
+def _globs(text: str) -> Iterator[str]:
+    for found in _GLOB.findall(text) if "*" in text or "?" in text else ():
+        glob = found.removeprefix("./")
+        if "/" in glob.strip("*") or "." in glob:
+            yield glob

@@ -8,21 +8,20 @@ from types import MappingProxyType
 from signoff.domain.findings import Finding
 from signoff.domain.plan import Contract
 from signoff.planfile.verify import (
-    rules_options,
+    rules_contract,
     rules_plan,
     rules_references,
     rules_shell,
     rules_steering,
-    rules_text,
 )
 from signoff.planfile.verify.view import Subject, View
 
 Findings = Iterator[Finding]
 
 PLAN_RULES: tuple[Callable[[View], Findings], ...] = (
-    rules_text.hidden_in_fields,
+    rules_contract.hidden_in_fields,
     rules_shell.tools_exist,
-    rules_options.timeouts,
+    rules_contract.timeouts,
     rules_plan.needs_make_sense,
     rules_plan.postconditions_decidable,
     rules_plan.subscriptions_exist,
@@ -41,9 +40,9 @@ PLAN_RULES: tuple[Callable[[View], Findings], ...] = (
 )
 # For every shell text, lists of items included.
 TEXT_RULES: tuple[Callable[[View, Subject], Findings], ...] = (
-    rules_text.hidden_characters,
-    rules_text.typographic_characters,
-    rules_text.item_use,
+    rules_contract.hidden_characters,
+    rules_contract.typographic_characters,
+    rules_contract.item_use,
     rules_shell.contract_syntax,
     rules_shell.cannot_tell,
     rules_shell.scripts_exist,
@@ -56,9 +55,9 @@ CONTRACT_RULES: tuple[Callable[[View, Subject, Contract], Findings], ...] = (
     rules_shell.condition_skips_check,
     rules_shell.failures_are_passed_on,
     rules_shell.prints_what_is_expected,
-    rules_options.expectations_can_fail,
-    rules_options.external_effects,
-    rules_options.heldout_known,
+    rules_contract.expectations_can_fail,
+    rules_contract.external_effects,
+    rules_contract.heldout_known,
     rules_references.tests_can_be_counted,
 )
 

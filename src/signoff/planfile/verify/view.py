@@ -9,8 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
-from signoff.commands.analysis import analyse
-from signoff.commands.facts import ShellFacts
+from signoff.commands.analysis import ShellFacts, analyse
 from signoff.commands.reading import error_line
 from signoff.domain.findings import Finding, Severity, SyntaxProblem
 from signoff.domain.globs import has_wildcard, matches, matches_any
