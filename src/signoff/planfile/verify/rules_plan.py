@@ -10,6 +10,8 @@ from signoff.domain.globs import intersect, matches, matches_any
 from signoff.domain.plan import (
     DEFAULT_STEP_TIMEOUT_S,
     Cost,
+    Plan,
+    Postcondition,
     Step,
     Subscription,
     SubscriptionKind,
@@ -70,21 +72,17 @@ def subscriptions_exist(view: View) -> Iterator[Finding]:
         for subscription in step.subscriptions:
             if ITEM in subscription.target or leaves_workspace(subscription.target):
                 continue
-            if subscription.kind is SubscriptionKind.TOPIC:
-                yield from _topic(view, step, subscription)
-            elif not view.exists(subscription.target):
-                yield from _missing_file(view, place, step, subscription)
-
-
-def _topic(view: View, step: Step, subscription: Subscription) -> Iterator[Finding]:
-    if not view.surroundings.topic_exists(subscription.target):
-        yield view.warning(
-            "topic-missing",
-            subscription.line or step.line,
-            f"there is no topic `{subscription.target}`",
-            "create the topic, or remove the subscription; the prompt will say that it is missing",
-            step.id,
-        )
+            if subscription.kind is SubscriptionKind.FILE:
+                if not view.exists(subscription.target):
+                    yield from _missing_file(view, place, step, subscription)
+            elif not view.surroundings.topic_exists(subscription.target):
+                yield view.warning(
+                    "topic-missing",
+                    subscription.line or step.line,
+                    f"there is no topic `{subscription.target}`",
+                    "create it, or remove the subscription; the prompt will say that it is missing",
+                    step.id,
+                )
 
 
 def _missing_file(
@@ -161,37 +159,27 @@ def budget_is_possible(view: View) -> Iterator[Finding]:
             "name positive amounts, or leave the limit out",
         )
         return
-    estimate = sum((s.estimate for s in steps if s.estimate), Cost())
-    if _is_over(estimate.tokens, budget.tokens) or _is_over(estimate.usd, budget.usd):
+    cost = sum((s.estimate for s in steps if s.estimate), Cost())
+    pairs = ((cost.tokens, budget.tokens), (cost.usd, budget.usd))
+    if any(limit is not None and needed > limit for needed, limit in pairs):
         yield view.warning(
             "budget-below-estimates",
             budget.line,
-            f"the steps are estimated at {estimate.tokens} tokens and ${estimate.usd:g}, "
-            "more than the budget",
+            f"the steps are estimated at {cost.tokens} tokens and ${cost.usd:g}, more than the"
+            " budget",
             "raise the budget, or expect to be asked when it is used up",
         )
-    yield from _longest_timeout(view)
-    yield from _thin_budget(view)
-
-
-def _is_over(needed: float, limit: float | None) -> bool:
-    return limit is not None and needed > limit
-
-
-def _longest_timeout(view: View) -> Iterator[Finding]:
-    wall_s = view.plan.budget.wall_s
-    if wall_s is None:
-        return
     contracts = [s.contract.timeout_s for s in view.subjects if s.contract]
-    stated = [s.timeout_s for s in view.plan.steps if s.timeout_s != DEFAULT_STEP_TIMEOUT_S]
+    stated = [s.timeout_s for s in steps if s.timeout_s != DEFAULT_STEP_TIMEOUT_S]
     longest_s = max((*contracts, *stated), default=0.0)
-    if longest_s > wall_s:
+    if budget.wall_s is not None and longest_s > budget.wall_s:
         yield view.warning(
             "budget-below-timeout",
-            view.plan.budget.line,
-            f"one step may take {longest_s:g} s, the whole plan only {wall_s:g} s",
+            budget.line,
+            f"one step may take {longest_s:g} s, the whole plan only {budget.wall_s:g} s",
             "lengthen the budget, or shorten the timeout",
         )
+    yield from _thin_budget(view)
 
 
 def _thin_budget(view: View) -> Iterator[Finding]:
@@ -212,30 +200,32 @@ def _thin_budget(view: View) -> Iterator[Finding]:
 
 def paths_stay_inside(view: View) -> Iterator[Finding]:
     """Globs and subscriptions name files of the workspace and nothing else."""
-    for step in view.plan.steps:
-        contract = step.contract
-        fields = (
-            ("produces", step.produces),
-            ("protects", step.protects),
-            ("touches", step.touches),
-            ("subscriptions", _files_of(step)),
-            ("writes", contract.writes if contract else ()),
-            ("may_change", contract.may_change if contract else ()),
-            ("may_extend", contract.may_extend if contract else ()),
-        )
-        for name, patterns in fields:
-            for pattern in patterns:
-                if leaves_workspace(pattern):
-                    yield _outside(view, name, pattern, view.line_of(step, pattern), step.id)
-    for post in view.plan.postconditions:
-        if post.contract:
-            options = post.contract
-            for pattern in (*options.writes, *options.may_change, *options.may_extend):
-                if leaves_workspace(pattern):
-                    yield _outside(view, "writes", pattern, post.line, post.id)
-    for pattern in view.plan.touches:
+    for field, pattern, owner in _patterns(view.plan):
         if leaves_workspace(pattern):
-            yield _outside(view, "touches", pattern, 1, None)
+            line = owner.line if owner is not None else 1
+            if isinstance(owner, Step):
+                line = view.line_of(owner, pattern)
+            yield view.error(
+                "path-outside",
+                line,
+                f"`{pattern}` in `{field}` leaves the workspace",
+                "name a path relative to the workspace, without `..`",
+                owner.id if owner is not None else None,
+            )
+
+
+def _patterns(plan: Plan) -> Iterator[tuple[str, str, Step | Postcondition | None]]:
+    """Every path that the plan names in a field, with the field and whose it is."""
+    for step in plan.steps:
+        files = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
+        for field in ("produces", "protects", "touches"):
+            yield from ((field, pattern, step) for pattern in getattr(step, field))
+        yield from (("subscriptions", path, step) for path in files)
+    owners: tuple[Step | Postcondition, ...] = (*plan.steps, *plan.postconditions)
+    for owner in owners:
+        for field in ("writes", "may_change", "may_extend") if owner.contract is not None else ():
+            yield from ((field, pattern, owner) for pattern in getattr(owner.contract, field))
+    yield from (("touches", pattern, None) for pattern in plan.touches)
 
 
 def steps_stay_in_the_plan(view: View) -> Iterator[Finding]:
@@ -262,23 +252,9 @@ def _reaches_outside(pattern: str, bound: tuple[str, ...]) -> bool:
     return not (matches_any(bound, probe) or matches_any(bound, f"{probe}/q"))
 
 
-def _files_of(step: Step) -> tuple[str, ...]:
-    return tuple(s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE)
-
-
 def leaves_workspace(pattern: str) -> bool:
     """Absolute, in somebody's home, or upwards."""
     return pattern.startswith(("/", "~", "\\")) or ".." in pattern.replace("\\", "/").split("/")
-
-
-def _outside(view: View, field: str, pattern: str, line: int, step: str | None) -> Finding:
-    return view.error(
-        "path-outside",
-        line,
-        f"`{pattern}` in `{field}` leaves the workspace",
-        "name a path relative to the workspace, without `..`",
-        step,
-    )
 
 
 def protects_something(view: View) -> Iterator[Finding]:
