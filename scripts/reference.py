@@ -16,7 +16,7 @@ sys.path.insert(0, str(TOP / "src"))
 from signoff.cli.app import VERBS, signoff  # noqa: E402 - the path comes first
 from signoff.domain.ledger import Kind  # noqa: E402
 from signoff.errors import SignoffError, all_error_types  # noqa: E402
-from signoff.planfile.codes import CODES as READING_CODES  # noqa: E402
+from signoff.planfile.findinglog import CODES as READING_CODES  # noqa: E402
 from signoff.planfile.verify import CODES as VERIFY_CODES  # noqa: E402
 from signoff.toolbatch.checkers.subject import CODES as ARTIFACT_CODES  # noqa: E402
 from signoff.toolbatch.preflight import PREFLIGHT  # noqa: E402

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from signoff.commands.analysis import analyse
-from signoff.commands.endings import FAILS
+from signoff.commands.statuses import FAILS
 
 LEAVES = st.sampled_from(
     [

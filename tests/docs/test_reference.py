@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from signoff.errors import all_error_types
-from signoff.planfile.codes import CODES as READING_CODES
 from signoff.planfile.fields import HEADER_FIELDS, STEP_FIELDS
+from signoff.planfile.findinglog import CODES as READING_CODES
 from signoff.planfile.verify import CODES as VERIFY_CODES
 from signoff.settings.loading import Policy, Role, Settings
 from tests.docs.book import TOP

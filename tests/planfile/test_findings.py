@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from signoff.domain.findings import Severity
-from signoff.planfile.codes import CODES
-from signoff.planfile.findinglog import MAX_FINDINGS
+from signoff.planfile.findinglog import CODES, MAX_FINDINGS
 from signoff.planfile.parse import parse
 from tests.planfile.writing import CONTRACT, codes, documents, plan, step, the_finding
 

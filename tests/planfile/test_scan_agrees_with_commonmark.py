@@ -9,8 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from signoff.planfile.blocks import LineKind
-from signoff.planfile.lines import split_lines
+from signoff.planfile.blocks import LineKind, split_lines
 from signoff.planfile.scan import MAX_DEPTH, scan
 
 Headings = list[tuple[int, int, int]]
@@ -224,10 +223,6 @@ def test_line_ends_and_byte_order_mark_change_nothing(text: str) -> None:
         ("   - item\n    # a\n<foo>\n# a\n", [(3, 1, 4)]),
         # Any destination defines a link, also one that a renderer would refuse to follow.
         ("[a]: javascript:x\n---\n", []),
-        # A backslash before a line end escapes nothing, so the title may follow.
-        ("[a]: \\\n'title'\ntext\n===\n", [(2, 1, 4)]),
-        # Without the title, which has text behind it, the first line is a definition.
-        ("[a]: b\n'' x\n===\n", [(1, 1, 3)]),
     ],
 )
 def test_where_the_oracle_leaves_the_specification_we_follow_the_specification(

@@ -1,53 +1,85 @@
-"""Everything static verification knows about one shell command, analysed once per text."""
+"""Everything static verification knows about one shell command, analysed once per text.
+
+Generated plans repeat one command with other numbers in its names. Such commands share a shape, so
+the shape is analysed once and the numbers are put back into the answer.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from signoff.commands.endings import ANY, ZERO, Shell, Statuses, is_filter
-from signoff.commands.facts import ShellFacts, shape_of, with_numbers
 from signoff.commands.launchers import Invocation, inside, started_by
 from signoff.commands.launchers import is_plain as is_plain_word
-from signoff.commands.naming import named
 from signoff.commands.reading import lower
-from signoff.commands.tree import (
-    Background,
-    Block,
-    Chain,
-    Command,
-    If,
-    Link,
-    Node,
-    Not,
-    Opaque,
-    Pipeline,
-)
-from signoff.commands.uses import Collector, Unseen, prints_nothing
+from signoff.commands.references import Reference
+from signoff.commands.statuses import ANY, PRINTERS, Shell, Statuses, Weakness
+from signoff.commands.uses import Call, Collector, FileUse, FileWrite, Unseen
 from signoff.commands.weaknesses import (
-    Weaknesses,
-    asks_for_status,
-    keeps_count,
-    printed_answers,
+    ignored,
+    is_negated,
+    printed_anyway,
+    reason_of,
+    skipping_line,
 )
 
 MAX_ANALYSED_CHARS = 20_000
 _MOST_UNSEEN = 5
 _MOST_FOLDERS = 8
-_SETUP = frozenset(
-    (
-        *("rm", "mkdir", "export", "set", "sleep", "echo", "printf", "trap", "umask"),
-        *("kill", "read", "mapfile", "readarray"),
-    )
-)
-_PRINTERS = frozenset(("echo", "printf"))
 # Simple commands of plain and quoted words, with an operator between each two: what most contracts
 # are, and nothing of it can be wrong.
 _RESERVED = "if|then|elif|else|fi|for|while|until|do|done|case|esac|in|select|function|time|coproc"
 _WORD = r"""(?:[A-Za-z0-9_./:,@%^~=+-]|'[^']*+'|"[^"\\`$]*+")++"""
 _WORDS = rf"(?:\[(?=[ \t])|(?!(?:{_RESERVED})\b){_WORD})(?:[ \t]++(?:{_WORD}|\](?![^ \t;|&\n])))*+"
 _PLAIN_SCRIPT = re.compile(rf"{_WORDS}(?:[ \t]*+(?:&&|\|\|?+|;|\n)[ \t]*+{_WORDS})*+[ \t\n]*+")
+_NUMBERED = re.compile(r"(?<![\w./$@{-])[A-Za-z_./][A-Za-z_./-]*[0-9][\w./-]*", re.ASCII)
+_DIGITS = re.compile(r"[0-9]+")
+# How many lines to show, and what a command's output is compared with: any number means the same.
+_AMOUNT = re.compile(
+    r"(\b(?:head|tail) (?:-n ?|-)|\)\"? -(?:eq|ne|lt|le|gt|ge) )([1-9][0-9]{0,8})(?![\w.])"
+)
+_WORD_PLACE, _AMOUNT_PLACE = "zq", "90170"
+_KNOWN_BY_NUMBER = frozenset(("python3", "md5sum", "sha1sum", "sha256sum"))
+
+
+@dataclass(frozen=True)
+class ShellFacts:
+    """Lines count from 0 within the command; paths are relative to the workspace."""
+
+    # The text, or one like it, that bash has to read; empty where nothing in it can be wrong.
+    unchecked: str = ""
+    unseen: tuple[Unseen, ...] = ()
+    calls: tuple[Call, ...] = ()
+    reads: tuple[FileUse, ...] = ()
+    writes: tuple[FileWrite, ...] = ()
+    references: tuple[Reference, ...] = ()
+    scripts: tuple[FileUse, ...] = ()
+    functions: frozenset[str] = frozenset()
+    statuses: Statuses = ANY
+    reason: str = ""  # why there is only one status
+    last_line: int = 0
+    ignored_lines: tuple[int, ...] = ()
+    # Those of them that hold `! …`, which `set -e` does not look at.
+    negated_lines: tuple[int, ...] = ()
+    skips_line: int | None = None
+    prints: tuple[str, ...] = ()
+    weaknesses: tuple[Weakness, ...] = ()
+    # Whether it certainly prints nothing on standard output.
+    silent: bool = False
+
+    @property
+    def certain(self) -> bool:
+        """Whether all of it could be seen."""
+        return not self.unseen
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every file the command speaks of."""
+        found = [use.path for use in (*self.reads, *self.scripts)]
+        found += [write.path for write in self.writes if write.path]
+        return tuple(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=4096)
@@ -63,48 +95,38 @@ def analyse(text: str) -> ShellFacts:
 @lru_cache(maxsize=4096)
 def _analyse(text: str) -> ShellFacts:
     if len(text) > MAX_ANALYSED_CHARS:
-        return unread((Unseen(0, f"a command of {len(text)} characters"),))
+        return ShellFacts(unseen=(Unseen(0, f"a command of {len(text)} characters"),))
     block, clear = lower(text)
-    collector = Collector()
-    collector.visit(block)
-    unseen = tuple(dict.fromkeys(collector.unseen))[:_MOST_UNSEEN]
+    seen = Collector()
+    seen.visit(block)
+    unseen = tuple(dict.fromkeys(seen.unseen))[:_MOST_UNSEEN]
     if not clear and not unseen:
-        unseen = (*unseen, Unseen(0, "all of the shell syntax used here"))
-    ignored = _ignored(block)
-    weaknesses = Weaknesses()
-    shell = Shell(meet=weaknesses.meet)
+        unseen = (Unseen(0, "all of the shell syntax used here"),)
+    shell = Shell()
     statuses = shell.final(block) if clear else ANY
+    lost = ignored(block)
+    may_echo = any(call.name in PRINTERS for call in seen.calls)
+    # Functions and declarations may print, whatever their names are.
+    plain = not (unseen or seen.functions or seen.declares)
     return ShellFacts(
         unchecked="" if is_plain(text) else text,
         unseen=unseen,
-        calls=tuple(collector.calls),
-        reads=tuple(collector.reads),
-        writes=tuple(collector.writes),
-        references=tuple(collector.references),
-        scripts=tuple(collector.scripts),
-        functions=frozenset(collector.functions),
+        calls=tuple(seen.calls),
+        reads=tuple(seen.reads),
+        writes=tuple(seen.writes),
+        references=tuple(seen.references),
+        scripts=tuple(seen.scripts),
+        functions=frozenset(seen.functions),
         statuses=statuses,
-        certain=not unseen,
-        reason=_reason(block) if len(statuses) == 1 else "",
-        last_line=block.items[-1].line if block.items else 0,
-        ignored_lines=tuple(item.line for item in ignored),
-        negated_lines=tuple(item.line for item in ignored if _is_negated(item)),
-        skips_line=_skips(block),
-        prints=_prints(block, shell.errexit) if _may_echo(collector) else (),
-        empty=not block.items,
-        weaknesses=(*weaknesses.found, *printed_answers(block)) if clear else (),
-        silent=not unseen and _is_silent(collector),
+        reason=reason_of(block) if len(statuses) == 1 else "",
+        last_line=block.parts[-1].line if block.parts else 0,
+        ignored_lines=tuple(node.line for node in lost),
+        negated_lines=tuple(node.line for node in lost if is_negated(node)),
+        skips_line=skipping_line(block),
+        prints=printed_anyway(block, shell.errexit) if may_echo else (),
+        weaknesses=tuple(shell.weaknesses) if clear else (),
+        silent=plain and all(call.prints_nothing for call in seen.calls),
     )
-
-
-def _may_echo(collector: Collector) -> bool:
-    return any(call.name in _PRINTERS for call in collector.calls)
-
-
-def _is_silent(collector: Collector) -> bool:
-    """Functions and declarations may print, whatever their names are."""
-    plain = not collector.functions and not collector.declares
-    return plain and all(map(prints_nothing, collector.calls))
 
 
 def is_readable(text: str) -> bool:
@@ -115,88 +137,6 @@ def is_readable(text: str) -> bool:
 def is_plain(text: str) -> bool:
     """Whether the text is so simple that bash cannot refuse it."""
     return _PLAIN_SCRIPT.fullmatch(text) is not None
-
-
-def unread(unseen: tuple[Unseen, ...] = ()) -> ShellFacts:
-    """The facts about a text that is not analysed."""
-    return ShellFacts(
-        "", unseen, (), (), (), (), (), frozenset(), ANY, False, "", 0, (), (), None, (), False, (),
-        False,
-    )  # fmt: skip
-
-
-def _reason(block: Block) -> str:
-    """Why the status is always the same, in the words of the text."""
-    if not block.items:
-        return "there is no command, only blank lines or comments"
-    last = block.items[-1]
-    what = f"`{named(last)}` always ends the same way"
-    if isinstance(last, Background):
-        what = "the last command runs in the background, so its status is never seen"
-    elif isinstance(last, Pipeline) and is_filter(last.stages[-1]):
-        what = f"the pipeline ends in `{named(last.stages[-1])}`, which succeeds on any input"
-    elif isinstance(last, Chain) and last.rest[-1][0] is Link.OR:
-        what = f"`|| {named(last.rest[-1][1])}` turns every failure into a success"
-    elif isinstance(last, If):
-        what = "every branch of the last `if` ends in success"
-    elif len(block.items) > 1:
-        what = f"the last command is `{named(last)}`, and only the last one counts"
-    return what
-
-
-def _ignored(block: Block) -> tuple[Node, ...]:
-    """Commands whose failure nobody would notice."""
-    shell = Shell()
-    found: list[Node] = []
-    last: Statuses = ZERO
-    for i, item in enumerate(block.items[:-1]):
-        last = shell.run(Block((item,), 0), last).falls
-        stops = shell.errexit and shell.stops(item) is not False
-        lost = last - ZERO and not stops and not _is_setup(item)
-        if lost and not asks_for_status(block.items[i + 1 :]):
-            found.append(item)
-        if not last:
-            return ()
-    return tuple(found)
-
-
-def _is_negated(node: Node) -> bool:
-    """Whether the status comes from `! …`."""
-    if isinstance(node, Chain):
-        return _is_negated(node.rest[-1][1])
-    return isinstance(node, Not)
-
-
-def _is_setup(node: Node) -> bool:
-    if isinstance(node, Command):
-        return not node.words or node.words[0].text in _SETUP
-    return isinstance(node, Background | Opaque) or keeps_count(node)
-
-
-def _skips(block: Block) -> int | None:
-    """The line of a last `if` without `else`: a false condition counts as success."""
-    last = block.items[-1] if block.items else None
-    if not isinstance(last, If) or last.otherwise is not None:
-        return None
-    # `if grep -q FORBIDDEN f; then exit 1; fi` means just that.
-    can_hold = any(0 in Shell().run(body).all for _, body in last.branches)
-    return last.line if can_hold else None
-
-
-def _prints(block: Block, errexit: bool) -> tuple[str, ...]:
-    """Texts that are printed whatever the workspace holds."""
-    if errexit and len(block.items) > 2:
-        return ()
-    found: list[str] = []
-    shell = Shell()
-    for item in block.items:
-        if isinstance(item, Command) and not item.redirects and all(w.literal for w in item.words):
-            words = [w.text for w in item.words]
-            if words and words[0] in _PRINTERS:
-                found.append(" ".join(words[1:]))
-        if shell.run(item).exits:
-            break
-    return tuple(found)
 
 
 def invocations_of(facts: ShellFacts, folder: str) -> Iterator[Invocation]:
@@ -214,3 +154,54 @@ def invocations_of(facts: ShellFacts, folder: str) -> Iterator[Invocation]:
             del folders[_MOST_FOLDERS:]
         for here in folders:
             yield from started_by(call.name, call.args, here)
+
+
+def shape_of(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """The text with numbers that do not matter replaced by places, and those places' numbers."""
+    places: dict[str, str] = {}
+    amounts: list[str] = []
+    if _WORD_PLACE in text or _AMOUNT_PLACE in text or "://" in text or "/dev" in text:
+        return text, []
+
+    def place(digits: re.Match[str]) -> str:
+        return places.setdefault(digits[0], f"{_WORD_PLACE}{len(places)}qz")
+
+    def without_numbers(path: re.Match[str]) -> str:
+        known = path[0].rpartition("/")[2] in _KNOWN_BY_NUMBER
+        return path[0] if known else _DIGITS.sub(place, path[0])
+
+    def without_amount(found: re.Match[str]) -> str:
+        amounts.append(found[2])
+        return f"{found[1]}{_amount_place(len(amounts) - 1)}"
+
+    shape = _NUMBERED.sub(without_numbers, text)
+    if "|" in shape or ") -" in shape or ')" -' in shape:
+        shape = _AMOUNT.sub(without_amount, shape)
+    pairs = [(place, number) for number, place in places.items()]
+    return shape, pairs + [(_amount_place(i), number) for i, number in enumerate(amounts)]
+
+
+def _amount_place(number: int) -> str:
+    return f"{_AMOUNT_PLACE}{number:04}"
+
+
+def with_numbers(facts: ShellFacts, pairs: list[tuple[str, str]]) -> ShellFacts:
+    """The facts of a shape as the facts of one text of that shape."""
+
+    def fill(text: str) -> str:
+        for place, number in pairs:
+            text = text.replace(place, number)
+        return text
+
+    return replace(
+        facts,
+        calls=tuple(Call(fill(c.name), tuple(map(fill, c.args)), c.line) for c in facts.calls),
+        reads=tuple(FileUse(fill(u.path), u.line, u.order) for u in facts.reads),
+        writes=tuple(replace(w, path=fill(w.path)) for w in facts.writes),
+        references=tuple(replace(r, paths=tuple(map(fill, r.paths))) for r in facts.references),
+        scripts=tuple(FileUse(fill(u.path), u.line, u.order) for u in facts.scripts),
+        functions=frozenset(map(fill, facts.functions)),
+        reason=fill(facts.reason),
+        prints=tuple(map(fill, facts.prints)),
+        weaknesses=tuple(w._replace(what=fill(w.what)) for w in facts.weaknesses),
+    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from signoff.commands.reading import lower
-from signoff.commands.tree import Block, Command, Word
+from signoff.commands.tree import Node
 
 MAX_NESTING = 4
 SHELLS = frozenset(("bash", "sh", "dash", "ksh", "zsh"))
@@ -272,73 +272,55 @@ def inside(folder: str, path: str) -> str | None:
     return "" if joined == "." else joined
 
 
-@dataclass(frozen=True)
-class Nested:
-    """The script inside `bash -c '…'` or `eval '…'`."""
+class Seen(NamedTuple):
+    """What a command really runs: a plain command, a script of its own, or what nobody can see."""
 
-    block: Block
-    line: int
-    clear: bool
+    command: Node | None = None
+    script: Node | None = None  # inside `bash -c '…'` or `eval '…'`
+    hidden: str = ""
+    wrappers: tuple[str, ...] = ()
     errexit: bool = False
     pipefail: bool = False
     same_shell: bool = False
 
 
-@dataclass(frozen=True)
-class Hidden:
-    """A command that cannot be seen before it runs."""
-
-    line: int
-    what: str
-
-
-Seen = Command | Nested | Hidden
-
-
-def see_through(command: Command, depth: int = 0) -> tuple[Seen, tuple[str, ...]]:
+def see_through(command: Node, depth: int = 0) -> Seen:
     """What a command really runs, and the wrappers around it."""
     wrappers: list[str] = []
     while command.words:
         name = command.words[0]
         if not name.literal:
-            return Hidden(name.line, f"`{name.text}` names its command only when it runs"), ()
+            return Seen(hidden=f"`{name.text}` names its command only when it runs")
         tool = SYSTEM.sub("", name.text)
-        args = [word.text for word in command.words[1:]]
         wrapper = _WRAPPERS.get(tool)
         # `command -v x` only asks.
-        if wrapper is None or (tool == "command" and args[:1] in (["-v"], ["-V"])):
+        if wrapper is None or (tool == "command" and command.args[:1] in (("-v",), ("-V",))):
             break
         try:
-            start = wrapper.start(args)
+            start = wrapper.start(command.args)
         except _Unclear as unclear:
-            hidden = Hidden(command.line, f"`{name.text} {unclear}` hides what it runs")
-            return hidden, tuple(wrappers)
+            return Seen(hidden=f"`{name.text} {unclear}` hides what it runs")
         if start is None:
             break
         wrappers.append(tool)
         command = replace(command, words=command.words[start.at + 1 :])
-    return _inside(command, depth), tuple(wrappers)
+    return _inside(command, depth)._replace(wrappers=tuple(wrappers))
 
 
-def _inside(command: Command, depth: int) -> Seen:
-    if not command.words:
-        return command
-    name = SYSTEM.sub("", command.words[0].text)
+def _inside(command: Node, depth: int) -> Seen:
+    name = SYSTEM.sub("", command.name)
     if name in SHELLS:
         return _shell_script(command, depth)
     if name == "eval":
         if not all(w.literal for w in command.words[1:]):
-            return Hidden(command.line, "`eval` runs text that only exists when it runs")
-        text = " ".join(w.text for w in command.words[1:])
-        nested = _nested(text, command, depth)
-        return replace(nested, same_shell=True) if isinstance(nested, Nested) else nested
+            return Seen(hidden="`eval` runs text that only exists when it runs")
+        return _nested(" ".join(command.args), depth)._replace(same_shell=True)
     if name in ("source", "."):
-        shown = command.words[1].text if len(command.words) > 1 else ""
-        return Hidden(command.line, f"`{name} {shown}` runs what that file says")
-    return command
+        return Seen(hidden=f"`{name} {''.join(command.args[:1])}` runs what that file says")
+    return Seen(command)
 
 
-def _shell_script(command: Command, depth: int) -> Seen:
+def _shell_script(command: Node, depth: int) -> Seen:
     """`bash -euo pipefail -c 'text'`; a shell that runs a file stays an ordinary command."""
     errexit = pipefail = False
     words = command.words
@@ -352,26 +334,18 @@ def _shell_script(command: Command, depth: int) -> Seen:
             pipefail = pipefail or words[i].text == "pipefail"
             errexit = errexit or words[i].text == "errexit"
         if "c" in short:
-            return _dash_c(command, words[i + 1 : i + 2], depth, errexit, pipefail)
+            script = words[i + 1 : i + 2]
+            if not script or not script[0].literal:
+                return Seen(hidden=f"`{words[0].text} -c` runs text made when it runs")
+            return _nested(script[0].text, depth)._replace(errexit=errexit, pipefail=pipefail)
         i += 1
     if i >= len(words):
-        return Hidden(command.line, f"`{words[0].text}` reads its commands from standard input")
-    return command
+        return Seen(hidden=f"`{words[0].text}` reads its commands from standard input")
+    return Seen(command)
 
 
-def _dash_c(
-    command: Command, script: tuple[Word, ...], depth: int, errexit: bool, pipefail: bool
-) -> Seen:
-    if not script or not script[0].literal:
-        return Hidden(command.line, f"`{command.words[0].text} -c` runs text made when it runs")
-    nested = _nested(script[0].text, command, depth)
-    if isinstance(nested, Hidden):
-        return nested
-    return replace(nested, errexit=errexit, pipefail=pipefail)
-
-
-def _nested(text: str, command: Command, depth: int) -> Nested | Hidden:
+def _nested(text: str, depth: int) -> Seen:
     if depth >= MAX_NESTING:
-        return Hidden(command.line, "shells nest too deeply to read")
+        return Seen(hidden="shells nest too deeply to read")
     block, clear = lower(text)
-    return Nested(block, command.line, clear)
+    return Seen(script=block) if clear else Seen(hidden="the shell text inside quotes")

@@ -13,15 +13,14 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import cached_property
 
-from signoff.commands import tree
 from signoff.commands.analysis import analyse
-from signoff.commands.endings import FAILS, ZERO, Shell, Statuses
-from signoff.commands.launchers import SHELLS, Invocation, started_by
+from signoff.commands.launchers import SHELLS, Invocation, Seen, started_by
 from signoff.commands.makefile import MAKEFILES, Makefile, Unread, read_makefile
 from signoff.commands.programs import BUILTINS, idle_word, is_installed, judges
 from signoff.commands.reading import lower
 from signoff.commands.runners import PACKAGE_TOOLS
-from signoff.commands.weaknesses import texts_of
+from signoff.commands.statuses import FAILED, ZERO, Shell, Statuses
+from signoff.commands.tree import Node
 
 DEEPEST = 8  # recipes that run other recipes
 
@@ -184,66 +183,54 @@ class ProjectRecipes:
 
 def proof_of(text: str, follow: Follow) -> Proof:
     """What a text proves that a shell would run."""
-    if "\0" in text:
-        return Proof.CANNOT_TELL
     facts = analyse(text)
-    if facts.empty or facts.statuses == ZERO:
+    if facts.statuses == ZERO:
         return Proof.CANNOT_FAIL
     block, clear = lower(text)
     sourced = any(_SOURCED.match(unseen.what) for unseen in facts.unseen)
-    if not clear or sourced or facts.functions or any(map(_steers, texts_of(block))):
+    steered = "\0" in text or any(map(_steers, block.texts()))
+    if not clear or sourced or steered or facts.functions:
         return Proof.CANNOT_TELL
-    trial = _Trial(follow)
-    statuses = trial.statuses(block)
-    if statuses == ZERO:
+    worth: dict[Node, Proof] = {}
+
+    def ends_with(failing: Node | None = None) -> Statuses:
+        """The statuses of the text when this one command finds fault."""
+
+        def answer(command: Node, seen: Seen) -> Statuses | None:
+            if command not in worth:
+                worth[command] = _worth(command, seen, follow)
+            if command == failing:
+                return FAILED
+            return ZERO if worth[command] is Proof.CANNOT_FAIL else None
+
+        return Shell(answer).final(block)
+
+    if ends_with() == ZERO:
         return Proof.CANNOT_FAIL
     # When one of the judges fails, whatever else happens, so does the text.
-    proves = any(0 not in trial.statuses(block, judge) for judge in trial.judges)
+    judging = [command for command, proof in worth.items() if proof is Proof.PROVES]
+    proves = any(0 not in ends_with(judge) for judge in judging)
     return Proof.PROVES if proves else Proof.CANNOT_TELL
 
 
-class _Trial:
-    """Tries what becomes of a text when one of the programs in it that judge finds fault."""
-
-    def __init__(self, follow: Follow):
-        self._follow = follow
-        self._worth: dict[tree.Command, Proof] = {}
-        self._failing: tree.Command | None = None
-
-    @property
-    def judges(self) -> list[tree.Command]:
-        """The commands that prove something by themselves."""
-        return [command for command, worth in self._worth.items() if worth is Proof.PROVES]
-
-    def statuses(self, block: tree.Block, failing: tree.Command | None = None) -> Statuses:
-        """With which the text can end when this command fails."""
-        self._failing = failing
-        return Shell(answer=self._answer).final(block)
-
-    def _answer(
-        self, command: tree.Command, seen: tree.Command, wrappers: tuple[str, ...]
-    ) -> Statuses | None:
-        if command not in self._worth:
-            steered = any(_STEERS.match(word.text) for word in (*command.assigned, *command.words))
-            plain = _TRANSPARENT.issuperset(wrappers) and seen.words[0].text not in BUILTINS
-            plain = plain and not steered
-            self._worth[command] = self._call(seen.words) if plain else Proof.CANNOT_TELL
-        if command == self._failing:
-            return frozenset((FAILS,))
-        return ZERO if self._worth[command] is Proof.CANNOT_FAIL else None
-
-    def _call(self, words: tuple[tree.Word, ...]) -> Proof:
-        if not all(word.literal or word.text in ('"$@"', "$@") for word in words):
-            return Proof.CANNOT_TELL
-        name, *args = (word.text for word in words if word.literal)
-        *_, call = started_by(name, tuple(args))
-        others = _recipes_run(call)
-        if others:
-            return max(self._follow(kind, name) for kind, name in others)
-        file = _file(call)
-        if file:
-            return self._follow("file", file)
-        return Proof.PROVES if judges(call) else Proof.CANNOT_TELL
+def _worth(command: Node, seen: Seen, follow: Follow) -> Proof:
+    """What one command proves by itself."""
+    assert seen.command is not None
+    words = seen.command.words
+    steered = any(_STEERS.match(word.text) for word in (*command.assigned, *command.words))
+    plain = _TRANSPARENT.issuperset(seen.wrappers) and words[0].text not in BUILTINS
+    known = all(word.literal or word.text in ('"$@"', "$@") for word in words)
+    if steered or not plain or not known:
+        return Proof.CANNOT_TELL
+    name, *args = (word.text for word in words if word.literal)
+    *_, call = started_by(name, tuple(args))
+    others = _recipes_run(call)
+    if others:
+        return max(follow(kind, name) for kind, name in others)
+    file = _file(call)
+    if file:
+        return follow("file", file)
+    return Proof.PROVES if judges(call) else Proof.CANNOT_TELL
 
 
 def _steers(text: str) -> bool:

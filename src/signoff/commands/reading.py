@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 import tree_sitter
 import tree_sitter_bash
 
-from signoff.commands import tree
+from signoff.commands.tree import Kind, Link, Node, Redirect, Word
 
-MAX_DEPTH = 100
+MAX_DEPTH = 60
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 # The grammar's scanner asks C's `isdigit` about any code point, which ends the process for some
@@ -25,20 +26,22 @@ _OPENERS = frozenset(
 )
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 _IGNORED = frozenset(("comment", "\n", ";", ";;", "heredoc_body", "heredoc_end", "heredoc_start"))
+_BRACKETS = ("[", "]", "[[", "]]")
 
 
-class TooDeep(Exception):
+class _TooDeep(Exception):
     """The text nests further than any contract that a person wrote."""
 
 
-def lower(text: str) -> tuple[tree.Block, bool]:
+@lru_cache(maxsize=256)
+def lower(text: str) -> tuple[Node, bool]:
     """The tree of a script, and whether tree-sitter read all of it without an error."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_of(source)
     try:
         return _Lowering(source).block(root), not root.has_error
-    except TooDeep:
-        return tree.Block((tree.Opaque(text[:40], 0),), 0), False
+    except _TooDeep:
+        return Node(Kind.BLOCK, 0, (Node(Kind.OPAQUE, 0, text=text[:40]),)), False
 
 
 def error_line(text: str) -> int | None:
@@ -77,37 +80,39 @@ class _Lowering:
     def _text(self, node: tree_sitter.Node) -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def node(self, node: tree_sitter.Node) -> tree.Node:
-        rule = _RULES.get(node.type)
-        if rule is None:
-            return tree.Opaque(self._text(node)[:40], _row(node))
+    def node(self, node: tree_sitter.Node) -> Node:
+        rule = _RULES.get(node.type, _Lowering.opaque)
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise TooDeep
+            raise _TooDeep
         try:
             return rule(self, node)
         finally:
             self._depth -= 1
 
-    def block(self, node: tree_sitter.Node, subshell: bool = False) -> tree.Block:
-        return tree.Block(self._items(node.children), _row(node), subshell)
+    def opaque(self, node: tree_sitter.Node) -> Node:
+        return Node(Kind.OPAQUE, _row(node), text=self._text(node)[:40])
 
-    def _items(self, children: list[tree_sitter.Node]) -> tuple[tree.Node, ...]:
-        items: list[tree.Node] = []
+    def block(self, node: tree_sitter.Node, kind: Kind = Kind.BLOCK) -> Node:
+        return Node(kind, _row(node), self._items(node.children))
+
+    def _items(self, children: Iterable[tree_sitter.Node]) -> tuple[Node, ...]:
+        items: list[Node] = []
         for child in children:
             kind = child.type
             if kind == "&":
                 if items:
-                    items[-1] = tree.Background(items[-1], items[-1].line)
+                    items[-1] = Node(Kind.BACKGROUND, items[-1].line, (items[-1],))
             elif kind == "file_redirect":
-                items.append(tree.Command((), _row(child), (), self._redirects([child])))
+                redirects = self._redirects([child])
+                items.append(Node(Kind.COMMAND, _row(child), redirects=redirects))
             elif child.is_named and kind not in _IGNORED:
                 items.append(self.node(child))
         return tuple(items)
 
-    def command(self, node: tree_sitter.Node) -> tree.Node:
-        words: list[tree.Word] = []
-        assigned: list[tree.Word] = []
+    def command(self, node: tree_sitter.Node) -> Node:
+        words: list[Word] = []
+        assigned: list[Word] = []
         redirects: list[tree_sitter.Node] = []
         for child in node.children:
             kind = child.type
@@ -120,258 +125,222 @@ class _Lowering:
             elif child.is_named:
                 words.append(self.word(child))
         line = words[0].line if words else _row(node)
-        if words and any(not w.quoted and w.text in ("{", "}") for w in words):
-            return tree.Opaque(self._text(node)[:40], line)
-        if redirects:
-            command = tree.Command(tuple(words), line, tuple(assigned), self._redirects(redirects))
-        else:
-            command = tree.Command(tuple(words), line, tuple(assigned))
-        negations = 0
-        while negations < len(words) and words[negations] == tree.Word("!", words[negations].line):
-            negations += 1
-        if not negations:
-            return command
-        plain = replace(command, words=command.words[negations:])
-        return tree.Not(plain, line) if negations % 2 else tree.Not(tree.Not(plain, line), line)
+        if any(not w.quoted and w.text in ("{", "}") for w in words):
+            return self.opaque(node)
+        denied = 0
+        while denied < len(words) and words[denied] == Word("!", words[denied].line):
+            denied += 1
+        around = self._redirects(redirects) if redirects else ()
+        made = Node(Kind.COMMAND, line, (), tuple(words[denied:]), tuple(assigned), around)
+        for _ in range(2 - denied % 2 if denied else 0):
+            made = Node(Kind.NOT, line, (made,))
+        return made
 
-    def assignment(self, node: tree_sitter.Node) -> tree.Node:
-        if node.type == "variable_assignment":
-            return tree.Command((), _row(node), (self._assigned(node),))
-        return tree.Command((), _row(node), tuple(self._assigned(c) for c in node.named_children))
+    def assignment(self, node: tree_sitter.Node) -> Node:
+        several = node.named_children if node.type == "variable_assignments" else [node]
+        return Node(Kind.COMMAND, _row(node), assigned=tuple(map(self._assigned, several)))
 
-    def _assigned(self, node: tree_sitter.Node) -> tree.Word:
+    def _assigned(self, node: tree_sitter.Node) -> Word:
         value = node.child_by_field_name("value")
-        literal = value is None or value.type not in ("array", *_EXPANSIONS)
-        if value is not None and literal:
-            word = self.word(value)
-            return replace(word, text=self._text(node), literal=word.literal)
-        return tree.Word(self._text(node), _row(node), literal, False, tuple(self._inner(node)))
+        if value is not None and value.type not in ("array", *_EXPANSIONS):
+            return replace(self.word(value), text=self._text(node))
+        inner = tuple(self._inner(node))
+        return Word(self._text(node), _row(node), value is None, inner=inner)
 
-    def declare(self, node: tree_sitter.Node) -> tree.Node:
+    def declare(self, node: tree_sitter.Node) -> Node:
         keyword = self._text(node.children[0]) if node.children else ""
         words = tuple(
             self._assigned(c) if c.type == "variable_assignment" else self.word(c)
             for c in node.named_children
         )
-        return tree.Declare(keyword, words, _row(node))
+        return Node(Kind.DECLARE, _row(node), words=words, text=keyword)
 
-    def test(self, node: tree_sitter.Node) -> tree.Node:
+    def test(self, node: tree_sitter.Node) -> Node:
         opener = node.children[0].type if node.children else ""
         if opener not in ("[", "[["):
-            kind = tree.Arithmetic if opener == "((" else tree.Opaque
-            return kind(self._text(node), _row(node))
-        ends = [tree.Word(text, _row(node)) for text in (opener, "]" * len(opener))]
-        return tree.Command((ends[0], *self._operands(node), ends[1]), _row(node))
+            kind = Kind.ARITHMETIC if opener == "((" else Kind.OPAQUE
+            return Node(kind, _row(node), text=self._text(node))
+        first, last = (Word(text, _row(node)) for text in (opener, "]" * len(opener)))
+        return Node(Kind.COMMAND, _row(node), words=(first, *self._operands(node), last))
 
-    def _operands(self, node: tree_sitter.Node) -> Iterator[tree.Word]:
-        for child in node.children:
+    def _operands(self, node: tree_sitter.Node) -> Iterator[Word]:
+        waiting = node.children[::-1]
+        while waiting:
+            child = waiting.pop()
             if child.type.endswith("_expression") and child.type != "brace_expression":
-                self._depth += 1
-                if self._depth > MAX_DEPTH:
-                    raise TooDeep
-                yield from self._operands(child)
-                self._depth -= 1
-            elif child.type not in ("[", "]", "[[", "]]"):
+                waiting += reversed(child.children)
+            elif child.type not in _BRACKETS:
                 yield self.word(child)
 
-    def chain(self, node: tree_sitter.Node) -> tree.Node:
-        rest: list[tuple[tree.Link, tree.Node]] = []
+    def chain(self, node: tree_sitter.Node) -> Node:
+        line, parts, links = _row(node), list[Node](), list[Link]()
         # The grammar nests chains to the left; walking the spine keeps long ones shallow.
         while node.type == "list" and len(node.children) == 3:
-            left, link, right = node.children
-            rest += reversed(_spliced(tree.Link(link.type), self.node(right)))
+            left, link, last = node.children
+            right = self.node(last)
+            is_chain = right.kind is Kind.CHAIN
+            parts += reversed(right.parts if is_chain else (right,))
+            links += (*reversed(right.links), Link(link.type))
             node = left
         if node.type == "list":
-            return tree.Opaque(self._text(node)[:40], _row(node))
-        return tree.Chain(self.node(node), tuple(reversed(rest)), _row(node))
+            return self.opaque(node)
+        parts.append(self.node(node))
+        return Node(Kind.CHAIN, line, tuple(reversed(parts)), links=tuple(reversed(links)))
 
-    def pipeline(self, node: tree_sitter.Node) -> tree.Node:
-        stages = tuple(self.node(c) for c in node.named_children if c.type != "comment")
-        return _regrouped(stages, _row(node))
+    def pipeline(self, node: tree_sitter.Node) -> Node:
+        stages = self._items(node.children)
+        return _regrouped(stages, _row(node)) if stages else self.opaque(node)
 
-    def negated(self, node: tree_sitter.Node) -> tree.Node:
-        body = next((c for c in node.named_children if c.type != "comment"), None)
-        return tree.Not(self.node(body), _row(node)) if body else tree.Opaque("!", _row(node))
+    def negated(self, node: tree_sitter.Node) -> Node:
+        body = self._items(node.children)
+        return Node(Kind.NOT, _row(node), body[:1]) if body else self.opaque(node)
 
-    def compound(self, node: tree_sitter.Node) -> tree.Node:
+    def compound(self, node: tree_sitter.Node) -> Node:
         if node.children and node.children[0].type == "((":
-            return tree.Arithmetic(self._text(node), _row(node))
+            return Node(Kind.ARITHMETIC, _row(node), text=self._text(node))
         return self.block(node)
 
-    def subshell(self, node: tree_sitter.Node) -> tree.Node:
-        return self.block(node, subshell=True)
+    def subshell(self, node: tree_sitter.Node) -> Node:
+        return self.block(node, Kind.SUBSHELL)
 
-    def if_(self, node: tree_sitter.Node) -> tree.Node:
-        branches: list[tuple[tree.Block, tree.Block]] = []
-        otherwise: tree.Block | None = None
-        own: list[tree_sitter.Node] = []
+    def if_(self, node: tree_sitter.Node) -> Node:
+        own = [c for c in node.children if c.type not in ("elif_clause", "else_clause")]
+        parts = [*self._branch(own)]
         for child in node.children:
             if child.type == "elif_clause":
-                branches.append(self._branch(child.children))
+                parts += self._branch(child.children)
             elif child.type == "else_clause":
-                otherwise = self.block(child)
-            else:
-                own.append(child)
-        return tree.If((self._branch(own), *branches), otherwise, _row(node))
+                parts.append(self.block(child))
+        return Node(Kind.IF, _row(node), tuple(parts))
 
-    def _branch(self, children: list[tree_sitter.Node]) -> tuple[tree.Block, tree.Block]:
+    def _branch(self, children: list[tree_sitter.Node]) -> tuple[Node, Node]:
         then = next((i for i, c in enumerate(children) if c.type == "then"), len(children))
-        condition, body = children[:then], children[then:]
         line = _row(children[0])
-        return tree.Block(self._items(condition), line), tree.Block(self._items(body), line)
+        condition, body = (self._items(part) for part in (children[:then], children[then:]))
+        return Node(Kind.BLOCK, line, condition), Node(Kind.BLOCK, line, body)
 
-    def while_(self, node: tree_sitter.Node) -> tree.Node:
-        body = node.child_by_field_name("body")
-        kind = tree.LoopKind.UNTIL if node.children[0].type == "until" else tree.LoopKind.WHILE
-        condition = [c for c in node.children if c.type != "do_group"]
-        inside = self.block(body) if body else tree.Block((), _row(node))
-        return tree.Loop(
-            kind, tree.Block(self._items(condition), _row(node)), inside, (), _row(node)
-        )
+    def loop(self, node: tree_sitter.Node) -> Node:
+        line, body = _row(node), node.child_by_field_name("body")
+        inside = self.block(body) if body else Node(Kind.BLOCK, line)
+        if node.type != "while_statement":
+            words = tuple(self.word(c) for c in node.children_by_field_name("value"))
+            return Node(Kind.LOOP, line, (inside,), words, text="for")
+        condition = self._items(c for c in node.children if c.type != "do_group")
+        parts = (Node(Kind.BLOCK, line, condition), inside)
+        return Node(Kind.LOOP, line, parts, text=node.children[0].type)
 
-    def for_(self, node: tree_sitter.Node) -> tree.Node:
-        body = node.child_by_field_name("body")
-        inside = self.block(body) if body else tree.Block((), _row(node))
-        words = tuple(self.word(c) for c in node.children_by_field_name("value"))
-        return tree.Loop(tree.LoopKind.FOR, None, inside, words, _row(node))
-
-    def case(self, node: tree_sitter.Node) -> tree.Node:
+    def case(self, node: tree_sitter.Node) -> Node:
         value = node.child_by_field_name("value")
-        words = (self.word(value),) if value else ()
-        branches: list[tree.Block] = []
-        exhaustive = False
+        branches: list[Node] = []
         for item in node.named_children:
             if item.type == "case_item":
                 patterns = item.children_by_field_name("value")
-                exhaustive = exhaustive or any(self._text(p) == "*" for p in patterns)
-                bodies = [c for c in item.children if c not in patterns]
-                branches.append(tree.Block(self._items(bodies), _row(item)))
-        return tree.Case(words, tuple(branches), exhaustive, _row(node))
+                inside = self._items(c for c in item.children if c not in patterns)
+                branches.append(Node(Kind.BLOCK, _row(item), inside))
+        words = (self.word(value),) if value else ()
+        return Node(Kind.CASE, _row(node), tuple(branches), words)
 
-    def define(self, node: tree_sitter.Node) -> tree.Node:
-        name = node.child_by_field_name("name")
-        body = node.child_by_field_name("body")
+    def define(self, node: tree_sitter.Node) -> Node:
+        name, body = (node.child_by_field_name(field) for field in ("name", "body"))
         if name is None or body is None:
-            return tree.Opaque(self._text(node)[:40], _row(node))
-        return tree.Define(self._text(name), self.node(body), _row(node))
+            return self.opaque(node)
+        return Node(Kind.DEFINE, _row(node), (self.node(body),), text=self._text(name))
 
-    def redirected(self, node: tree_sitter.Node) -> tree.Node:
+    def redirected(self, node: tree_sitter.Node) -> Node:
         inner = node.child_by_field_name("body")
         found = [c for c in node.children if c.type in _REDIRECTS]
-        redirects = self._redirects(found)
-        body: tree.Node = self.node(inner) if inner else tree.Command((), _row(node))
-        return self._after_heredoc(_with_redirects(body, redirects), found)
+        body = self.node(inner) if inner else Node(Kind.COMMAND, _row(node))
+        return self._after_heredoc(_with_redirects(body, self._redirects(found)), found)
 
-    def _after_heredoc(self, body: tree.Node, redirects: list[tree_sitter.Node]) -> tree.Node:
+    def _after_heredoc(self, body: Node, redirects: list[tree_sitter.Node]) -> Node:
         """`cat <<X | grep y` and `cat <<X && y`: the grammar hangs the rest below the `<<X`."""
         for heredoc in (r for r in redirects if r.type == "heredoc_redirect"):
-            link: tree.Link | None = None
+            link: Link | None = None
             for child in heredoc.children:
                 if child.type in ("&&", "||"):
-                    link = tree.Link(child.type)
+                    link = Link(child.type)
                 elif child.type == "pipeline":
                     stages = tuple(self.node(c) for c in child.named_children)
-                    body = tree.Pipeline((body, *stages), body.line)
+                    body = Node(Kind.PIPELINE, body.line, (body, *stages))
                 elif child.type not in _IGNORED and child.is_named and link:
-                    body = tree.Chain(body, ((link, self.node(child)),), body.line)
+                    body = Node(Kind.CHAIN, body.line, (body, self.node(child)), links=(link,))
         return body
 
-    def _redirects(self, nodes: list[tree_sitter.Node]) -> tuple[tree.Redirect, ...]:
-        found: list[tree.Redirect] = []
+    def _redirects(self, nodes: list[tree_sitter.Node]) -> tuple[Redirect, ...]:
+        found: list[Redirect] = []
         for node in nodes:
             if node.type == "file_redirect":
                 target = node.child_by_field_name("destination")
                 operator = next((c.type for c in node.children if not c.is_named), "")
-                word = self.word(target) if target else None
-                found.append(tree.Redirect(operator, word, _row(node)))
+                found.append(Redirect(operator, self.word(target) if target else None))
             else:
-                here = tree.Word("", _row(node), False, True, tuple(self._inner(node)))
-                found.append(tree.Redirect("<<", here, _row(node)))
+                here = Word("", _row(node), False, True, tuple(self._inner(node)))
+                found.append(Redirect("<<", here))
                 found += self._redirects([c for c in node.children if c.type == "file_redirect"])
         return tuple(found)
 
-    def word(self, node: tree_sitter.Node) -> tree.Word:
-        kind = node.type
-        text = self._text(node)
+    def word(self, node: tree_sitter.Node) -> Word:
+        kind, text, line = node.type, self._text(node), _row(node)
         if kind in ("word", "number", "test_operator"):
-            return tree.Word(text.replace("\\", "") if "\\" in text else text, _row(node))
+            return Word(text.replace("\\", "") if "\\" in text else text, line)
         if kind == "raw_string":
-            return tree.Word(text[1:-1], _row(node), True, True)
+            return Word(text[1:-1], line, True, True)
         if kind == "string":
-            return self._string(node, text)
+            if any(c.type in _EXPANSIONS for c in node.children):
+                return Word(text[1:-1], line, False, True, tuple(self._inner(node)))
+            return Word(text[1:-1].replace('\\"', '"'), line, True, True)
         if kind == "ansi_c_string":
-            return tree.Word(text[2:-1], _row(node), "\\" not in text, True)
+            return Word(text[2:-1], line, "\\" not in text, True)
         if kind == "concatenation":
             return self._concatenation(node)
         literal = kind not in _EXPANSIONS and not node.named_children
-        return tree.Word(text, _row(node), literal, False, tuple(self._inner(node)))
+        return Word(text, line, literal, False, tuple(self._inner(node)))
 
-    def _string(self, node: tree_sitter.Node, text: str) -> tree.Word:
-        dynamic = any(c.type in _EXPANSIONS for c in node.children)
-        if dynamic:
-            return tree.Word(text[1:-1], _row(node), False, True, tuple(self._inner(node)))
-        return tree.Word(text[1:-1].replace('\\"', '"'), _row(node), True, True)
-
-    def _concatenation(self, node: tree_sitter.Node) -> tree.Word:
+    def _concatenation(self, node: tree_sitter.Node) -> Word:
         parts = [self.word(c) for c in node.children]
         text = "".join(p.text for p in parts)
         plain = text.replace("{item}", "")
         braces = "{" in plain and ("," in plain or ".." in plain)
         literal = all(p.literal for p in parts) and not braces
         inner = tuple(block for p in parts for block in p.inner)
-        return tree.Word(text, _row(node), literal, any(p.quoted for p in parts), inner)
+        return Word(text, _row(node), literal, any(p.quoted for p in parts), inner)
 
-    def _inner(self, node: tree_sitter.Node) -> Iterator[tree.Block]:
+    def _inner(self, node: tree_sitter.Node) -> Iterator[Node]:
         """The command and process substitutions inside a word, outermost only."""
         waiting = [node]
         while waiting:
             here = waiting.pop()
             if here.type in _SUBSTITUTIONS:
-                self._depth += 1
-                if self._depth > MAX_DEPTH:
-                    raise TooDeep
-                yield self.block(here, subshell=True)
-                self._depth -= 1
+                yield self.subshell(here)
             else:
                 waiting.extend(reversed(here.children))
 
 
-def _regrouped(stages: tuple[tree.Node, ...], line: int) -> tree.Node:
+def _regrouped(stages: tuple[Node, ...], line: int) -> Node:
     """`! a | b || c`: `!` spans the pipeline and `||` ends it, however the grammar nests them."""
     first, last = stages[0], stages[-1]
-    if isinstance(last, tree.Chain):
-        return replace(last, first=_regrouped((*stages[:-1], last.first), line))
-    if isinstance(first, tree.Not):
-        return tree.Not(_regrouped((first.body, *stages[1:]), line), line)
-    flat: list[tree.Node] = []
+    if last.kind is Kind.CHAIN:
+        head = _regrouped((*stages[:-1], last.parts[0]), line)
+        return replace(last, parts=(head, *last.parts[1:]))
+    if first.kind is Kind.NOT:
+        return Node(Kind.NOT, line, (_regrouped((*first.parts, *stages[1:]), line),))
+    flat: list[Node] = []
     for stage in stages:
-        flat += stage.stages if isinstance(stage, tree.Pipeline) else (stage,)
-    if any(isinstance(stage, tree.Chain | tree.Not) for stage in flat):
-        return tree.Opaque("…|…", line)
-    return tree.Pipeline(tuple(flat), line)
+        flat += stage.parts if stage.kind is Kind.PIPELINE else (stage,)
+    if any(stage.kind in (Kind.CHAIN, Kind.NOT) for stage in flat):
+        return Node(Kind.OPAQUE, line, text="…|…")
+    return Node(Kind.PIPELINE, line, tuple(flat))
 
 
-def _spliced(link: tree.Link, right: tree.Node) -> list[tuple[tree.Link, tree.Node]]:
-    """What follows an operator, as parts of one chain."""
-    return [(link, right.first), *right.rest] if isinstance(right, tree.Chain) else [(link, right)]
-
-
-def _with_redirects(body: tree.Node, redirects: tuple[tree.Redirect, ...]) -> tree.Node:
+def _with_redirects(body: Node, redirects: tuple[Redirect, ...]) -> Node:
     """Redirections belong to the last simple command; the grammar gives them to the whole list."""
-    if isinstance(body, tree.Command):
-        return replace(body, redirects=body.redirects + redirects)
-    if isinstance(body, tree.Chain):
-        link, last = body.rest[-1]
-        return replace(body, rest=(*body.rest[:-1], (link, _with_redirects(last, redirects))))
-    if isinstance(body, tree.Pipeline):
-        stages = (*body.stages[:-1], _with_redirects(body.stages[-1], redirects))
-        return replace(body, stages=stages)
-    if isinstance(body, tree.Not):
-        return replace(body, body=_with_redirects(body.body, redirects))
-    return tree.Redirected(body, redirects, body.line)
+    if body.kind in (Kind.CHAIN, Kind.PIPELINE, Kind.NOT):
+        last = _with_redirects(body.parts[-1], redirects)
+        return replace(body, parts=(*body.parts[:-1], last))
+    return replace(body, redirects=body.redirects + redirects)
 
 
-_RULES: dict[str, Callable[[_Lowering, tree_sitter.Node], tree.Node]] = {
+_RULES: dict[str, Callable[[_Lowering, tree_sitter.Node], Node]] = {
     "command": _Lowering.command,
     "variable_assignment": _Lowering.assignment,
     "variable_assignments": _Lowering.assignment,
@@ -384,9 +353,9 @@ _RULES: dict[str, Callable[[_Lowering, tree_sitter.Node], tree.Node]] = {
     "compound_statement": _Lowering.compound,
     "subshell": _Lowering.subshell,
     "if_statement": _Lowering.if_,
-    "while_statement": _Lowering.while_,
-    "for_statement": _Lowering.for_,
-    "c_style_for_statement": _Lowering.for_,
+    "while_statement": _Lowering.loop,
+    "for_statement": _Lowering.loop,
+    "c_style_for_statement": _Lowering.loop,
     "case_statement": _Lowering.case,
     "function_definition": _Lowering.define,
     "redirected_statement": _Lowering.redirected,

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from signoff.commands.operands import operands_of
-from signoff.commands.tree import Block, Command, Loop, LoopKind, Node, Redirected, Word
+from signoff.commands.tree import TESTS, Kind, Node, Word
 
 _COMPARING = frozenset(("diff", "cmp", "comm", "paste", "join"))
-_TESTS = frozenset(("test", "[", "[["))
 _SEVERAL = frozenset(("awk", "gawk", "mawk"))
 _VALUES_FROM = frozenset(("--slurpfile", "--rawfile", "--argfile"))
-_SUMS = frozenset(("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum"))
-_SUMMING = _SUMS | {"shasum", "b2sum", "cksum"}
+_SUMMING = re.compile(r"(?:md5|sha\d{0,3}|b2)sum|cksum")
 _CHECKS = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--check")
 _SEARCHING = frozenset(("grep", "egrep", "fgrep", "rg"))
 _PATTERNS_FROM = re.compile(r"-[A-Za-z]*f|--file")
@@ -43,28 +41,39 @@ class Named(NamedTuple):
 
 def of_call(name: str, args: tuple[Word, ...]) -> Named | None:
     """What a plain command is given to go by."""
-    printed = tuple(w for a in args for block in a.inner for w in printed_by(block, _REDUCING))
+    printed = _printed_in(args, _REDUCING)
     if name in _COMPARING:
         return Named(name, (*operands_of(name, args), *printed), compares=True)
-    if (name in _TESTS and len(printed) > 1) or (name in _SEARCHING and printed):
-        return Named(name, printed, compares=name in _TESTS)
+    if (name in TESTS and len(printed) > 1) or (name in _SEARCHING and printed):
+        return Named(name, printed, compares=name in TESTS)
     if name in _SEVERAL and any("FNR" in a.text for a in args):
         return Named(name, tuple(operands_of(name, args)), compares=True)
     if name == "jq" and any(a.text in _VALUES_FROM for a in args):
-        return Named(
-            name, tuple(args[i + 2] for i, a in enumerate(args[:-2]) if a.text in _VALUES_FROM)
-        )
-    if name in _SUMMING and any(_CHECKS.fullmatch(a.text) for a in args if not a.quoted):
+        values = (args[i + 2] for i, a in enumerate(args[:-2]) if a.text in _VALUES_FROM)
+        return Named(name, tuple(values))
+    if _SUMMING.fullmatch(name) and any(_CHECKS.fullmatch(a.text) for a in args if not a.quoted):
         return Named(f"{name} -c", tuple(a for a in args if not a.text.startswith("-")))
-    if name in _SEARCHING:
-        return _option(f"{name} -f", args, _PATTERNS_FROM)
-    return None
+    return _option(f"{name} -f", args, _PATTERNS_FROM) if name in _SEARCHING else None
 
 
-def of_command(command: Command) -> Named | None:
-    """What `xargs` reads its items from."""
-    is_xargs = bool(command.words) and command.words[0].text == "xargs"
-    return _option("xargs -a", command.words[1:], _ITEMS_FROM) if is_xargs else None
+def of_node(node: Node) -> Named | None:
+    """`xargs -a list`, `for x in $(cat list)`, `while read x; do …; done < list`."""
+    if node.name == "xargs":
+        return _option("xargs -a", node.words[1:], _ITEMS_FROM)
+    if node.kind is not Kind.LOOP:
+        return None
+    if node.text == "for":
+        words = _printed_in(node.words)
+        return Named("for", words) if words else None
+    fed = tuple(r.target for r in node.redirects if r.operator == "<" and r.target is not None)
+    return Named("while read", (*fed, *_printed_in(fed))) if fed else None
+
+
+def piped(source: Node, into: Node) -> Named | None:
+    """`cat list | while read x`, `cat list | xargs`."""
+    if into.kind is Kind.LOOP and into.text == "while":
+        return Named("while read", _printed_by(source))
+    return Named("xargs", _printed_by(source)) if into.name == "xargs" else None
 
 
 def _option(how: str, args: tuple[Word, ...], option: re.Pattern[str]) -> Named | None:
@@ -78,43 +87,17 @@ def _option(how: str, args: tuple[Word, ...], option: re.Pattern[str]) -> Named 
     return None
 
 
-def of_loop(loop: Loop) -> Named | None:
-    """`for x in $(cat list)`."""
-    words = tuple(w for word in loop.words for block in word.inner for w in printed_by(block))
-    return Named("for", words) if words else None
+def _printed_in(words: tuple[Word, ...], printing: frozenset[str] = _PRINTING) -> tuple[Word, ...]:
+    """The files whose content stands where the words have a `$( )`."""
+    return tuple(w for word in words for block in word.inner for w in _printed_by(block, printing))
 
 
-def fed_by(node: Redirected) -> Named | None:
-    """`while read x; do …; done < list`."""
-    if not _reads_lines(node):
-        return None
-    targets = [r.target for r in node.redirects if r.operator == "<" and r.target is not None]
-    printed = [w for t in targets for block in t.inner for w in printed_by(block)]
-    return Named("while read", (*targets, *printed))
-
-
-def piped(source: Node, into: Node) -> Named | None:
-    """`cat list | while read x`, `cat list | xargs`."""
-    if _reads_lines(into):
-        return Named("while read", printed_by(source))
-    if isinstance(into, Command) and into.words and into.words[0].text == "xargs":
-        return Named("xargs", printed_by(source))
-    return None
-
-
-def _reads_lines(node: Node) -> bool:
-    inner = node.body if isinstance(node, Redirected) else node
-    return isinstance(inner, Loop) and inner.kind is LoopKind.WHILE
-
-
-def printed_by(node: Node, printing: frozenset[str] = _PRINTING) -> tuple[Word, ...]:
+def _printed_by(node: Node, printing: frozenset[str] = _PRINTING) -> tuple[Word, ...]:
     """The files that `cat a`, `sort a` or `< a` print as they are."""
-    if isinstance(node, Block) and len(node.items) == 1:
-        return printed_by(node.items[0], printing)
-    if not isinstance(node, Command):
-        return ()
-    if node.words and node.words[0].text not in printing:
+    if node.kind in (Kind.BLOCK, Kind.SUBSHELL) and len(node.parts) == 1:
+        return _printed_by(node.parts[0], printing)
+    if node.kind is not Kind.COMMAND or (node.words and node.name not in printing):
         return ()
     fed = [r.target for r in node.redirects if r.operator == "<" and r.target is not None]
-    named = operands_of(node.words[0].text, node.words[1:]) if node.words else []
+    named = operands_of(node.name, node.words[1:]) if node.words else []
     return (*named, *fed)

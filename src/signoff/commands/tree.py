@@ -1,21 +1,28 @@
-"""A contract's shell text as a small tree: only what static verification needs to know."""
+"""Shell text as a small tree of one kind of node: only what static verification needs to know."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TypeAlias
+from enum import Enum, StrEnum, auto
+
+TESTS = frozenset(("test", "[", "[["))
+"""The names of commands that only answer a question."""
+_SHOWN_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word; `text` is its value when `literal`, otherwise the text as written."""
+    """One word; `text` is its value when `literal`, otherwise the text as written.
+
+    `inner` are the command and process substitutions in it.
+    """
 
     text: str
     line: int
     literal: bool = True
     quoted: bool = False
-    inner: tuple[Block, ...] = ()
+    inner: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,41 +31,6 @@ class Redirect:
 
     operator: str
     target: Word | None
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A simple command: name and arguments, with the assignments and redirections around it.
-
-    `[ … ]` and `[[ … ]]` are such commands too, with a flat list of operators and operands.
-    """
-
-    words: tuple[Word, ...]
-    line: int
-    assigned: tuple[Word, ...] = ()
-    redirects: tuple[Redirect, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Declare:
-    """`export`, `local`, `unset` and the like: the builtin's own status hides what it expands."""
-
-    keyword: str
-    words: tuple[Word, ...]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """`(( … ))`."""
-
-    text: str
-    line: int
-
-
-TESTS = frozenset(("test", "[", "[["))
-"""The names of commands that only answer a question."""
 
 
 class Link(StrEnum):
@@ -68,125 +40,87 @@ class Link(StrEnum):
     OR = "||"
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """`a && b || c`, evaluated from the left."""
+class Kind(Enum):
+    """What a node is, and what its parts are."""
 
-    first: Node
-    rest: tuple[tuple[Link, Node], ...]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """`a | b | c`."""
-
-    stages: tuple[Node, ...]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """`! a`."""
-
-    body: Node
-    line: int
+    # Words and assignments; `[ … ]` and `[[ … ]]` too, as a flat list of operators and operands.
+    COMMAND = auto()
+    DECLARE = auto()  # `export`, `unset`: the builtin's own status hides what it expands
+    ARITHMETIC = auto()  # `(( … ))`, as `text`
+    CHAIN = auto()  # parts joined by `links`, evaluated from the left
+    PIPELINE = auto()
+    NOT = auto()
+    BACKGROUND = auto()
+    BLOCK = auto()  # parts one after the other
+    SUBSHELL = auto()  # the same in a shell of its own
+    IF = auto()  # condition and branch in turn; one more part is the `else`
+    LOOP = auto()  # `text` says which; the last part is the body, one before it the condition
+    CASE = auto()  # the branches
+    DEFINE = auto()  # a function: its name is `text`, its body the part
+    OPAQUE = auto()  # something the analysis does not understand
 
 
 @dataclass(frozen=True, slots=True)
-class Background:
-    """`a &`."""
+class Node:
+    """One part of a script."""
 
-    body: Node
+    kind: Kind
     line: int
+    parts: tuple[Node, ...] = ()
+    words: tuple[Word, ...] = ()
+    assigned: tuple[Word, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    links: tuple[Link, ...] = ()
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        """The first word of a command; empty where there is none."""
+        return self.words[0].text if self.kind is Kind.COMMAND and self.words else ""
+
+    @property
+    def args(self) -> tuple[str, ...]:
+        """The words behind the first."""
+        return tuple(word.text for word in self.words[1:])
+
+    def texts(self) -> Iterator[str]:
+        """Every word in and below the node, as written."""
+        targets = (r.target for r in self.redirects if r.target is not None)
+        for word in (*self.assigned, *self.words, *targets):
+            yield word.text
+            for inner in word.inner:
+                yield from inner.texts()
+        yield self.text
+        for part in self.parts:
+            yield from part.texts()
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Commands one after the other; in a shell of its own when `subshell`."""
-
-    items: tuple[Node, ...]
-    line: int
-    subshell: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class If:
-    """Conditions with their branches in order; `otherwise` is None without an `else`."""
-
-    branches: tuple[tuple[Block, Block], ...]
-    otherwise: Block | None
-    line: int
+def commands_in(node: Node) -> Iterator[Node]:
+    """Every simple command in and below a node, those in substitutions left out."""
+    if node.kind is Kind.COMMAND:
+        yield node
+    for part in node.parts:
+        yield from commands_in(part)
 
 
-class LoopKind(StrEnum):
-    """Which loop it is."""
-
-    FOR = "for"
-    WHILE = "while"
-    UNTIL = "until"
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A loop; `words` is the list of a `for`."""
-
-    kind: LoopKind
-    condition: Block | None
-    body: Block
-    words: tuple[Word, ...]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """`case … esac`; `exhaustive` when one pattern is `*`."""
-
-    words: tuple[Word, ...]
-    branches: tuple[Block, ...]
-    exhaustive: bool
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Define:
-    """A function definition."""
-
-    name: str
-    body: Node
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Redirected:
-    """A compound command with redirections of its own."""
-
-    body: Node
-    redirects: tuple[Redirect, ...]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Opaque:
-    """Something the analysis does not understand."""
-
-    text: str
-    line: int
-
-
-Node: TypeAlias = (
-    Command
-    | Declare
-    | Arithmetic
-    | Chain
-    | Pipeline
-    | Not
-    | Background
-    | Block
-    | If
-    | Loop
-    | Case
-    | Define
-    | Redirected
-    | Opaque
-)
+def shown(node: Node) -> str:
+    """What a part is called in a message: its own words, shortened; never empty."""
+    parts, kind = node.parts, node.kind
+    name = node.text
+    if kind in (Kind.COMMAND, Kind.DECLARE):
+        words = node.words or node.assigned
+        if node.name not in TESTS and kind is Kind.COMMAND:
+            words = words[:_SHOWN_WORDS]
+        targets = (f"{r.operator} {r.target.text}" for r in node.redirects if r.target)
+        name = " ".join((node.text, *(w.text or "''" for w in words)) if words else targets)
+    elif kind is Kind.CHAIN:
+        name = f"{shown(parts[0])} {node.links[-1]} {shown(parts[-1])}"
+    elif kind is Kind.NOT:
+        name = f"! {shown(parts[0])}"
+    elif kind in (Kind.IF, Kind.CASE, Kind.LOOP):
+        name = {Kind.IF: "if … fi", Kind.CASE: "case … esac"}.get(kind, f"{node.text} … done")
+    elif kind is Kind.DEFINE:
+        name = f"{node.text}()"
+    elif kind not in (Kind.ARITHMETIC, Kind.OPAQUE):
+        name = shown(parts[-1]) if parts else "{ }"
+    return name.strip() or "''"

@@ -7,9 +7,9 @@ compared when a contract is judged.
 from __future__ import annotations
 
 import os
-from itertools import pairwise
 
-from signoff.domain.clients import HookEvent, paths_in_command
+from signoff.commands.glance import seems_to_write
+from signoff.domain.clients import HookEvent
 from signoff.domain.names import name_of_file
 from signoff.errors import SignoffError
 from signoff.places import home_folder, user_file
@@ -39,19 +39,11 @@ _CLIENT_FOLDERS = {
     "GEMINI_CLI_HOME": (".gemini/settings.json",),
 }
 _DRAFTS = frozenset({"draft", "verified"})
-_WRITING_COMMANDS = frozenset(
-    {
-        "rm", "mv", "cp", "tee", "truncate", "dd", "install", "ln", "chmod", "chown", "touch",
-        "unlink", "shred", "rsync", "patch", "ed", "ex", "rmdir",
-    }
-)  # fmt: skip
-_IN_PLACE = ("sed", "perl", "ruby", "awk", "gawk")
-_GIT_WRITES = frozenset({"checkout", "restore", "reset", "apply", "mv", "rm", "stash", "clean"})
 
 
 def written_paths(event: HookEvent) -> tuple[str, ...]:
     """Absolute paths that a tool call says, or seems, to write."""
-    named = [*event.paths, *_written_by(event.command)]
+    named = [*event.paths, *seems_to_write(event.command)]
     return tuple(dict.fromkeys(_absolute(path, event.cwd) for path in named))
 
 
@@ -108,38 +100,6 @@ def _is_draft(name: str, place: VaultPlace, environ: Mapping[str, str]) -> bool:
     except (SignoffError, OSError):
         return True
     return known is None or known.status in _DRAFTS
-
-
-def _written_by(command: str) -> Iterator[str]:
-    """The files after a redirection, and all words of commands that change what they name."""
-    text = command
-    for sign in (">>", ">|", "&>", ">"):
-        text = text.replace(sign, " > ")
-    for separator in ("&&", "||", ";", "|", "\n", "&"):
-        text = text.replace(separator, "\0")
-    for part in text.split("\0"):
-        words = part.split()
-        for before, word in pairwise(words):
-            if before == ">":
-                yield _unquoted(word)
-        if _changes_files(words):
-            yield from paths_in_command(part)
-
-
-def _changes_files(words: list[str]) -> bool:
-    rest = [word for word in words if "=" not in word and word not in ("sudo", "env", "command")]
-    if not rest:
-        return False
-    name = os.path.basename(_unquoted(rest[0]))
-    if name in _IN_PLACE:
-        return any(word.startswith("-") and "i" in word for word in rest[1:])
-    if name == "git":
-        return any(word in _GIT_WRITES for word in rest[1:])
-    return name in _WRITING_COMMANDS
-
-
-def _unquoted(word: str) -> str:
-    return word.strip("\"'`()")
 
 
 def _absolute(path: str, cwd: str) -> str:

@@ -39,15 +39,6 @@ class PlanDiff:
     changed_postconditions: tuple[Changed, ...]
     reordered: bool
 
-    @property
-    def empty(self) -> bool:
-        """Whether the two plans mean the same."""
-        steps = self.added_steps or self.removed_steps or self.changed_steps or self.reordered
-        posts = (
-            self.added_postconditions or self.removed_postconditions or self.changed_postconditions
-        )
-        return not (self.header or steps or posts)
-
 
 def diff_plans(old: Plan, new: Plan) -> PlanDiff:
     """Compare by id; where an id stands twice, the first one counts."""

@@ -91,7 +91,6 @@ class FieldReader:
         end: int,
         known: frozenset[str],
         *,
-        step: str | None = None,
         max_indent: int = 3,
     ) -> FieldSet:
         """The fields between two lines."""
@@ -104,15 +103,15 @@ class FieldReader:
                 blocks.append(Block(name, line, rest, i))
                 name, line, rest = "", i + 1, ""
             elif kind == LineKind.TEXT and (":" in lines[i] or "：" in lines[i]):
-                found = self._field(i, known, step, max_indent)
+                found = self._field(i, known, max_indent)
                 if found is not None:
                     blocks.append(Block(name, line, rest, i))
                     name, rest = found
                     line = i
         blocks.append(Block(name, line, rest, end))
-        return self._field_set(blocks, known, step)
+        return self._field_set(blocks, known)
 
-    def _field_set(self, blocks: list[Block], known: frozenset[str], step: str | None) -> FieldSet:
+    def _field_set(self, blocks: list[Block], known: frozenset[str]) -> FieldSet:
         fields: dict[str, Block] = {}
         loose: list[Block] = []
         unknown: list[UnknownField] = []
@@ -126,19 +125,16 @@ class FieldReader:
                 self.findings.error(
                     "duplicate-field",
                     block.line,
-                    f"`{name}` is there twice" + (f" in step `{step}`" if step else ""),
+                    f"`{name}` is there twice",
                     "keep one of them",
-                    step,
                 )
             else:
                 fields[name] = block
                 if block.end > block.line + 1 and name not in _HOLD_FENCES:
-                    self._check_no_fence(block, step)
+                    self._check_no_fence(block)
         return FieldSet(fields, tuple(loose), tuple(unknown))
 
-    def _field(
-        self, i: int, known: frozenset[str], step: str | None, max_indent: int
-    ) -> tuple[str, str] | None:
+    def _field(self, i: int, known: frozenset[str], max_indent: int) -> tuple[str, str] | None:
         """Name and rest of the line, if it is a field; complains about near misses."""
         line = self.lines[i]
         common = _COMMON_FIELD.match(line)
@@ -152,7 +148,7 @@ class FieldReader:
             if problem is _Problem.NONE:
                 return name, found[2].strip(" \t")
             if problem is not _Problem.PLAIN_TEXT:
-                self._complain(i, found[1], problem, known=known, step=step)
+                self._complain(i, found[1], problem, known=known)
                 return name, found[2].strip(" \t")
         else:
             near = _LOOKALIKE.match(line)
@@ -163,13 +159,10 @@ class FieldReader:
                     i,
                     f"`{name}` is not read here: the line is not written as a field",
                     f"write `**{name}:**` at the start of the line, or reword the text",
-                    step,
                 )
         return None
 
-    def _complain(
-        self, i: int, written: str, problem: _Problem, *, known: frozenset[str], step: str | None
-    ) -> None:
+    def _complain(self, i: int, written: str, problem: _Problem, *, known: frozenset[str]) -> None:
         name = written.strip(" \t").lower()
         if problem is _Problem.DISGUISED:
             self.findings.error(
@@ -178,7 +171,6 @@ class FieldReader:
                 f"`{ascii(written)[1:-1]}` reads like `{skeleton(written)}` "
                 "but is spelt with other characters",
                 f"type `**{skeleton(written)}:**` again",
-                step,
             )
             return
         if self.findings.full:
@@ -192,17 +184,16 @@ class FieldReader:
                 name, known, f"write plain text (`{written.strip()}: …`) if it belongs to the task"
             )
         self.findings.warning(
-            "unknown-field", i, f"`{name}` is not a field; nobody acts on it", hint, step
+            "unknown-field", i, f"`{name}` is not a field; nobody acts on it", hint
         )
 
-    def _check_no_fence(self, block: Block, step: str | None) -> None:
+    def _check_no_fence(self, block: Block) -> None:
         for fence in self.fences_in(block)[:1]:
             self.findings.warning(
                 "stray-text",
                 fence.start,
                 f"`{block.name}` does not take a fenced block; nobody acts on it",
                 "put it below the field it belongs to",
-                step,
             )
 
     def fences_in(self, block: Block) -> list[Fence]:
@@ -243,7 +234,7 @@ class FieldReader:
                 found.append((i, self.lines[i].strip(" \t")))
         return found
 
-    def value(self, block: Block, step: str | None) -> str:
+    def value(self, block: Block) -> str:
         """The one line that a field holds, beside its name or below it."""
         if block.rest and block.end == block.line + 1:
             return unquoted(block.rest)
@@ -254,7 +245,6 @@ class FieldReader:
                 lines[1][0],
                 f"`{block.name}` takes one line; this text belongs to no field",
                 "move it into `**task:**`, or delete it",
-                step,
             )
         return unquoted(lines[0][1]) if lines else ""
 

@@ -1,18 +1,69 @@
-"""Collects what is wrong with a plan while it is being read; reading never stops for it."""
+"""Collects what is wrong with a plan while it is being read, by stable codes; reading goes on."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from signoff.domain.findings import Finding, Severity
-from signoff.planfile.codes import CODES
-from signoff.planfile.lines import bare
+from signoff.planfile.blocks import bare
 from signoff.planfile.outline import Outline
 
 MAX_FINDINGS = 10_000
 _MAX_TEXT = 200
 _MAX_MESSAGE = 500
+
+CODES: Mapping[str, str] = {
+    "bad-budget": "a budget or estimate is not understood, so it could not be enforced",
+    "bad-duration": "a time is not a number with a unit",
+    "bad-expectation": "a line below a contract is an expectation that cannot be read",
+    "bad-frontmatter": "the frontmatter cannot be read as `name: value` lines",
+    "bad-on-fail": "a failure policy is none of those that exist",
+    "bad-subscription": "a subscription is neither `file:` nor `topic:`",
+    "bad-value": "a field has a value that it does not allow",
+    "contract-language": "a contract's fence names a language that is not the shell",
+    "contract-without-fence": "a contract or list command is not written as a fenced block",
+    "contradicting-expectations": "two expectations of a contract can never hold together",
+    "disguised-field": "a field name is spelt with invisible or look-alike characters",
+    "disguised-heading": "a line looks like a step's heading to a reader but is none",
+    "duplicate-field": "a field is there twice in one step, and which one counts is unclear",
+    "duplicate-section": "`## Steps` or `## Postconditions` is there twice",
+    "duplicate-step-id": "two steps have the same number",
+    "empty-contract": "a contract's fence holds no command",
+    "empty-plan": "the document is empty",
+    "field-not-read": "a line looks like a field but is not written as one",
+    "heading-inside-step": "a deeper heading ends the field above it",
+    "hidden-text": "a comment that readers do not see would go to the agent",
+    "line-end": "a carriage return or NUL that other programs read as the end of a line",
+    "missing-contract": "a step has no contract",
+    "missing-target": "a step does not say who does it",
+    "missing-task": "a step does not say what to do",
+    "missing-title": "the plan has no `# title`",
+    "misspelt-section": "a section's name is nearly `Steps` or `Postconditions`",
+    "no-steps": "the plan has no steps",
+    "not-a-step": "a heading among the steps has no number, so it is no step",
+    "postcondition-not-numbered": "text among the postconditions is no numbered item",
+    "postcondition-numbering": "postconditions are not numbered one after the other",
+    "postcondition-without-contract": "nobody but a person can decide this postcondition",
+    "red-first-off-without-reason": "red first is off and nobody says why",
+    "section-not-read": "a section that signoff does not read",
+    "several-contracts": "a contract has more than one fenced block",
+    "several-marks": "a step carries more than one mark",
+    "step-outside-steps": "a step's heading stands outside `## Steps`",
+    "stray-text": "text that belongs to no field, so nobody acts on it",
+    "too-many-findings": "the list of findings was cut off",
+    "too-deep": "lists and quotes are nested too deeply to read",
+    "unclosed-comment": "an HTML block hides everything below it",
+    "unclosed-fence": "a fenced block is never closed",
+    "underlined-heading": "a line of `---` turns the text above it into a heading",
+    "unknown-field": "a field that signoff does not know",
+    "unknown-frontmatter-key": "a frontmatter name that signoff does not use",
+    "unknown-mark": "a sign before a step's title is none of the marks",
+    "unknown-need": "a step needs a step that does not exist",
+    "unknown-status": "the plan's status is none of the six",
+    "wrong-step-level": "a heading looks like a step but has the wrong level",
+}
+"""Everything that reading a plan can find, with what each means."""
 
 
 class FindingLog:
@@ -22,6 +73,7 @@ class FindingLog:
         self.outline = outline
         self._numbers = outline.numbers
         self.all: list[Finding] = []
+        self.step: str | None = None  # that is being read
 
     def error(self, code: str, i: int, message: str, hint: str, step: str | None = None) -> None:
         """Something that stops the plan from being verified."""
@@ -58,10 +110,16 @@ class FindingLog:
         line = self.number(i) if i < len(self._numbers) else len(self.outline.lines)
         text = bare(self.outline.lines[line - 1])[:_MAX_TEXT]
         shown = message if len(message) <= _MAX_MESSAGE else message[:_MAX_MESSAGE] + "…"
-        self.all.append(Finding(code, severity, line, shown, hint[:_MAX_MESSAGE], text, step))
+        self.all.append(
+            Finding(code, severity, line, shown, hint[:_MAX_MESSAGE], text, step or self.step)
+        )
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """A hint that names the closest known word, or says something else."""
-    close = difflib.get_close_matches(word.casefold()[:60], sorted(known), n=1, cutoff=0.7)
-    return f"did you mean `{close[0]}`?" if close else otherwise
+def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, listed: bool = False) -> str:
+    """A hint that names the closest known word, or says something else, with all known words."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word.casefold()[:60], names, n=1, cutoff=0.7)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    shown = ", ".join(f"`{name}`" for name in names) if listed else ""
+    return f"{otherwise}; known: {shown}" if shown else otherwise

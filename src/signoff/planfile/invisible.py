@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from bisect import bisect_right
 from typing import Final
 
 # Unicode's default-ignorable code points, those it reserves for more of them included, and letters
 # and marks that are drawn as nothing. A table, because an interpreter knows only the characters
 # of its own Unicode version.
-_RANGES: Final = (
-    (0x00AD, 0x00AD),
-    (0x034F, 0x034F),
-    (0x061C, 0x061C),
-    (0x115F, 0x1160),
-    (0x17B4, 0x17B5),
-    (0x180B, 0x180F),
-    (0x200B, 0x200F),
-    (0x202A, 0x202E),
-    (0x2060, 0x206F),
-    (0x2800, 0x2800),
-    (0x3164, 0x3164),
-    (0xFE00, 0xFE0F),
-    (0xFEFF, 0xFEFF),
-    (0xFFA0, 0xFFA0),
-    (0xFFF0, 0xFFFB),
-    (0x13430, 0x1345F),
-    (0x16FE4, 0x16FE4),
-    (0x1BCA0, 0x1BCA3),
-    (0x1D159, 0x1D159),
-    (0x1D173, 0x1D17A),
-    (0xE0000, 0xE0FFF),
+_IGNORABLE: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U00016fe4"
+    "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_STARTS: Final = tuple(start for start, _ in _RANGES)
-_UNSEEN_CATEGORIES: Final = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_UNSEEN_CATEGORIES: Final = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp", "Zs"))
 _EMOJI_SELECTOR: Final = "\ufe0f"
 
 
@@ -42,11 +23,7 @@ def is_invisible(char: str) -> bool:
     code = ord(char)
     if code < 0x7F:
         return code < 0x20 and char not in "\t\n"
-    place = bisect_right(_STARTS, code) - 1
-    if place >= 0 and code <= _RANGES[place][1]:
-        return True
-    category = unicodedata.category(char)
-    return category in _UNSEEN_CATEGORIES or category == "Zs"
+    return _IGNORABLE.match(char) is not None or unicodedata.category(char) in _UNSEEN_CATEGORIES
 
 
 def hidden_places(text: str) -> list[int]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from signoff.domain.plan import Mark, PlanStatus
+from signoff.planfile.blocks import split_lines
 from signoff.planfile.frontmatter import Frontmatter, find_frontmatter, read_frontmatter
-from signoff.planfile.lines import split_lines
 from signoff.planfile.outline import STEP_LINE, Outline, read_outline
 
 

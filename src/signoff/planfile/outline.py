@@ -9,9 +9,8 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from signoff.domain.plan import Mark
-from signoff.planfile.blocks import Heading, LineKind, Scan
+from signoff.planfile.blocks import Heading, LineKind, Scan, bare, split_lines
 from signoff.planfile.frontmatter import Frontmatter, find_frontmatter, read_frontmatter
-from signoff.planfile.lines import bare, split_lines
 from signoff.planfile.scan import scan
 
 _MARK_CHARS = "".join(mark.value for mark in Mark)

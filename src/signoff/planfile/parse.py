@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypeVar
 
 from signoff.domain.findings import Finding
 from signoff.domain.globs import plain_path
 from signoff.domain.plan import Budget, Mark, Plan, PlanStatus, Postcondition, Step
 from signoff.errors import PlanUnreadable, SignoffError
-from signoff.planfile.bulk import without_collection
 from signoff.planfile.decode import DEFAULT_LIMITS, Limits, check_size, check_steps, decode
 from signoff.planfile.digest import digest_outline, file_digest
 from signoff.planfile.fields import HEADER_FIELDS, Block, FieldReader
 from signoff.planfile.findinglog import FindingLog
 from signoff.planfile.outline import Outline, RegionKind, read_outline
-from signoff.planfile.postconditions import read_postconditions
-from signoff.planfile.steps import read_steps, warn_hidden_text, with_hint
+from signoff.planfile.steps import read_postconditions, read_steps, warn_hidden_text, with_hint
 from signoff.planfile.structure import check_structure
 from signoff.planfile.values import amounts
 
 __all__ = ["Limits", "Parsed", "decode", "parse"]
 
 _TEXTS_KEPT = 8
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def without_collection(work: Callable[P, R]) -> Callable[P, R]:
+    """The same function with the cyclic collector resting while it runs.
+
+    Reading a large plan makes millions of small values that live: collecting in between is waste.
+    """
+
+    @wraps(work)
+    def rested(*args: P.args, **kwargs: P.kwargs) -> R:
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            return work(*args, **kwargs)
+        finally:
+            if was_on:
+                gc.enable()
+
+    return rested
 
 
 @dataclass(frozen=True)
@@ -113,14 +135,14 @@ def _header(fields: FieldReader) -> tuple[str, Budget, str]:
             found = {**here.fields, **found}
     context = fields.text(found["context"]) if "context" in found else ""
     if "<!--" in context:
-        warn_hidden_text(fields, found["context"].line, "context", None)
-    priority = fields.value(found["priority"], None).lower() if "priority" in found else ""
+        warn_hidden_text(fields, found["context"].line, "context")
+    priority = fields.value(found["priority"]).lower() if "priority" in found else ""
     budget = _budget(fields, found["budget"]) if "budget" in found else Budget()
     return context, budget, priority or "normal"
 
 
 def _budget(fields: FieldReader, block: Block) -> Budget:
-    value = fields.value(block, None)
+    value = fields.value(block)
     found = amounts(value)
     line = fields.findings.number(block.line)
     if found is None:

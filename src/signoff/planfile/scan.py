@@ -5,11 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from signoff.planfile.blocks import Fence, Heading, HtmlBlock, LineKind, ListItem, Scan
-from signoff.planfile.definitions import definition_lines
-from signoff.planfile.htmlblocks import HtmlKind, html_kind
-from signoff.planfile.lines import BOM, without_closing_hashes, without_columns
-from signoff.planfile.openblocks import Container, Leaf, OpenFence, fence_cut
+from signoff.planfile.blocks import (
+    BOM,
+    Container,
+    Fence,
+    Heading,
+    HtmlBlock,
+    HtmlKind,
+    Leaf,
+    LineKind,
+    ListItem,
+    OpenFence,
+    Scan,
+    fence_cut,
+    html_kind,
+    without_closing_hashes,
+    without_columns,
+)
 
 # Deeper nesting is treated as text: it bounds the work per line, and no plan needs it.
 MAX_DEPTH = 20
@@ -23,12 +35,31 @@ _ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
 _FENCE = re.compile(r"(`{3,})([^`]*)$|(~{3,})(.*)$", re.DOTALL)
 _SETEXT = re.compile(r"(?:=+|-+) *$")
 _BREAK = re.compile(r"(?:(?:\* *){3,}|(?:_ *){3,}|(?:- *){3,})$")
+_HEADING = bytes([LineKind.HEADING])
+_DEFINITION = re.compile(r"\[[^\[\]]+\]:|\\")
 _MARKER = re.compile(r"(?:[*+-]|([0-9]{1,9})[.)])(?= |$)")
 
 
 def scan(lines: Sequence[str], first: int = 0) -> Scan:
     """Scan from line `first` on; what lies before it (frontmatter) counts as blank."""
     return _Scanner(lines, first).run()
+
+
+def _definition_lines(lines: list[str]) -> int:
+    """How many of these lines are link reference definitions: dashes below make no heading of one.
+
+    They are rare in plans, and the library that knows them takes time to load.
+    """
+    if not _DEFINITION.search("\n".join(lines)):
+        return 0
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - as said
+    from markdown_it.token import Token  # noqa: PLC0415 - as said
+
+    markdown, tokens = MarkdownIt("commonmark"), list[Token]()
+    markdown.validateLink = bool  # type: ignore[method-assign, assignment]
+    markdown.block.parse("\n".join(lines), markdown, {}, tokens)
+    first = tokens[0].map if tokens else None
+    return first[0] if first else len(lines)
 
 
 class _Scanner:
@@ -63,8 +94,10 @@ class _Scanner:
             self._line(self.lines[self.i])
             self.i += 1
         # A final "\n" leaves one empty string behind that is no line of the document.
-        self.i = count - 1 if count and not self.lines[-1] and count > self.first else count
-        self._close_leaf(at_end=True)
+        ends_blank = count > self.first and not self.lines[-1]
+        if ends_blank and self.leaf == Leaf.FENCE and self.fence.content:
+            self.fence.content.pop()
+        self._close_leaf(count - 1 if ends_blank else count)
         return Scan(
             tuple(self.lines),
             bytes(self.kinds),
@@ -180,7 +213,7 @@ class _Scanner:
             return True
         if self.leaf == Leaf.HTML:
             if not body and self.html_kind is not None and self.html_kind.end is None:
-                self._close_leaf(closed=True)
+                self._close_leaf(self.i, closed=True)
                 return False
             self.kinds[self.i] = LineKind.HTML
             self._end_html_here(body)
@@ -202,9 +235,7 @@ class _Scanner:
         indent = len(text) - column - len(body)
         closer = body.rstrip(" ")
         if indent <= 3 and closer.startswith(fence.marker) and not closer.strip(fence.marker[0]):
-            self.i += 1
-            self._close_leaf(closed=True)
-            self.i -= 1
+            self._close_leaf(self.i + 1, closed=True)
         else:
             fence.content.append(without_columns(raw, fence_cut(text, column, fence)))
 
@@ -215,7 +246,8 @@ class _Scanner:
             body = text[column:].lstrip(" ")
             indent = len(text) - column - len(body)
             if not body:
-                self._add_blank(matched)
+                self._close_unmatched(matched)
+                self.kinds[self.i] = LineKind.BLANK
                 return
             if indent >= 4:
                 if not (in_paragraph or lazy):
@@ -228,7 +260,7 @@ class _Scanner:
             if opened is None:
                 break
             self._close_unmatched(matched)
-            self._close_leaf()
+            self._close_leaf(self.i)
             container, width, number = opened
             column += width
             if container.width and not self.stack:
@@ -243,15 +275,14 @@ class _Scanner:
                 self._pass_definition(body)
 
     def _pass_definition(self, body: str) -> None:
-        """Go to the last line of the definition that starts here; the next line starts anew."""
-        at = self.i
-
-        def next_line() -> str | None:
-            nonlocal at
-            at += 1
-            return self._continuation(self.lines[at]) if at < len(self.lines) else None
-
-        taken = definition_lines(body, next_line)
+        """Go to the last line of the link definitions that start here; the next starts anew."""
+        lines = [body]
+        for at in range(self.i + 1, len(self.lines)):
+            following = self._continuation(self.lines[at])
+            if following is None:
+                break
+            lines.append(following)
+        taken = _definition_lines(lines)
         if taken:
             self.leaf = Leaf.NONE
             self.i += taken - 1
@@ -263,7 +294,7 @@ class _Scanner:
         body = text[column:].lstrip(" ")
         indent = len(text) - column - len(body)
         if not body or indent >= 4:
-            return body or None
+            return text[column:] if body else None
         ends = (
             _ATX.match(body)
             or _FENCE.match(body)
@@ -272,10 +303,6 @@ class _Scanner:
             or self._container(body, indent, in_paragraph=False)
         )
         return None if ends else body
-
-    def _add_blank(self, matched: int) -> None:
-        self._close_unmatched(matched)
-        self.kinds[self.i] = LineKind.BLANK
 
     def _start_block(
         self, body: str, indent: int, matched: int, in_paragraph: bool, lazy: bool
@@ -296,9 +323,7 @@ class _Scanner:
             self._end_html_here(body)
         elif in_paragraph and _SETEXT.match(body):
             lines = self.lines[self.paragraph_start : self.i]
-            self.kinds[self.paragraph_start : self.i + 1] = bytes([LineKind.HEADING]) * (
-                len(lines) + 1
-            )
+            self.kinds[self.paragraph_start : self.i + 1] = _HEADING * (len(lines) + 1)
             self.leaf = Leaf.NONE
             title = " ".join(line.strip(" \t") for line in lines)
             self._add_heading(self.paragraph_start, 1 if first == "=" else 2, title)
@@ -332,7 +357,7 @@ class _Scanner:
 
     def _start_leaf(self, leaf: int, matched: int, kind: int) -> None:
         self._close_unmatched(matched)
-        self._close_leaf()
+        self._close_leaf(self.i)
         self._fill()
         self.leaf = leaf
         self.kinds[self.i] = kind
@@ -347,32 +372,20 @@ class _Scanner:
     def _end_html_here(self, body: str) -> None:
         end = self.html_kind.end if self.html_kind else None
         if end is not None and end.search(body):
-            self.i += 1
-            self._close_leaf(closed=True)
-            self.i -= 1
+            self._close_leaf(self.i + 1, closed=True)
 
     def _close_unmatched(self, matched: int) -> None:
         if matched < len(self.stack):
-            self._close_leaf()
+            self._close_leaf(self.i)
             del self.stack[matched:]
 
-    def _close_leaf(self, closed: bool = False, at_end: bool = False) -> None:
-        """Record a fence or HTML block that ends before line `i`."""
+    def _close_leaf(self, end: int, closed: bool = False) -> None:
+        """Record a fence or HTML block that ends before this line."""
         if self.leaf == Leaf.FENCE:
             fence = self.fence
-            if at_end and not self.lines[-1] and fence.content:
-                fence.content.pop()
-            self.fences.append(
-                Fence(
-                    fence.start,
-                    self.i,
-                    fence.info,
-                    tuple(fence.content),
-                    len(self.stack),
-                    closed,
-                )
-            )
+            content, depth = tuple(fence.content), len(self.stack)
+            self.fences.append(Fence(fence.start, end, fence.info, content, depth, closed))
         elif self.leaf == Leaf.HTML:
             ends_at_blank = self.html_kind is not None and self.html_kind.end is None
-            self.html.append(HtmlBlock(self.html_start, self.i, closed or ends_at_blank))
+            self.html.append(HtmlBlock(self.html_start, end, closed or ends_at_blank))
         self.leaf = Leaf.NONE

@@ -1,35 +1,48 @@
-"""Builds the steps of a plan from their regions."""
+"""Builds the steps of a plan from their regions, and its postconditions from numbered items."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from signoff.domain.globs import plain_path
 from signoff.domain.plan import (
+    Contract,
     Cost,
     Mark,
+    OnFail,
+    Postcondition,
     Step,
     Subscription,
     SubscriptionKind,
 )
+from signoff.planfile.blocks import LineKind, ListItem
 from signoff.planfile.contracts import (
+    Reader,
     bad_value,
     read_contract,
     read_duration,
     read_paths,
     single_fence,
 )
-from signoff.planfile.fields import STEP_FIELDS, Block, FieldReader, FieldSet
-from signoff.planfile.outline import StepRegion
+from signoff.planfile.fields import (
+    POSTCONDITION_FIELDS,
+    STEP_FIELDS,
+    Block,
+    FieldReader,
+    FieldSet,
+)
+from signoff.planfile.outline import Region, StepRegion
 from signoff.planfile.values import amounts, on_fail
 
+_NO_INDENT_LIMIT = 1_000
+_line = attrgetter("line")
 _NEED_SPLIT = re.compile(r"[,;\s]+")
 _FILLER = frozenset({"and", "step", "steps", "&"})
 _SUBSCRIPTION = re.compile(r"(file|topic)[ \t]*:[ \t]*(.+)", re.IGNORECASE | re.DOTALL)
-_KINDS = {kind.value: kind for kind in SubscriptionKind}
 _DASHES = str.maketrans("–—", "--")
 
 
@@ -39,7 +52,9 @@ def read_steps(fields: FieldReader, regions: tuple[StepRegion, ...]) -> tuple[St
     steps: list[Step] = []
     for region in regions:
         before = (steps[-1].id,) if steps else ()
+        fields.findings.step = region.title.id
         steps.append(_step(fields, region, before, known))
+    fields.findings.step = None
     return tuple(steps)
 
 
@@ -53,6 +68,7 @@ def _known_ids(fields: FieldReader, regions: tuple[StepRegion, ...]) -> dict[str
     where: dict[str, int] = {}
     for region in regions:
         step, i = region.title.id, region.heading.line
+        fields.findings.step = step
         plain = plain_id(step)
         if plain in known:
             same = f" (as `{known[plain]}`)" if known[plain] != step else ""
@@ -61,7 +77,6 @@ def _known_ids(fields: FieldReader, regions: tuple[StepRegion, ...]) -> dict[str
                 i,
                 f"step `{step}` is there twice{same}: first on line {where[plain]}",
                 "give every step a number of its own",
-                step,
             )
             continue
         known[plain] = step
@@ -70,26 +85,25 @@ def _known_ids(fields: FieldReader, regions: tuple[StepRegion, ...]) -> dict[str
 
 
 def _step(
-    fields: FieldReader,
-    region: StepRegion,
-    before: tuple[str, ...],
-    known: dict[str, str],
+    fields: FieldReader, region: StepRegion, before: tuple[str, ...], known: dict[str, str]
 ) -> Step:
     title, line = region.title, region.heading.line
-    found = fields.split(region.start, region.end, STEP_FIELDS, step=title.id)
+    found = fields.split(region.start, region.end, STEP_FIELDS)
     _check_loose(fields, found, title.id)
     values: dict[str, Any] = {"needs": before}
     for name, block in found.fields.items():
-        if name in _READERS:
-            values.update(_READERS[name](fields, block, title.id))
+        attribute, read = _FIELDS.get(name, ("", None))
+        value = read(fields, block) if read is not None else None
+        if value is not None:
+            values[attribute] = value
         elif name == "needs":
             values["needs"] = _needs(fields, block, known, title.id)
         elif name == "contract":
-            values["contract"] = read_contract(fields, block, found, title.id)
+            values["contract"] = read_contract(fields, block, found)
     for name, (what, hint) in _REQUIRED.items():
         if name not in found.fields or values.get(name) == "":
             fields.findings.error(
-                f"missing-{name}", line, f"step `{title.id}` has no {name}{what}", hint, title.id
+                f"missing-{name}", line, f"step `{title.id}` has no {name}{what}", hint
             )
     return Step(
         id=title.id,
@@ -106,24 +120,21 @@ def _check_loose(fields: FieldReader, found: FieldSet, step: str) -> None:
     for block in found.loose:
         text = fields.words(block)
         if text or fields.fences_in(block):
-            i = text[0][0] if text else fields.fences_in(block)[0].start
             fields.findings.warning(
                 "stray-text",
-                i,
+                text[0][0] if text else fields.fences_in(block)[0].start,
                 f"this text of step `{step}` is in no field, so the agent does not get it",
                 "put it below `**task:**`",
-                step,
             )
 
 
-def warn_hidden_text(fields: FieldReader, i: int, name: str, step: str | None) -> None:
+def warn_hidden_text(fields: FieldReader, i: int, name: str) -> None:
     """A comment in what an agent is told: readers of the rendered page do not see it."""
     fields.findings.warning(
         "hidden-text",
         i,
         f"the {name} holds an HTML comment, which readers do not see but the agent gets",
         "write it as text, or delete it",
-        step,
     )
 
 
@@ -137,7 +148,7 @@ def _needs(fields: FieldReader, block: Block, known: dict[str, str], step: str) 
     ]
     hint = "name steps by their numbers: `1, 2`, or write `none`"
     if not words:
-        bad_value(fields, block, "", hint, step)
+        bad_value(fields, block, "", hint)
     if [word.lower() for word in words] == ["none"]:
         return ()
     found: dict[str, None] = {}
@@ -151,27 +162,18 @@ def _needs(fields: FieldReader, block: Block, known: dict[str, str], step: str) 
                 block.line,
                 f"step `{step}` needs `{word}`, which does not exist",
                 hint,
-                step,
             )
     return tuple(found)
 
 
-def _target(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
-    return {"target": fields.value(block, step)}
-
-
-def _task(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+def _task(fields: FieldReader, block: Block) -> str:
     task = fields.text(block)
     if "<!--" in task:
-        warn_hidden_text(fields, block.line, "task", step)
-    return {"task": task}
+        warn_hidden_text(fields, block.line, "task")
+    return task
 
 
-def _paths(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
-    return {block.name: read_paths(fields, block, step)}
-
-
-def _subscriptions(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
+def _subscriptions(fields: FieldReader, block: Block) -> tuple[Subscription, ...]:
     found = []
     for i, item in fields.items(block):
         seen = _SUBSCRIPTION.fullmatch(item)
@@ -181,24 +183,17 @@ def _subscriptions(fields: FieldReader, block: Block, step: str) -> dict[str, An
                 i,
                 f"`{item}` is not a subscription",
                 f"write `file:{item}` or `topic:{item}`",
-                step,
             )
             continue
-        kind = _KINDS[seen[1].lower()]
-        target = seen[2].strip()
+        kind, target = SubscriptionKind(seen[1].lower()), seen[2].strip()
         if kind is SubscriptionKind.FILE:
             target = plain_path(target) or target
         found.append(Subscription(kind, target, fields.findings.number(i)))
-    return {"subscriptions": tuple(found)}
+    return tuple(found)
 
 
-def _timeout(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
-    seconds = read_duration(fields, block, step)
-    return {} if seconds is None else {"timeout_s": seconds}
-
-
-def _on_fail(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
-    value = fields.value(block, step)
+def _on_fail(fields: FieldReader, block: Block) -> OnFail | None:
+    value = fields.value(block)
     policy = on_fail(value)
     if policy is None:
         fields.findings.error(
@@ -206,14 +201,12 @@ def _on_fail(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
             block.line,
             f"`{value}` is not a failure policy",
             "write `retry(N)`, `escalate`, `abort`, or `retry(N), then escalate|abort`",
-            step,
         )
-        return {}
-    return {"on_fail": policy}
+    return policy
 
 
-def _estimate(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
-    value = fields.value(block, step)
+def _estimate(fields: FieldReader, block: Block) -> Cost | None:
+    value = fields.value(block)
     seen = amounts(value)
     if seen is None or seen.wall_s is not None:
         fields.findings.error(
@@ -221,36 +214,35 @@ def _estimate(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
             block.line,
             f"`{value}` is not an estimate in tokens and dollars",
             "write `20k tokens, $0.10`",
-            step,
         )
-        return {}
-    return {"estimate": Cost(seen.tokens or 0, seen.usd or 0.0)}
+        return None
+    return Cost(seen.tokens or 0, seen.usd or 0.0)
 
 
-def _for_each(fields: FieldReader, block: Block, step: str) -> dict[str, Any]:
-    fence = single_fence(fields, block, step)
+def _for_each(fields: FieldReader, block: Block) -> str | None:
+    fence = single_fence(fields, block)
     if fence is not None and (text := fields.words(block)):
         fields.findings.warning(
             "stray-text",
             text[0][0],
             "`for_each` takes one fenced command; this text belongs to no field",
             "move it into `**task:**`, or delete it",
-            step,
         )
-    return {"for_each": "\n".join(fence.content) if fence else None}
+    return "\n".join(fence.content) if fence else None
 
 
-_READERS: dict[str, Callable[[FieldReader, Block, str], dict[str, Any]]] = {
-    "target": _target,
-    "task": _task,
-    "subscriptions": _subscriptions,
-    "produces": _paths,
-    "protects": _paths,
-    "touches": _paths,
-    "timeout": _timeout,
-    "on_fail": _on_fail,
-    "estimate": _estimate,
-    "for_each": _for_each,
+# Field: what the step calls it, and how it is read.
+_FIELDS: dict[str, tuple[str, Reader]] = {
+    "target": ("target", FieldReader.value),
+    "task": ("task", _task),
+    "subscriptions": ("subscriptions", _subscriptions),
+    "produces": ("produces", read_paths),
+    "protects": ("protects", read_paths),
+    "touches": ("touches", read_paths),
+    "timeout": ("timeout_s", read_duration),
+    "on_fail": ("on_fail", _on_fail),
+    "estimate": ("estimate", _estimate),
+    "for_each": ("for_each", _for_each),
 }
 
 _REQUIRED = {
@@ -266,3 +258,85 @@ _REQUIRED = {
 def with_hint(step: Step, mark: Mark) -> Step:
     """The step with what a status line says, unless its heading says something."""
     return step if step.mark is not Mark.NONE else replace(step, mark=mark)
+
+
+def read_postconditions(fields: FieldReader, region: Region, first: int) -> list[Postcondition]:
+    """The postconditions of one section, counted from `first`."""
+    everywhere = fields.findings.outline.scan.items
+    low = bisect_left(everywhere, region.start, key=_line)
+    items = everywhere[low : bisect_left(everywhere, region.end, key=_line)]
+    numbered = [item for item in items if item.number is not None]
+    starts = [item.line for item in numbered]
+    _check_unnumbered(fields, region, items, starts[0] if starts else region.end)
+    all_ones = all(item.number == 1 for item in numbered)
+    found = []
+    for at, item in enumerate(numbered):
+        end = starts[at + 1] if at + 1 < len(starts) else region.end
+        if item.number != at + 1 and not all_ones:
+            fields.findings.warning(
+                "postcondition-numbering",
+                item.line,
+                f"this is postcondition {at + 1}, but it is numbered {item.number}",
+                "number them 1, 2, 3",
+            )
+        found.append(_postcondition(fields, item, end, first + at))
+    return found
+
+
+def _postcondition(fields: FieldReader, item: ListItem, end: int, number: int) -> Postcondition:
+    found = fields.split(item.line + 1, end, POSTCONDITION_FIELDS, max_indent=_NO_INDENT_LIMIT)
+    loose = found.loose[0]
+    fences = fields.fences_in(loose)
+    text_end = fences[0].start if fences else loose.end
+    below = [
+        fields.lines[i].strip(" \t")
+        for i in range(item.line + 1, text_end)
+        if fields.kinds[i] == LineKind.TEXT
+    ]
+    text = "\n".join(line for line in [item.text, *below] if line)
+    contract = _contract(fields, found, end)
+    if contract is None:
+        fields.findings.warning(
+            "postcondition-without-contract",
+            item.line,
+            f"postcondition {number} has no contract: a person will be asked at the end",
+            "indent a fenced command below it",
+        )
+    return Postcondition(number, text, contract, fields.findings.number(item.line))
+
+
+def _contract(fields: FieldReader, found: FieldSet, end: int) -> Contract | None:
+    """A fence below the item's text, or below `**contract:**`; never both."""
+    named = found.fields.get("contract")
+    loose = found.loose[0]
+    if fields.fences_in(loose):
+        if named is not None:
+            loose = Block("", loose.line, loose.rest, end)
+        return read_contract(fields, loose, found)
+    if named is not None:
+        return read_contract(fields, named, found)
+    return None
+
+
+def _check_unnumbered(
+    fields: FieldReader, region: Region, items: tuple[ListItem, ...], first: int
+) -> None:
+    """Bullets and text that somebody may take for postconditions."""
+    for item in items:
+        if item.number is None:
+            fields.findings.error(
+                "postcondition-not-numbered",
+                item.line,
+                "a bullet is not a postcondition",
+                "number it: `1. …`",
+            )
+    for i in range(region.start, first):
+        if fields.kinds[i] in (LineKind.TEXT, LineKind.FENCE, LineKind.CODE):
+            if not any(item.line <= i for item in items):
+                fields.findings.warning(
+                    "postcondition-not-numbered",
+                    i,
+                    "this text is not a postcondition; nobody acts on it",
+                    "number it: `1. …`",
+                )
+            return

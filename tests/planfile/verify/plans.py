@@ -18,6 +18,7 @@ from signoff.domain.plan import (
     Subscription,
     SubscriptionKind,
 )
+from signoff.planfile.parse import Parsed
 from signoff.planfile.verify import CODES, verify
 from signoff.process.syntax import syntax_problems
 
@@ -61,15 +62,6 @@ class World:
         return self.troubles.get(name, ())
 
 
-@dataclass(frozen=True)
-class HandParsed:
-    """What a parser would hand over."""
-
-    plan: Plan
-    findings: tuple[Finding, ...] = ()
-    lines: tuple[str, ...] = field(default=())
-
-
 def contract(command: str, code: int | None = None, **options: Any) -> Contract:
     """A contract; `code` is the exit code when stated."""
     stated = () if code is None else (Expectation(ExpectationKind.EXIT_CODE, code),)
@@ -97,7 +89,7 @@ def says(kind: ExpectationKind, value: str | int) -> tuple[Expectation, ...]:
 
 def check(*steps: Step, world: World | None = None, **fields: Any) -> tuple[Finding, ...]:
     """Verify a plan of these steps."""
-    findings = verify(HandParsed(Plan("plan", steps, **fields)), world or World())
+    findings = verify(Parsed(Plan("plan", steps, **fields), (), ()), world or World())
     assert all(f.code in CODES and f.message and f.hint for f in findings)
     return findings
 

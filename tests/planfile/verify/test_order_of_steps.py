@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from signoff.domain.findings import Severity
 from signoff.domain.plan import Step, Subscription, SubscriptionKind
-from signoff.planfile.verify.order import StepOrder
+from signoff.planfile.verify.view import StepOrder
 
 from .plans import World, check, codes, contract, reads, step
 

@@ -17,10 +17,11 @@ from signoff.domain.plan import (
     RedFirst,
     Step,
 )
-from signoff.planfile.parse import parse
-from signoff.planfile.verify import CODES, RULES, verify
+from signoff.planfile.parse import Parsed, parse
+from signoff.planfile.verify import CODES, verify
+from signoff.planfile.verify.table import CONTRACT_RULES, PLAN_RULES, TEXT_RULES
 
-from .plans import HandParsed, World, check, codes, contract, of_command, reads, says, step
+from .plans import World, check, codes, contract, of_command, reads, says, step
 
 
 def plan_text(expectation: str, title: str = "Work", task: str = "Do it.") -> str:
@@ -360,7 +361,7 @@ def test_findings_come_by_line_with_the_parsers_among_them() -> None:
     )
     made = Step("1", "a", "nobody", "t", contract("test -f x\necho 'open", line=4), line=1)
     parsers = Finding("missing-task", Severity.ERROR, 3, "m", "h")
-    found = verify(HandParsed(Plan("p", (made,)), (parsers,), lines), World())
+    found = verify(Parsed(Plan("p", (made,)), (parsers,), lines), World())
     assert [(f.line, f.code, f.text) for f in found] == [
         (2, "unknown-role", "**target:** nobody"),
         (3, "missing-task", ""),
@@ -372,13 +373,13 @@ def test_a_column_counts_from_the_start_of_the_files_line() -> None:
     lines = ("1. works", "   ```shell", "   test -f \u200bx", "   ```")
     post = Postcondition(1, "works", contract("test -f \u200bx", line=2), line=1)
     plan = Plan("p", (step("1", "make"),), (post,))
-    found = verify(HandParsed(plan, (), lines), World())
+    found = verify(Parsed(plan, (), lines), World())
     assert [(f.line, f.step) for f in found] == [(3, "postcondition:1")]
     assert "column 12" in found[0].message
 
 
 def test_every_code_is_explained_and_every_rule_has_its_reason() -> None:
-    assert all(rule.__doc__ for rule in RULES)
+    assert all(rule.__doc__ for rule in (*PLAN_RULES, *TEXT_RULES, *CONTRACT_RULES))
     assert list(CODES) == sorted(CODES)
     assert all(meaning and meaning[0] == meaning[0].lower() for meaning in CODES.values())
 

@@ -54,20 +54,19 @@ def test_named_settings_and_tests_are_proposed_with_their_exact_line(task: str, 
         "Change src/app.py",
         "Raise the limit in config/app.ini: what is named is the work",
         "Set PORT in .env.test, which is new",
-        "Let it behave as package.json says",
         "Do not change .env",
         "Write about it in README.md",
         "Make it faster, e.g. by 2.0 or so.",
     ],
 )
-def test_work_and_what_is_only_read_are_not_proposed(task: str) -> None:
+def test_work_and_what_must_stay_are_not_proposed(task: str) -> None:
     assert _hints(task) == []
 
 
-def test_a_subscribed_file_is_proposed_unless_the_task_says_that_it_is_read() -> None:
+def test_a_subscribed_file_is_proposed_unless_the_task_forbids_to_change_it() -> None:
     subscribed = reads("package.json")
     assert _hints("Do it", subscriptions=subscribed) == ["**may_change:** package.json"]
-    assert _hints("Do it as package.json says", subscriptions=subscribed) == []
+    assert _hints("Do not touch package.json", subscriptions=subscribed) == []
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,6 @@ def test_what_the_check_read_before_tells_which_files_are_meant(task: str, line:
     "task",
     [
         "Do not change anything in tests/data/",
-        "Compare with tests/data/ to see what is wrong",
         "Change src/ so that it is faster",
         "Change etc/rules.yml, which is the work when it is named",
         "Make it faster",

@@ -84,23 +84,9 @@ def test_a_file_that_is_looked_at_or_made_or_not_there_is_not_told(command: str)
     assert _of(command) == []
 
 
-@pytest.mark.parametrize(
-    ("command", "task", "told"),
-    [
-        ("diff <(./gen) a.txt", "Sort a.txt.", []),
-        ("diff <(./gen) a.txt", "Bring `a.txt` up to date.", []),
-        ("diff <(./gen) a.txt", "The generator must print what `a.txt` says.", ["a.txt"]),
-        ("diff out.txt a.txt", "Make out.txt equal to a.txt.", ["a.txt"]),
-        ("diff a.txt b.txt", "Copy the table to `b.txt`.", ["a.txt"]),
-        ("sha256sum -c sums.txt", "Regenerate sums.txt.", []),
-        ("xargs -a list.txt ls", "Translate every page listed in `list.txt`.", ["list.txt"]),
-        ("xargs -a list.txt ls", "Write the file list.txt.", []),
-    ],
-)
-def test_what_the_task_says_to_change_is_not_told_and_what_it_goes_by_is(
-    command: str, task: str, told: list[str]
-) -> None:
-    assert _of(command, task=task) == told
+def test_a_task_that_names_the_file_is_told_all_the_same() -> None:
+    for task in ("Sort a.txt.", "The generator must print what `a.txt` says."):
+        assert _of("diff <(./gen) a.txt", task=task) == ["a.txt"]
 
 
 def test_of_two_files_the_one_that_looks_like_the_mark_is_told_else_both_in_one_finding() -> None:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.commands.analysis import _analyse, analyse
-from signoff.commands.facts import shape_of, with_numbers
+from signoff.commands.analysis import _analyse, analyse, shape_of, with_numbers
 from signoff.domain.findings import Finding, Severity, SyntaxProblem
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import verify

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from signoff.domain.findings import Finding, Severity
+from signoff.domain.findings import Finding
 from signoff.domain.globs import intersect, matches, matches_any
 from signoff.domain.plan import (
     DEFAULT_STEP_TIMEOUT_S,
     Cost,
+    Plan,
+    Postcondition,
     Step,
     Subscription,
     SubscriptionKind,
 )
-from signoff.planfile.verify.rules_options import did_you_mean
+from signoff.planfile.findinglog import did_you_mean
 from signoff.planfile.verify.view import ITEM, View
 
 HUMAN = "human"
@@ -29,25 +31,23 @@ def needs_make_sense(view: View) -> Iterator[Finding]:
     for step in view.plan.steps:
         # A second step of the same number is a finding of the parser, and means the first one here.
         if step.id in step.needs and step.id not in seen:
-            yield view.finding(
+            yield view.error(
                 "needs-itself",
-                Severity.ERROR,
                 view.line_of(step, "needs"),
                 f"step {step.id} needs itself",
                 "name the steps that must be done before",
-                step=step.id,
+                step.id,
             )
         seen.add(step.id)
     cycle = view.order.cycle
     if cycle:
         step = view.plan.step(cycle[0])
-        yield view.finding(
+        yield view.error(
             "needs-cycle",
-            Severity.ERROR,
             view.line_of(step, "needs"),
             f"steps wait for each other: {' → '.join(reversed(cycle))}",
             "remove one of these from `**needs:**`",
-            step=step.id,
+            step.id,
         )
 
 
@@ -57,9 +57,8 @@ def postconditions_decidable(view: View) -> Iterator[Finding]:
         return
     for post in view.plan.postconditions:
         if post.contract is None:
-            yield view.finding(
+            yield view.error(
                 "postcondition-undecidable",
-                Severity.ERROR,
                 post.line,
                 f"postcondition {post.number} has no contract, and `forbid_waivers` lets nobody"
                 " decide it by word",
@@ -73,22 +72,17 @@ def subscriptions_exist(view: View) -> Iterator[Finding]:
         for subscription in step.subscriptions:
             if ITEM in subscription.target or leaves_workspace(subscription.target):
                 continue
-            if subscription.kind is SubscriptionKind.TOPIC:
-                yield from _topic(view, step, subscription)
-            elif not view.exists(subscription.target):
-                yield from _missing_file(view, place, step, subscription)
-
-
-def _topic(view: View, step: Step, subscription: Subscription) -> Iterator[Finding]:
-    if not view.surroundings.topic_exists(subscription.target):
-        yield view.finding(
-            "topic-missing",
-            Severity.WARNING,
-            subscription.line or step.line,
-            f"there is no topic `{subscription.target}`",
-            "create the topic, or remove the subscription; the prompt will say that it is missing",
-            step=step.id,
-        )
+            if subscription.kind is SubscriptionKind.FILE:
+                if not view.exists(subscription.target):
+                    yield from _missing_file(view, place, step, subscription)
+            elif not view.surroundings.topic_exists(subscription.target):
+                yield view.warning(
+                    "topic-missing",
+                    subscription.line or step.line,
+                    f"there is no topic `{subscription.target}`",
+                    "create it, or remove the subscription; the prompt will say that it is missing",
+                    step.id,
+                )
 
 
 def _missing_file(
@@ -103,22 +97,20 @@ def _missing_file(
     sure = [p for p in makers if p.declared or p.pattern.rstrip("/") == path]
     if sure and not view.order.cycle:
         maker = view.plan.steps[sure[0].place].id
-        yield view.finding(
+        yield view.error(
             "subscription-order",
-            Severity.ERROR,
             line,
             f"step {step.id} reads `{path}` without waiting for step {maker}, which makes it",
             f"put step {maker} first, or add it to `**needs:**`",
-            step=step.id,
+            step.id,
         )
         return
-    yield view.finding(
+    yield view.warning(
         "subscription-missing",
-        Severity.WARNING,
         line,
         f"`{path}` does not exist and no earlier step makes it",
         "correct the path, or name it in an earlier step's `**produces:**`",
-        step=step.id,
+        step.id,
     )
 
 
@@ -128,13 +120,12 @@ def roles_exist(view: View) -> Iterator[Finding]:
     for step in view.plan.steps:
         if step.target and step.target not in known:
             advice = "add the role to signoff.toml or pass --role NAME='COMMAND'"
-            yield view.finding(
+            yield view.error(
                 "unknown-role",
-                Severity.ERROR,
                 view.line_of(step, "target"),
                 f"step {step.id} goes to `{step.target}`, and no such role is configured",
-                did_you_mean(step.target, known, advice),
-                step=step.id,
+                did_you_mean(step.target, known, advice, listed=True),
+                step.id,
             )
 
 
@@ -147,12 +138,12 @@ def roles_can_work(view: View) -> Iterator[Finding]:
         seen.add(step.target)
         for trouble in view.surroundings.role_troubles(step.target):
             yield view.finding(
-                trouble.code,
                 trouble.severity,
+                trouble.code,
                 view.line_of(step, "target"),
                 trouble.message,
                 trouble.hint,
-                step=step.id,
+                step.id,
             )
 
 
@@ -161,47 +152,34 @@ def budget_is_possible(view: View) -> Iterator[Finding]:
     budget, steps = view.plan.budget, view.plan.steps
     limits = (budget.tokens, budget.usd, budget.wall_s)
     if any(limit is not None and limit <= 0 for limit in limits):
-        yield view.finding(
+        yield view.error(
             "budget-empty",
-            Severity.ERROR,
             budget.line,
             "the budget allows nothing at all",
             "name positive amounts, or leave the limit out",
         )
         return
-    estimate = sum((s.estimate for s in steps if s.estimate), Cost())
-    if _is_over(estimate.tokens, budget.tokens) or _is_over(estimate.usd, budget.usd):
-        yield view.finding(
+    cost = sum((s.estimate for s in steps if s.estimate), Cost())
+    pairs = ((cost.tokens, budget.tokens), (cost.usd, budget.usd))
+    if any(limit is not None and needed > limit for needed, limit in pairs):
+        yield view.warning(
             "budget-below-estimates",
-            Severity.WARNING,
             budget.line,
-            f"the steps are estimated at {estimate.tokens} tokens and ${estimate.usd:g}, "
-            "more than the budget",
+            f"the steps are estimated at {cost.tokens} tokens and ${cost.usd:g}, more than the"
+            " budget",
             "raise the budget, or expect to be asked when it is used up",
         )
-    yield from _longest_timeout(view)
-    yield from _thin_budget(view)
-
-
-def _is_over(needed: float, limit: float | None) -> bool:
-    return limit is not None and needed > limit
-
-
-def _longest_timeout(view: View) -> Iterator[Finding]:
-    wall_s = view.plan.budget.wall_s
-    if wall_s is None:
-        return
     contracts = [s.contract.timeout_s for s in view.subjects if s.contract]
-    stated = [s.timeout_s for s in view.plan.steps if s.timeout_s != DEFAULT_STEP_TIMEOUT_S]
+    stated = [s.timeout_s for s in steps if s.timeout_s != DEFAULT_STEP_TIMEOUT_S]
     longest_s = max((*contracts, *stated), default=0.0)
-    if longest_s > wall_s:
-        yield view.finding(
+    if budget.wall_s is not None and longest_s > budget.wall_s:
+        yield view.warning(
             "budget-below-timeout",
-            Severity.WARNING,
-            view.plan.budget.line,
-            f"one step may take {longest_s:g} s, the whole plan only {wall_s:g} s",
+            budget.line,
+            f"one step may take {longest_s:g} s, the whole plan only {budget.wall_s:g} s",
             "lengthen the budget, or shorten the timeout",
         )
+    yield from _thin_budget(view)
 
 
 def _thin_budget(view: View) -> Iterator[Finding]:
@@ -212,9 +190,8 @@ def _thin_budget(view: View) -> Iterator[Finding]:
         (budget.wall_s, _MIN_SECONDS_PER_STEP, "seconds"),
     ):
         if amount is not None and count and amount / count < least:
-            yield view.finding(
+            yield view.warning(
                 "budget-thin",
-                Severity.WARNING,
                 budget.line,
                 f"{amount:g} {unit} for {count} steps is {amount / count:g} a step",
                 "raise the budget, or expect to be asked when it is used up",
@@ -223,30 +200,32 @@ def _thin_budget(view: View) -> Iterator[Finding]:
 
 def paths_stay_inside(view: View) -> Iterator[Finding]:
     """Globs and subscriptions name files of the workspace and nothing else."""
-    for step in view.plan.steps:
-        contract = step.contract
-        fields = (
-            ("produces", step.produces),
-            ("protects", step.protects),
-            ("touches", step.touches),
-            ("subscriptions", _files_of(step)),
-            ("writes", contract.writes if contract else ()),
-            ("may_change", contract.may_change if contract else ()),
-            ("may_extend", contract.may_extend if contract else ()),
-        )
-        for name, patterns in fields:
-            for pattern in patterns:
-                if leaves_workspace(pattern):
-                    yield _outside(view, name, pattern, view.line_of(step, pattern), step.id)
-    for post in view.plan.postconditions:
-        if post.contract:
-            options = post.contract
-            for pattern in (*options.writes, *options.may_change, *options.may_extend):
-                if leaves_workspace(pattern):
-                    yield _outside(view, "writes", pattern, post.line, post.id)
-    for pattern in view.plan.touches:
+    for field, pattern, owner in _patterns(view.plan):
         if leaves_workspace(pattern):
-            yield _outside(view, "touches", pattern, 1, None)
+            line = owner.line if owner is not None else 1
+            if isinstance(owner, Step):
+                line = view.line_of(owner, pattern)
+            yield view.error(
+                "path-outside",
+                line,
+                f"`{pattern}` in `{field}` leaves the workspace",
+                "name a path relative to the workspace, without `..`",
+                owner.id if owner is not None else None,
+            )
+
+
+def _patterns(plan: Plan) -> Iterator[tuple[str, str, Step | Postcondition | None]]:
+    """Every path that the plan names in a field, with the field and whose it is."""
+    for step in plan.steps:
+        files = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
+        for field in ("produces", "protects", "touches"):
+            yield from ((field, pattern, step) for pattern in getattr(step, field))
+        yield from (("subscriptions", path, step) for path in files)
+    owners: tuple[Step | Postcondition, ...] = (*plan.steps, *plan.postconditions)
+    for owner in owners:
+        for field in ("writes", "may_change", "may_extend") if owner.contract is not None else ():
+            yield from ((field, pattern, owner) for pattern in getattr(owner.contract, field))
+    yield from (("touches", pattern, None) for pattern in plan.touches)
 
 
 def steps_stay_in_the_plan(view: View) -> Iterator[Finding]:
@@ -255,13 +234,12 @@ def steps_stay_in_the_plan(view: View) -> Iterator[Finding]:
     for step in view.plan.steps if bound else ():
         for pattern in step.touches:
             if _reaches_outside(pattern, bound):
-                yield view.finding(
+                yield view.warning(
                     "touches-outside-plan",
-                    Severity.WARNING,
                     view.line_of(step, pattern),
                     f"step {step.id} may change `{pattern}`, which the plan's `touches` leaves out",
                     "add it to `touches` in the frontmatter: that alone keeps plans apart",
-                    step=step.id,
+                    step.id,
                 )
 
 
@@ -274,24 +252,9 @@ def _reaches_outside(pattern: str, bound: tuple[str, ...]) -> bool:
     return not (matches_any(bound, probe) or matches_any(bound, f"{probe}/q"))
 
 
-def _files_of(step: Step) -> tuple[str, ...]:
-    return tuple(s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE)
-
-
 def leaves_workspace(pattern: str) -> bool:
     """Absolute, in somebody's home, or upwards."""
     return pattern.startswith(("/", "~", "\\")) or ".." in pattern.replace("\\", "/").split("/")
-
-
-def _outside(view: View, field: str, pattern: str, line: int, step: str | None) -> Finding:
-    return view.finding(
-        "path-outside",
-        Severity.ERROR,
-        line,
-        f"`{pattern}` in `{field}` leaves the workspace",
-        "name a path relative to the workspace, without `..`",
-        step=step,
-    )
 
 
 def protects_something(view: View) -> Iterator[Finding]:
@@ -303,25 +266,23 @@ def protects_something(view: View) -> Iterator[Finding]:
             line = view.line_of(step, pattern)
             own = next((p for p in step.produces if matches(pattern, p) or matches(p, pattern)), "")
             if own:
-                yield view.finding(
+                yield view.error(
                     "protects-own-product",
-                    Severity.ERROR,
                     line,
                     f"step {step.id} must not change `{pattern}`, but produces `{own}`",
                     "take the file out of `**protects:**` or out of `**produces:**`",
-                    step=step.id,
+                    step.id,
                 )
             elif not view.surroundings.matches_glob(pattern):
                 makers = view.producers_of(pattern)
                 if any(view.order.comes_before(p.place, place) for p in makers):
                     continue
-                yield view.finding(
+                yield view.warning(
                     "protects-nothing",
-                    Severity.WARNING,
                     line,
                     f"`{pattern}` matches no file now, so nothing is protected but the absence",
                     "correct the pattern",
-                    step=step.id,
+                    step.id,
                 )
 
 
@@ -331,12 +292,11 @@ def produced_once(view: View) -> Iterator[Finding]:
     for step in view.plan.steps:
         for pattern in dict.fromkeys(step.produces):
             if pattern in first:
-                yield view.finding(
+                yield view.note(
                     "produced-twice",
-                    Severity.NOTE,
                     view.line_of(step, pattern),
                     f"`{pattern}` is produced by step {first[pattern]} and again by step {step.id}",
                     "fine if the later step replaces it; then name the earlier one in `**needs:**`",
-                    step=step.id,
+                    step.id,
                 )
             first.setdefault(pattern, step.id)

@@ -10,11 +10,11 @@ from signoff.commands.programs import BUILTINS
 from signoff.commands.references import Reference
 from signoff.commands.runners import runner_call, runner_of, tools_started
 from signoff.commands.uses import Call
-from signoff.domain.findings import Finding, Severity
+from signoff.domain.findings import Finding
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.plan import Contract, Step
-from signoff.planfile.verify.mentions import paths_named, says_to_change
 from signoff.planfile.verify.rules_plan import HUMAN
+from signoff.planfile.verify.subjects import paths_named
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _LIKE_A_REFERENCE = re.compile(
@@ -36,21 +36,17 @@ def references_are_protected(view: View) -> Iterator[Finding]:
     """What a contract compares with or loops over, and the step may change."""
     seen: set[str] = set()
     for subject in view.subjects:
-        if subject.contract is None or _is_for_a_person(subject):
+        if subject.contract is None or (subject.step and subject.step.target == HUMAN):
             continue
         for reference in subject.facts.references:
             paths = [p for p in _changeable(view, subject, reference) if p not in seen]
             seen.update(paths)
             if paths:
-                yield _unprotected(view, subject, reference, paths)
-
-
-def _is_for_a_person(subject: Subject) -> bool:
-    return subject.step is not None and subject.step.target == HUMAN
+                yield _unprotected(subject, reference, paths)
 
 
 def _changeable(view: View, subject: Subject, reference: Reference) -> list[str]:
-    """Those of the files that are there and that nobody gave a thought."""
+    """Those of the files that are there and of which the plan says nothing."""
     there = [path for path in reference.paths if _is_there(view, path)]
     if not there:
         return []
@@ -58,7 +54,7 @@ def _changeable(view: View, subject: Subject, reference: Reference) -> list[str]
     if any(map(protected, there)):
         # Of two files that are compared, one cannot be changed: enough.
         return [] if reference.compares else [p for p in there if not protected(p)]
-    found = [path for path in there if not _is_thought_of(view, subject, path, reference)]
+    found = [path for path in there if not _is_declared(view, subject, path)]
     if len(found) > 1 and reference.compares:
         return [path for path in found if _LIKE_A_REFERENCE.search(path)] or found
     return found
@@ -76,7 +72,7 @@ def _covers(patterns: Iterable[str], path: str) -> bool:
     return any(intersect(pattern.replace(ITEM, "*"), spelled) for pattern in patterns)
 
 
-def _is_thought_of(view: View, subject: Subject, path: str, reference: Reference) -> bool:
+def _is_declared(view: View, subject: Subject, path: str) -> bool:
     """Whether the plan says that somebody makes or changes it, or it is pinned anyway."""
     facts, contract = subject.facts, subject.contract
     assert contract is not None
@@ -86,14 +82,12 @@ def _is_thought_of(view: View, subject: Subject, path: str, reference: Reference
     if any(p.declared for p in (*view.producers_of(path), *view.producers_of(f"{path}/file"))):
         return True
     makers = view.makers_of(path, besides=subject.place)
-    if any(subject.step is None or view.order.comes_before(p.place, subject.place) for p in makers):
-        return True
-    of_list = not reference.compares
-    steps = view.plan.steps if subject.step is None else (subject.step,)
-    return any(says_to_change(step, path, of_list=of_list) for step in steps)
+    return any(
+        subject.step is None or view.order.comes_before(p.place, subject.place) for p in makers
+    )
 
 
-def _unprotected(view: View, subject: Subject, reference: Reference, paths: list[str]) -> Finding:
+def _unprotected(subject: Subject, reference: Reference, paths: list[str]) -> Finding:
     shown = [path.replace(ITEM, "*") for path in paths]
     what = "what the result is compared with" if reference.compares else "what is checked"
     measure = "what it is compared with" if reference.compares else what
@@ -105,9 +99,7 @@ def _unprotected(view: View, subject: Subject, reference: Reference, paths: list
         message = f"`{reference.how}` looks at {both}, and {who} may change them"
         lines = " or ".join(f"`**protects:** {path}`" for path in shown)
         hint = f"{lines}: whichever is right already, or the agent may change both"
-    line = subject.line + reference.line
-    owner = subject.owner
-    return view.finding("reference-unprotected", Severity.WARNING, line, message, hint, step=owner)
+    return subject.warning("reference-unprotected", reference.line, message, hint)
 
 
 def protection_leaves_room(view: View) -> Iterator[Finding]:
@@ -120,13 +112,12 @@ def protection_leaves_room(view: View) -> Iterator[Finding]:
             by = next((s for s in protecting if s is not step and _covers(s.protects, path)), None)
             if by is None or view.exists(path) or _covers(allowed, path):
                 continue
-            yield view.finding(
+            yield view.warning(
                 "protected-by-other",
-                Severity.WARNING,
                 step.line,
                 f"step {step.id} is to make `{path}`, and step {by.id} protects that place",
                 f"say `**may_change:** {path}` in step {step.id}, or it is removed again",
-                step=step.id,
+                step.id,
             )
 
 
@@ -139,39 +130,34 @@ def tests_are_protected(view: View) -> Iterator[Finding]:
         if subject.kind is not SubjectKind.CONTRACT or step is None or step.target == HUMAN:
             continue
         runner = next((c for c in subject.facts.calls if _runs_tests(c)), None)
-        if runner is None or _is_about_tests(step) or _is_covered(subject, view.protected):
+        # What the runner is told to run may be protected under whatever name.
+        covered = any(matches_any(view.protected, use.path) for use in subject.facts.reads)
+        if runner is None or covered or _is_about_tests(step):
             continue
         if any(map(view.surroundings.matches_glob, _TEST_FILES)):
-            yield view.finding(
+            yield subject.note(
                 "tests-unprotected",
-                Severity.NOTE,
-                subject.line + runner.line,
+                runner.line,
                 "the contract runs tests that this step may change",
                 "`**protects:** tests/**`, with `**may_extend:** tests/**` if it may add tests",
-                step=subject.owner,
             )
             return
 
 
-def tests_can_be_counted(view: View) -> Iterator[Finding]:
+def tests_can_be_counted(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
     """A runner that is called so that it does not say how many tests there were."""
-    for subject in view.subjects:
-        if subject.contract is None or subject.contract.may_shrink:
-            continue
-        if "SIGNOFF_REPORT_DIR" in subject.contract.command:
-            continue
-        for call in subject.facts.calls:
-            found = runner_call(call.name, call.args) if call.name not in BUILTINS else None
-            if found is not None and found.untold:
-                yield view.finding(
-                    "tests-uncounted",
-                    Severity.NOTE,
-                    subject.line + call.line,
-                    f"`{found.call.tool}`, called so, does not say how many tests it ran:"
-                    " one that is gone is missed by its text alone",
-                    f"add {found.untold}",
-                    step=subject.owner,
-                )
+    if contract.may_shrink or "SIGNOFF_REPORT_DIR" in contract.command:
+        return
+    for call in subject.facts.calls:
+        found = runner_call(call.name, call.args) if call.name not in BUILTINS else None
+        if found is not None and found.untold:
+            yield subject.note(
+                "tests-uncounted",
+                call.line,
+                f"`{found.call.tool}`, called so, does not say how many tests it ran:"
+                " one that is gone is missed by its text alone",
+                f"add {found.untold}",
+            )
 
 
 def _runs_tests(call: Call) -> bool:
@@ -191,8 +177,3 @@ def _is_about_tests(step: Step) -> bool:
     declared = (*step.produces, *may_change)
     words = f"{step.title}\n{step.task}"
     return any(map(_names_tests, declared)) or _WRITES_TESTS.search(words) is not None
-
-
-def _is_covered(subject: Subject, protected: tuple[str, ...]) -> bool:
-    """Whether what the runner is told to run is protected under whatever name."""
-    return any(matches_any(protected, use.path) for use in subject.facts.reads)

@@ -4,49 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from signoff.commands.endings import FAILS
 from signoff.commands.launchers import is_plain, started_by
 from signoff.commands.programs import BUILTINS, builds, is_known
+from signoff.commands.statuses import FAILS, WeaknessKind
 from signoff.commands.uses import Call, FileUse
-from signoff.commands.weaknesses import WeaknessKind
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
-from signoff.planfile.verify.view import Producer, Subject, SubjectKind, View
+from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
 _SHOWN_STEPS = 5
 _WRITTEN_BY_HAND = (".sh", ".bash", ".py", ".rb", ".pl", ".php")
 _PLAIN = "begin the contract with `set -e`, or join the commands with `&&`"
+_ABOUT_OUTPUT = (ExpectationKind.STDOUT_CONTAINS, ExpectationKind.STDOUT_EQUALS)
 _NEGATED = "`set -e` passes over `! …`: write `if …; then exit 1; fi`, or join it with `&&`"
+# Kind of weakness: code, message and hint.
+_SAID = {
+    WeaknessKind.ROUNDS: (
+        "only-last-round-counts",
+        "the `{}` loop goes on when a round fails, so only its last round counts",
+        "end it at the first failure: `for …; do … || exit 1; done`",
+    ),
+    WeaknessKind.PRINTED_FAILURE: (
+        "failure-only-printed",
+        "`{} echo` prints the failure and goes on as if there were none",
+        "end the contract there: `|| { echo …; exit 1; }`",
+    ),
+}
 
 
-def contract_syntax(view: View) -> Iterator[Finding]:
+def contract_syntax(_view: View, subject: Subject) -> Iterator[Finding]:
     """bash would refuse the text."""
-    for subject in view.subjects:
-        problem = subject.problem
-        if problem is not None:
-            yield view.finding(
-                "contract-syntax",
-                Severity.ERROR,
-                subject.line + (problem.line or 0),
-                f"the {subject.kind} is not valid bash: {problem.message}",
-                "correct the command; `bash -n` shows what bash makes of it",
-                step=subject.owner,
-            )
+    problem = subject.problem
+    if problem is not None:
+        yield subject.error(
+            "contract-syntax",
+            problem.line or 0,
+            f"the {subject.kind} is not valid bash: {problem.message}",
+            "correct the command; `bash -n` shows what bash makes of it",
+        )
 
 
-def cannot_tell(view: View) -> Iterator[Finding]:
+def cannot_tell(_view: View, subject: Subject) -> Iterator[Finding]:
     """Something in the contract is only known when it runs."""
-    for subject in view.subjects:
-        for unseen in subject.facts.unseen:
-            yield view.finding(
-                "cannot-tell",
-                Severity.NOTE,
-                subject.line + unseen.line,
-                f"cannot tell: {unseen.what}",
-                "read this part yourself before you approve the plan",
-                step=subject.owner,
-            )
+    for unseen in subject.facts.unseen:
+        yield subject.note(
+            "cannot-tell",
+            unseen.line,
+            f"cannot tell: {unseen.what}",
+            "read this part yourself before you approve the plan",
+        )
 
 
 def tools_exist(view: View) -> Iterator[Finding]:
@@ -67,13 +74,12 @@ def tools_exist(view: View) -> Iterator[Finding]:
         owners = list(dict.fromkeys(owner for _, owner in uses))
         shown = ", ".join(owners[:_SHOWN_STEPS])
         more = f" and {len(owners) - _SHOWN_STEPS} more" if len(owners) > _SHOWN_STEPS else ""
-        yield view.finding(
+        yield view.warning(
             "tool-missing",
-            Severity.WARNING,
             line,
             f"`{name}` is not installed here; used by {shown}{more}",
             f"install `{name}`, or make sure that an earlier step does",
-            step=owner,
+            owner,
         )
 
 
@@ -90,37 +96,31 @@ def _behind_uv(view: View, call: Call) -> Iterator[str]:
             yield started.tool
 
 
-def scripts_exist(view: View) -> Iterator[Finding]:
+def scripts_exist(view: View, subject: Subject) -> Iterator[Finding]:
     """A script that a contract runs must be there, or be made by an earlier step."""
-    for subject in view.subjects:
-        for script in subject.facts.scripts:
-            if view.exists(script.path) or "{item}" in script.path:
-                continue
-            makers = view.makers_of(script.path, besides=subject.place)
-            if subject.may_write(script.path):
-                continue
-            if any(_is_made_before(view, p.place, subject) for p in makers):
-                continue
-            if _is_built_before(subject, script):
-                continue
-            yield _missing_script(view, subject, script, [p for p in makers if p.declared])
-
-
-def _missing_script(view: View, subject: Subject, script: FileUse, late: list[Producer]) -> Finding:
-    path = script.path
-    who = f"only step {view.plan.steps[late[0].place].id} makes it" if late else ""
-    message = f"`{path}` does not exist and {who or 'no earlier step makes it'}"
-    if subject.kind is SubjectKind.CONTRACT and not late:
-        message += f"; this step can be kept only with `**may_change:** {path}`"
-    return view.finding(
-        "script-order" if late else "script-missing",
-        Severity.ERROR if late else Severity.WARNING,
-        subject.line + script.line,
-        message,
-        "write the script before the plan runs, let an earlier step produce it, or say "
-        f"`**may_change:** {path}` if this step writes its own check",
-        step=subject.owner,
-    )
+    for script in subject.facts.scripts:
+        path = script.path
+        if view.exists(path) or ITEM in path or subject.may_write(path):
+            continue
+        makers = view.makers_of(path, besides=subject.place)
+        after_all = subject.kind is SubjectKind.POSTCONDITION
+        if any(after_all or view.order.comes_before(p.place, subject.place) for p in makers):
+            continue
+        if _is_built_before(subject, script):
+            continue
+        late = next((view.plan.steps[p.place].id for p in makers if p.declared), "")
+        who = f"only step {late} makes it" if late else "no earlier step makes it"
+        message = f"`{path}` does not exist and {who}"
+        if subject.kind is SubjectKind.CONTRACT and not late:
+            message += f"; this step can be kept only with `**may_change:** {path}`"
+        yield subject.finding(
+            Severity.ERROR if late else Severity.WARNING,
+            "script-order" if late else "script-missing",
+            script.line,
+            message,
+            "write the script before the plan runs, let an earlier step produce it, or say "
+            f"`**may_change:** {path}` if this step writes its own check",
+        )
 
 
 def _is_built_before(subject: Subject, script: FileUse) -> bool:
@@ -140,51 +140,34 @@ def _is_built_before(subject: Subject, script: FileUse) -> bool:
     return False
 
 
-def _is_made_before(view: View, place: int, subject: Subject) -> bool:
-    if subject.kind is SubjectKind.POSTCONDITION:
-        return True
-    return view.order.comes_before(place, subject.place)
-
-
-def cannot_fail(view: View) -> Iterator[Finding]:
+def cannot_fail(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
     """The contract holds, or breaks, whatever the workspace contains."""
-    for subject in view.subjects:
-        if subject.contract is None or subject.problem is not None:
-            continue
-        wanted = _expected_code(subject.contract)
-        statuses = subject.facts.statuses
-        severity = Severity.ERROR if subject.facts.certain else Severity.WARNING
-        line = subject.line + subject.facts.last_line
-        if statuses == {wanted} and not looks_at_output(subject):
-            yield view.finding(
-                "cannot-fail",
-                severity,
-                line,
-                f"the {subject.kind} can never fail: {subject.facts.reason}",
-                "let the last command be the check itself, without anything that hides its status",
-                step=subject.owner,
-            )
-        elif wanted not in statuses and (wanted == 0 or FAILS not in statuses):
-            yield view.finding(
-                "cannot-hold",
-                severity,
-                line,
-                f"the {subject.kind} can never end with exit code {wanted}: {subject.facts.reason}",
-                "correct the command or the expected exit code",
-                step=subject.owner,
-            )
-
-
-def _expected_code(contract: Contract) -> int:
     codes = (e.value for e in contract.expectations if e.kind is ExpectationKind.EXIT_CODE)
-    code = next(codes, 0)
-    return code if isinstance(code, int) else 0
+    wanted, facts = next(codes, 0), subject.facts
+    severity = Severity.ERROR if facts.certain else Severity.WARNING
+    if subject.problem is not None:
+        return
+    if facts.statuses == {wanted} and not looks_at_output(subject, contract):
+        yield subject.finding(
+            severity,
+            "cannot-fail",
+            facts.last_line,
+            f"the {subject.kind} can never fail: {facts.reason}",
+            "let the last command be the check itself, without anything that hides its status",
+        )
+    elif wanted not in facts.statuses and (wanted == 0 or FAILS not in facts.statuses):
+        yield subject.finding(
+            severity,
+            "cannot-hold",
+            facts.last_line,
+            f"the {subject.kind} can never end with exit code {wanted}: {facts.reason}",
+            "correct the command or the expected exit code",
+        )
 
 
-def looks_at_output(subject: Subject) -> bool:
+def looks_at_output(subject: Subject, contract: Contract) -> bool:
     """Whether an expectation about the output could still fail."""
-    assert subject.contract is not None
-    others = [e for e in subject.contract.expectations if e.kind is not ExpectationKind.EXIT_CODE]
+    others = [e for e in contract.expectations if e.kind is not ExpectationKind.EXIT_CODE]
     return any(not _printed_anyway(e, subject) for e in others)
 
 
@@ -200,94 +183,93 @@ def _printed_anyway(expectation: Expectation, subject: Subject) -> bool:
     return only_prints and expectation.kind is ExpectationKind.STDOUT_EQUALS
 
 
-def only_last_counts(view: View) -> Iterator[Finding]:
+def only_last_counts(_view: View, subject: Subject, _contract: Contract) -> Iterator[Finding]:
     """Commands whose failure is lost because the shell goes on to the next one."""
-    for subject in view.subjects:
-        facts = subject.facts
-        if subject.contract is None or not facts.ignored_lines or len(facts.statuses) == 1:
-            continue
-        rounds = {w.line for w in facts.weaknesses if w.kind is WeaknessKind.ROUNDS}
-        line = next((line for line in facts.ignored_lines if line not in rounds), None)
-        if line is None:
-            continue
-        yield view.finding(
+    facts = subject.facts
+    if not facts.ignored_lines or len(facts.statuses) == 1:
+        return
+    rounds = {w.line for w in facts.weaknesses if w.kind is WeaknessKind.ROUNDS}
+    line = next((line for line in facts.ignored_lines if line not in rounds), None)
+    if line is not None:
+        yield subject.warning(
             "only-last-counts",
-            Severity.WARNING,
-            subject.line + line,
+            line,
             "only the last command's status counts; a failure here goes unnoticed",
             _NEGATED if line in facts.negated_lines else _PLAIN,
-            step=subject.owner,
         )
 
 
-def condition_skips_check(view: View) -> Iterator[Finding]:
+def condition_skips_check(_view: View, subject: Subject, _contract: Contract) -> Iterator[Finding]:
     """`if a; then check; fi` holds when `a` is false."""
-    for subject in view.subjects:
-        facts = subject.facts
-        if subject.contract is None or facts.skips_line is None or len(facts.statuses) == 1:
-            continue
-        yield view.finding(
+    if subject.facts.skips_line is not None and len(subject.facts.statuses) > 1:
+        yield subject.warning(
             "condition-skips-check",
-            Severity.WARNING,
-            subject.line + facts.skips_line,
+            subject.facts.skips_line,
             "the last `if` has no `else`: when its condition is false, the contract holds",
             "add `else exit 1`, or join condition and check with `&&`",
-            step=subject.owner,
         )
 
 
-def writes_what_it_checks(view: View) -> Iterator[Finding]:
+def failures_are_passed_on(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
+    """A loop, an `echo` or a search that lets the contract hold after a failure."""
+    facts = subject.facts
+    if not facts.weaknesses or len(facts.statuses) == 1 or looks_at_output(subject, contract):
+        return
+    for kind, (code, message, hint) in _SAID.items():
+        found = next((w for w in facts.weaknesses if w.kind is kind), None)
+        if found is not None:
+            yield subject.warning(code, found.line, message.format(found.what), hint)
+
+
+def prints_what_is_expected(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
+    """A contract without any output, of which output is expected."""
+    for expectation in contract.expectations if subject.facts.silent else ():
+        if expectation.kind in _ABOUT_OUTPUT and expectation.value != "":
+            yield subject.error(
+                "cannot-hold",
+                max(expectation.line - subject.line, 0),
+                f"the {subject.kind} prints nothing, so `{expectation}` never holds",
+                "print what is to be compared, or delete the expectation",
+            )
+
+
+def writes_what_it_checks(_view: View, subject: Subject) -> Iterator[Finding]:
     """The contract makes what it then looks at; a warning where the plan declares the file."""
-    for subject in view.subjects:
-        facts = subject.facts
-        declared = subject.contract.writes if subject.contract else ()
-        for write in facts.writes:
-            if not write.made_up:
-                continue
-            seen = [r for r in facts.reads if r.order > write.order and _covers(write.path, r.path)]
-            if seen:
-                known = _is_declared(declared, write.path) or all(
-                    matches_any(declared, read.path) for read in seen
-                )
-                yield view.finding(
-                    "writes-what-it-checks",
-                    Severity.WARNING if known else Severity.ERROR,
-                    subject.line + write.line,
-                    f"the {subject.kind} writes `{write.path}` (`{write.how}`) and then checks it",
-                    "let the step make the file; the contract only looks",
-                    step=subject.owner,
-                )
-                break
-
-
-def _is_declared(writes: tuple[str, ...], path: str) -> bool:
-    """Whether the plan says that the contract writes this file, or inside this folder."""
-    return matches_any(writes, path) or matches_any(writes, f"{path.rstrip('/')}/file")
+    declared = subject.contract.writes if subject.contract else ()
+    for write in subject.facts.writes:
+        later = (r for r in subject.facts.reads if r.order > write.order)
+        seen = [read for read in later if write.made_up and _covers(write.path, read.path)]
+        if seen:
+            folder = f"{write.path.rstrip('/')}/file"
+            known = any(matches_any(declared, path) for path in (write.path, folder)) or all(
+                matches_any(declared, read.path) for read in seen
+            )
+            yield subject.finding(
+                Severity.WARNING if known else Severity.ERROR,
+                "writes-what-it-checks",
+                write.line,
+                f"the {subject.kind} writes `{write.path}` (`{write.how}`) and then checks it",
+                "let the step make the file; the contract only looks",
+            )
+            return
 
 
 def _covers(written: str, read: str) -> bool:
     return read.rstrip("/") == written.rstrip("/") or read.startswith(written.rstrip("/") + "/")
 
 
-def contract_writes(view: View) -> Iterator[Finding]:
+def contract_writes(_view: View, subject: Subject) -> Iterator[Finding]:
     """The contract changes files that its plan does not allow it to change."""
-    for subject in view.subjects:
-        allowed = subject.contract.writes if subject.contract else ()
-        undeclared = [
-            w
-            for w in subject.facts.writes
-            if not w.path.startswith(("/", "~"))
-            and not matches_any(allowed, w.path)
-            and not (allowed and not w.path)
-        ]
-        if undeclared:
-            write = undeclared[0]
-            what = f"`{write.path}` (`{write.how}`)" if write.path else f"files (`{write.how}`)"
-            yield view.finding(
-                "contract-writes",
-                Severity.WARNING,
-                subject.line + write.line,
-                f"the {subject.kind} changes {what}; judging then ends as unknown",
-                "only look, or declare the files with `**writes:**`",
-                step=subject.owner,
-            )
+    allowed = subject.contract.writes if subject.contract else ()
+    for write in subject.facts.writes:
+        outside = write.path.startswith(("/", "~")) or (allowed and not write.path)
+        if outside or matches_any(allowed, write.path):
+            continue
+        what = f"`{write.path}` (`{write.how}`)" if write.path else f"files (`{write.how}`)"
+        yield subject.warning(
+            "contract-writes",
+            write.line,
+            f"the {subject.kind} changes {what}; judging then ends as unknown",
+            "only look, or declare the files with `**writes:**`",
+        )
+        return

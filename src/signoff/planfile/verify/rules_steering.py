@@ -6,29 +6,29 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from signoff.commands.launchers import started_by
+from signoff.commands.makefile import MAKEFILES
 from signoff.commands.programs import BUILTINS
+from signoff.commands.runners import PACKAGE_TOOLS
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_settings, is_test, language_of
 from signoff.domain.plan import Contract, Step, SubscriptionKind
-from signoff.planfile.verify.demanded import demanded_files
-from signoff.planfile.verify.mentions import (
+from signoff.planfile.verify.rules_plan import HUMAN
+from signoff.planfile.verify.subjects import (
+    demanded_files,
     files_named,
+    is_plain,
+    measures,
     names_folder_of,
-    says_to_change,
+    names_for_change,
     speaks_of,
 )
-from signoff.planfile.verify.rules_plan import HUMAN
-from signoff.planfile.verify.subjects import is_plain, measures
 from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
 
-_MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
-_PACKAGE = ("package.json",)
-_PYTEST = ("conftest.py", "pytest.ini")
 _DECIDING = {
-    "make": _MAKEFILES,
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _PACKAGE),
-    "pytest": _PYTEST,
+    "make": MAKEFILES,
+    **dict.fromkeys(PACKAGE_TOOLS, ("package.json",)),
+    "pytest": ("conftest.py", "pytest.ini"),
     "tox": ("tox.ini",),
     "nox": ("noxfile.py",),
     "just": ("justfile",),
@@ -58,10 +58,10 @@ def decides_its_own_check(view: View) -> Iterator[Finding]:
             if subject.may_write(path) or matches_any(step.protects, path):
                 continue
             if speaks_of(step, path):
-                yield _protected(view, subject, path, line, Severity.WARNING)
+                yield _protected(subject, path, line, Severity.WARNING)
             elif path in programs - noted and _is_the_work(view, step, path):
                 noted.add(path)
-                yield _protected(view, subject, path, line, Severity.NOTE)
+                yield _protected(subject, path, line, Severity.NOTE)
 
 
 def named_files_may_change(view: View) -> Iterator[Finding]:
@@ -83,7 +83,15 @@ def named_files_may_change(view: View) -> Iterator[Finding]:
         found = dict.fromkeys((*there, *(path for path in read if path not in deciding)))
         for field, paths in _by_field(found).items():
             so_far = contract.may_change if field == "may_change" else contract.may_extend
-            yield _proposed(view, step, paths, field, so_far)
+            named_here = ", ".join(f"`{path}`" for path in paths)
+            yield view.note(
+                "propose-may-change",
+                view.line_of(step, paths[0]),
+                f"step {step.id} names {named_here}, and no line lets it change what a check"
+                " may rest on",
+                f"if this step is to change it: `**{field}:** {', '.join((*so_far, *paths))}`",
+                step.id,
+            )
 
 
 def proposed_lines(step: Step, read: Collection[str]) -> tuple[str, ...]:
@@ -121,7 +129,7 @@ def _read_without_line(step: Step, contract: Contract, read: Collection[str]) ->
         is_work = language_of(path) is not None and not is_test(path) and not is_settings(path)
         if is_work or path in settled or matches_any(decided, path):
             continue
-        if _is_asked_about(path) and says_to_change(step, path, of_list=False):
+        if _is_asked_about(path) and names_for_change(step, path):
             by_folder.setdefault(path, []).append(path)
         elif folder := names_folder_of(step, path) or _target_above(targets, path):
             by_folder.setdefault(folder, []).append(path)
@@ -138,18 +146,17 @@ def _target_above(targets: list[str], path: str) -> str:
 
 
 def _files_without_line(step: Step, contract: Contract) -> list[str]:
-    """Files that could steer the check, spoken of as if the step changed them, and not allowed."""
+    """Files that could steer the check, named as if the step changed them, and not allowed."""
     named = [path for path in files_named(step) if _is_asked_about(path)]
     subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
     read = [p for p in subscribed if _is_asked_about(p) and not speaks_of(step, p)]
-    told = [path for path in named if says_to_change(step, path, of_list=False)]
-    could_steer = [path for path in (*told, *read) if ITEM not in path]
+    could_steer = [path for path in (*named, *read) if ITEM not in path]
     if not could_steer:  # most of ten thousand steps: their contracts need not be read
         return []
     measured = measures(contract.command)
     settled = {p for p in step.produces if not has_wildcard(p)}
     # To be compared with and only to be read: `reference-unprotected` is about that.
-    settled |= measured.difference(told)
+    settled |= measured.difference(named)
     decided = (*contract.may_change, *contract.may_extend, *step.protects)
     if is_plain(contract.command):  # nothing else is obeyed by such tools
         could_steer = [path for path in could_steer if path in measured]
@@ -163,33 +170,18 @@ def _is_asked_about(path: str) -> bool:
     return is_test(path) or is_settings(path) or "." not in path.rpartition("/")[2][1:]
 
 
-def _proposed(
-    view: View, step: Step, paths: list[str], field: str, so_far: tuple[str, ...]
-) -> Finding:
-    named = ", ".join(f"`{path}`" for path in paths)
-    return view.finding(
-        "propose-may-change",
-        Severity.NOTE,
-        view.line_of(step, paths[0]),
-        f"step {step.id} names {named}, and no line lets it change what a check may rest on",
-        f"if this step is to change it: `**{field}:** {', '.join((*so_far, *paths))}`",
-        step=step.id,
-    )
-
-
-def _protected(view: View, subject: Subject, path: str, line: int, severity: Severity) -> Finding:
+def _protected(subject: Subject, path: str, line: int, severity: Severity) -> Finding:
     spoken_of = severity is Severity.WARNING
     so = "it is protected from this step" if spoken_of else "the agent may not change it"
     allowed = f"`**may_change:** {path}`"
-    return view.finding(
-        "protected-by-check",
+    return subject.finding(
         severity,
-        subject.line + line,
+        "protected-by-check",
+        line,
         f"`{path}` decides this check, so {so}",
         f"if this step is to change it, say {allowed}"
         if spoken_of
         else f"if it is to be changed: {allowed}",
-        step=subject.owner,
     )
 
 

@@ -1,14 +1,22 @@
-"""What a shell command is about: the files that it looks into, as against what steers its tools."""
+"""What a step is about: the files that its command looks into, and those that its words name.
+
+Prose is not understood: a file is named by its path, its own name or a pattern.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
-from signoff.commands.analysis import analyse
-from signoff.commands.uses import Call
-from signoff.domain.plan import Contract
-from signoff.planfile.verify.demanded import demanded_files
+from signoff.commands.analysis import MAX_ANALYSED_CHARS, analyse
+from signoff.commands.launchers import see_through
+from signoff.commands.reading import lower
+from signoff.commands.statuses import must_succeed
+from signoff.commands.tree import TESTS, Node
+from signoff.commands.uses import Call, Collector
+from signoff.domain.globs import matches
+from signoff.domain.plan import Contract, ExpectationKind, Step
 
 # Programs that obey no file of the folder they run in but the ones they are given.
 _PLAIN = frozenset(
@@ -25,6 +33,79 @@ _PLAIN = frozenset(
 )
 _NEVER_READ = frozenset({"test", "[", "[[", "find", "ls", "rm", "mkdir", "touch", "echo", "printf"})
 _MEASURE_OPTIONS = re.compile(r"-[a-zA-Z]*f|--(?:file|from-file|expression-file)(?:=.*)?")
+_FAIL_WITHOUT = frozenset(
+    (
+        *("cat", "wc", "head", "tail", "diff", "cmp", "ls", "stat", "sort", "uniq", "cut", "nl"),
+        *("od", "xxd", "tac", "comm", "paste", "strings", "zcat", "jq", "yq", "sed"),
+        *("md5sum", "sha1sum", "sha256sum"),
+    )
+)
+_FAIL_WITHOUT_THEIR_ONE = frozenset(("grep", "egrep", "fgrep", "zgrep", "rg"))
+_COMPILERS = (("-m", "py_compile"), ("-m", "json.tool"))
+_SYNTAX_ONLY = frozenset(
+    (
+        *(("bash", "-n"), ("sh", "-n"), ("dash", "-n"), ("ksh", "-n"), ("zsh", "-n")),
+        *(("node", "--check"), ("node", "-c"), ("php", "-l")),
+    )
+)
+_EITHER_WAY = frozenset(("!", "-o", "||", "(", ")", "-nt", "-ot", "-ef"))
+_MOST_DEMANDS = 100
+# In a line with one of these a file is named so that nobody changes it.
+FORBIDS = re.compile(r"\b(?:not|never|without|leave|keep|nor)\b|n't\b", re.IGNORECASE)
+_GLOB = re.compile(r"(?<![\w*])[\w./-]*[*?][\w./*?-]*(?<![.,;:])")
+_PATH = re.compile(r"(?<![\w./:*-])(?:\./)?(?:[\w-][\w.-]*/)+[\w.-]*\.\w+(?![\w/*])")
+_NAME = re.compile(r"(?<![\w./:*-])(?:\./)?[\w-]*\.[\w.-]*\w(?![\w/*])")
+_CODE = re.compile(r"`([\w./-]+)`")
+
+
+def demanded_files(contract: Contract) -> tuple[str, ...]:
+    """Paths that must be there for the contract to hold, in the order of the text.
+
+    They are what its step makes when it does not say so. A file that is merely spoken of is not
+    enough: `! grep -q skip conftest.py` also holds when somebody adds a `conftest.py` of his own,
+    and that is nothing the step was asked for.
+    """
+    codes = {e.value for e in contract.all_expectations() if e.kind is ExpectationKind.EXIT_CODE}
+    return _demanded(contract.command) if codes == {0} else ()
+
+
+@lru_cache(maxsize=4096)
+def _demanded(text: str) -> tuple[str, ...]:
+    block, clear = lower(text) if len(text) <= MAX_ANALYSED_CHARS else (None, False)
+    if block is None or not clear:
+        return ()
+    collector = Collector()
+    collector.visit(block)
+    if collector.functions:
+        return ()
+    return tuple(
+        dict.fromkeys(
+            use.path
+            for command, uses in collector.readers[:_MOST_DEMANDS]
+            if _fails_without(command, len(uses)) and must_succeed(block, command)
+            for use in uses
+        )
+    )
+
+
+def _fails_without(command: Node, reads: int) -> bool:
+    """Whether the command fails when any of the files it reads is missing."""
+    seen = see_through(command).command
+    if seen is None or any(word.inner for word in command.words):
+        return False
+    name, args = seen.name, seen.args
+    if name in TESTS:  # `-s a`, also several with `-a` or `&&`; no other way for it to be true
+        return _EITHER_WAY.isdisjoint(args)
+    if name in ("python", "python3"):
+        return args[:2] in _COMPILERS
+    if (name, *args[:1]) in _SYNTAX_ONLY:
+        return len(args) == 2
+    if name in _FAIL_WITHOUT_THEIR_ONE:
+        return reads == 1
+    makes_do = name == "diff" and any(
+        "new-file" in a or "N" in a for a in args if a.startswith("-")
+    )
+    return name in _FAIL_WITHOUT and not makes_do
 
 
 @lru_cache(maxsize=4096)
@@ -80,3 +161,66 @@ def _taken_from(call: Call) -> set[str]:
 
 def _is_redirected(command: str, path: str) -> bool:
     return re.search(rf"<\s*[\"']?(?:\./)?{re.escape(path)}(?![\w/-])", command) is not None
+
+
+def speaks_of(step: Step, path: str) -> bool:
+    """Whether title or task name the file: by path, own name, a pattern, or its stem in backticks.
+
+    The stem of a module counts as `pkg.module` too.
+    """
+    text = f"{step.title}\n{step.task}"
+    if _names(text, path) or any(matches(glob, path) for glob in _globs(text)):
+        return True
+    stem = path.rpartition(".")[0] if "." in path.rpartition("/")[2] else path
+    names = {stem, stem.rpartition("/")[2], stem.replace("/", ".")}
+    names.add(stem.partition("/")[2].replace("/", "."))
+    return "`" in text and any(name in names for name in _CODE.findall(text))
+
+
+def names_for_change(step: Step, path: str) -> bool:
+    """Whether title or task name the file, by path or own name, in a line that forbids nothing."""
+    return _names(_allowing(step), path)
+
+
+def names_folder_of(step: Step, path: str) -> str:
+    """The innermost folder above the file that such a line names with a slash; empty if none."""
+    text, folder = _allowing(step), path.rpartition("/")[0]
+    while folder:
+        if re.search(rf"(?<![\w./-])(?:\./)?{re.escape(folder)}/(?![\w*]|\.\w)", text):
+            return folder
+        folder = folder.rpartition("/")[0]
+    return ""
+
+
+def paths_named(step: Step) -> tuple[str, ...]:
+    """Files in folders, as title and task spell them."""
+    text = f"{step.title}\n{step.task}"
+    found = _PATH.findall(text) if "/" in text else ()
+    return tuple(dict.fromkeys(path.removeprefix("./") for path in found))
+
+
+def files_named(step: Step) -> tuple[str, ...]:
+    """Paths, names with a dot and names in backticks, in lines that forbid nothing."""
+    text = _allowing(step)
+    names = [*_NAME.findall(text), *_CODE.findall(text), *_PATH.findall(text)]
+    return tuple(dict.fromkeys(name.removeprefix("./") for name in names))
+
+
+def _allowing(step: Step) -> str:
+    lines = (step.title, *step.task.split("\n"))
+    return "\n".join(line for line in lines if not FORBIDS.search(line))
+
+
+def _names(text: str, path: str) -> bool:
+    own_name = path.rpartition("/")[2]
+    if own_name not in text:
+        return False  # told without compiling anything, as for most of ten thousand steps
+    names = "|".join(re.escape(name) for name in (path, own_name))
+    return re.search(rf"(?<![\w./-])(?:\./)?(?:{names})(?![\w/-]|\.\w)", text) is not None
+
+
+def _globs(text: str) -> Iterator[str]:
+    for found in _GLOB.findall(text) if "*" in text or "?" in text else ():
+        glob = found.removeprefix("./")
+        if "/" in glob.strip("*") or "." in glob:
+            yield glob

@@ -6,40 +6,22 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from signoff.domain.findings import Finding
+from signoff.domain.plan import Contract
 from signoff.planfile.verify import (
-    rules_hiding,
-    rules_options,
+    rules_contract,
     rules_plan,
     rules_references,
     rules_shell,
     rules_steering,
-    rules_text,
 )
-from signoff.planfile.verify.view import View
+from signoff.planfile.verify.view import Subject, View
 
-Rule = Callable[[View], Iterator[Finding]]
+Findings = Iterator[Finding]
 
-RULES: tuple[Rule, ...] = (
-    rules_text.hidden_characters,
-    rules_text.hidden_in_fields,
-    rules_text.typographic_characters,
-    rules_text.item_use,
-    rules_shell.contract_syntax,
-    rules_shell.cannot_tell,
+PLAN_RULES: tuple[Callable[[View], Findings], ...] = (
+    rules_contract.hidden_in_fields,
     rules_shell.tools_exist,
-    rules_shell.scripts_exist,
-    rules_shell.cannot_fail,
-    rules_shell.only_last_counts,
-    rules_shell.condition_skips_check,
-    rules_hiding.failures_are_passed_on,
-    rules_hiding.prints_what_is_expected,
-    rules_shell.writes_what_it_checks,
-    rules_shell.contract_writes,
-    rules_options.expectation_always_holds,
-    rules_options.exit_code_never_kept,
-    rules_options.timeouts,
-    rules_options.external_effects,
-    rules_options.heldout_known,
+    rules_contract.timeouts,
     rules_plan.needs_make_sense,
     rules_plan.postconditions_decidable,
     rules_plan.subscriptions_exist,
@@ -55,12 +37,45 @@ RULES: tuple[Rule, ...] = (
     rules_references.references_are_protected,
     rules_references.protection_leaves_room,
     rules_references.tests_are_protected,
+)
+# For every shell text, lists of items included.
+TEXT_RULES: tuple[Callable[[View, Subject], Findings], ...] = (
+    rules_contract.hidden_characters,
+    rules_contract.typographic_characters,
+    rules_contract.item_use,
+    rules_shell.contract_syntax,
+    rules_shell.cannot_tell,
+    rules_shell.scripts_exist,
+    rules_shell.writes_what_it_checks,
+    rules_shell.contract_writes,
+)
+CONTRACT_RULES: tuple[Callable[[View, Subject, Contract], Findings], ...] = (
+    rules_shell.cannot_fail,
+    rules_shell.only_last_counts,
+    rules_shell.condition_skips_check,
+    rules_shell.failures_are_passed_on,
+    rules_shell.prints_what_is_expected,
+    rules_contract.expectations_can_fail,
+    rules_contract.external_effects,
+    rules_contract.heldout_known,
     rules_references.tests_can_be_counted,
 )
 
+
+def rule_findings(view: View) -> Findings:
+    """What every rule has to say."""
+    for rule in PLAN_RULES:
+        yield from rule(view)
+    for subject in view.subjects:
+        for text_rule in TEXT_RULES:
+            yield from text_rule(view, subject)
+        if subject.contract is not None:
+            for contract_rule in CONTRACT_RULES:
+                yield from contract_rule(view, subject, subject.contract)
+
+
 CODES: Mapping[str, str] = MappingProxyType(
     {
-        "answer-only-printed": "a command that prints its answer and succeeds whatever it is",
         "budget-below-estimates": "the steps' own estimates add up to more than the budget",
         "budget-below-timeout": "one step may take longer than the whole plan may",
         "budget-empty": "the budget is zero or negative",

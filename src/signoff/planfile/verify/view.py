@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
-from signoff.commands.analysis import analyse, unread
-from signoff.commands.facts import ShellFacts
+from signoff.commands.analysis import ShellFacts, analyse
 from signoff.commands.reading import error_line
 from signoff.domain.findings import Finding, Severity, SyntaxProblem
 from signoff.domain.globs import has_wildcard, matches, matches_any
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
-from signoff.planfile.verify.demanded import demanded_files
-from signoff.planfile.verify.order import StepOrder
-from signoff.planfile.verify.surroundings import ParsedPlan, Surroundings
+from signoff.planfile.parse import Parsed
+from signoff.planfile.verify.subjects import demanded_files
+from signoff.planfile.verify.surroundings import Surroundings
 
 ITEM = "{item}"
 
@@ -28,8 +29,42 @@ class SubjectKind(StrEnum):
     LIST = "for_each list"
 
 
+class _Speaker:
+    """Makes findings; the text of their lines is filled in when all are there."""
+
+    def finding(
+        self,
+        severity: Severity,
+        code: str,
+        line: int,
+        message: str,
+        hint: str,
+        step: str | None = None,
+    ) -> Finding:
+        """A finding about a line of the file."""
+        return Finding(code, severity, line, message, hint, "", step)
+
+    def error(
+        self, code: str, line: int, message: str, hint: str, step: str | None = None
+    ) -> Finding:
+        """Something that stops the plan from being verified."""
+        return self.finding(Severity.ERROR, code, line, message, hint, step)
+
+    def warning(
+        self, code: str, line: int, message: str, hint: str, step: str | None = None
+    ) -> Finding:
+        """Something that is probably not what the author meant."""
+        return self.finding(Severity.WARNING, code, line, message, hint, step)
+
+    def note(
+        self, code: str, line: int, message: str, hint: str, step: str | None = None
+    ) -> Finding:
+        """Something worth knowing."""
+        return self.finding(Severity.NOTE, code, line, message, hint, step)
+
+
 @dataclass(frozen=True)
-class Subject:
+class Subject(_Speaker):
     """One shell text that the harness will run, and whose it is."""
 
     kind: SubjectKind
@@ -41,6 +76,18 @@ class Subject:
     place: int
     facts: ShellFacts
     problem: SyntaxProblem | None = None
+
+    def finding(
+        self,
+        severity: Severity,
+        code: str,
+        line: int,
+        message: str,
+        hint: str,
+        step: str | None = None,
+    ) -> Finding:
+        """A finding about a line of this text, counted from 0."""
+        return super().finding(severity, code, self.line + line, message, hint, step or self.owner)
 
     def may_write(self, path: str) -> bool:
         """Whether the plan allows the step to make or change a file that decides its own check."""
@@ -58,10 +105,61 @@ class Producer:
     declared: bool
 
 
-class View:
+class StepOrder:
+    """Questions about `needs`; steps stand for their place in the plan."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        places: dict[str, int] = {}
+        for i, step in enumerate(steps):
+            places.setdefault(step.id, i)
+        self._places: Mapping[str, int] = places
+        self._needs = [
+            tuple(places[n] for n in step.needs if n in places and places[n] != i)
+            for i, step in enumerate(steps)
+        ]
+        self.cycle: tuple[str, ...] = ()
+        self._floor = [0] * len(steps)
+        for i in self._sorted(steps):
+            self._floor[i] = self._floor_of(i)
+
+    def _sorted(self, steps: tuple[Step, ...]) -> Iterable[int]:
+        """Places in an order that respects all needs; nothing when there is none."""
+        if all(need < i for i, needs in enumerate(self._needs) for need in needs):
+            return range(len(steps))
+        try:
+            return list(TopologicalSorter(dict(enumerate(self._needs))).static_order())
+        except CycleError as error:
+            self.cycle = tuple(steps[i].id for i in error.args[1])
+            return ()
+
+    def _floor_of(self, i: int) -> int:
+        """All places below this number come before step `i`: in a plain sequence, all there are."""
+        floor = 0
+        for need in self._needs[i]:
+            below = self._floor[need]
+            floor = max(floor, need + 1 if below == need else below)
+        return floor
+
+    def comes_before(self, earlier: int, later: int) -> bool:
+        """Whether `later` needs `earlier`, directly or through other steps."""
+        if earlier < self._floor[later]:
+            return True
+        waiting = list(self._needs[later])
+        seen: set[int] = set()
+        while waiting:
+            here = waiting.pop()
+            if here == earlier:
+                return True
+            if here not in seen:
+                seen.add(here)
+                waiting.extend(self._needs[here])
+        return False
+
+
+class View(_Speaker):
     """Everything the rules look at; answers from the surroundings are asked for once."""
 
-    def __init__(self, parsed: ParsedPlan, surroundings: Surroundings) -> None:
+    def __init__(self, parsed: Parsed, surroundings: Surroundings) -> None:
         self.plan: Plan = parsed.plan
         self.lines = parsed.lines
         self.surroundings = surroundings
@@ -95,7 +193,7 @@ class View:
         texts = {s.command for s in subjects if s.facts.unchecked in doubtful}
         problems = self.surroundings.syntax_problems(texts)
         return tuple(
-            replace(s, facts=unread(), problem=_placed(problems[s.command], s.command))
+            replace(s, facts=ShellFacts(), problem=_placed(problems[s.command], s.command))
             if s.command in problems
             else s
             for s in subjects
@@ -207,19 +305,6 @@ class View:
     def text_at(self, line: int) -> str:
         """The line as the file has it."""
         return self.lines[line - 1].rstrip("\r") if 0 < line <= len(self.lines) else ""
-
-    def finding(
-        self,
-        code: str,
-        severity: Severity,
-        line: int,
-        message: str,
-        hint: str,
-        *,
-        step: str | None = None,
-    ) -> Finding:
-        """A finding with the line's text filled in."""
-        return Finding(code, severity, line, message, hint, self.text_at(line), step)
 
 
 def _placed(problem: SyntaxProblem, text: str) -> SyntaxProblem:

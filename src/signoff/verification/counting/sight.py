@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from signoff.commands.analysis import analyse
-from signoff.commands.facts import ShellFacts
+from signoff.commands.analysis import ShellFacts, analyse
 from signoff.commands.launchers import Invocation
 from signoff.commands.programs import is_installed, prints_no_results, starts_no_tests
 from signoff.commands.runners import RunnerCall, runner_call, tools_started

@@ -30,8 +30,7 @@ from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import StorageFailed
 from signoff.planfile.verify import demanded_files
-from signoff.planfile.verify.mentions import FORBIDS
-from signoff.planfile.verify.subjects import is_plain, looked_at, measures, mentions
+from signoff.planfile.verify.subjects import FORBIDS, is_plain, looked_at, measures, mentions
 from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.influences.check_files import CheckScripts, LoadingSettings, words_of
 from signoff.verification.pins import fingerprint

@@ -1,0 +1,360 @@
+"""With which statuses a script can end, for the plain cases: `… || true`, a last `echo`, `| tee`.
+
+Whatever is not plain (functions, traps, loops that wait) may end with anything: that a contract
+fails before the work is done is measured when it runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+from signoff.commands.launchers import SYSTEM, Seen, see_through
+from signoff.commands.tree import TESTS, Kind, Link, Node, Redirect, Word
+
+FAILS = -1
+"""Some status other than 0, we cannot say which."""
+
+Statuses = frozenset[int]
+NONE: Statuses = frozenset()
+ZERO: Statuses = frozenset((0,))
+FAILED: Statuses = frozenset((FAILS,))
+ANY: Statuses = ZERO | FAILED
+
+_ALWAYS_ZERO = frozenset(
+    (
+        *("true", ":", "echo", "printf", "sleep", "pwd", "date", "wait", "set", "shopt", "umask"),
+        *("hostname", "whoami", "shift", "times", "ls"),
+    )
+)
+# They pass on what they read, and answer 0 whatever it was.
+_FILTERS = frozenset(
+    (
+        *("cat", "tee", "head", "tail", "sort", "wc", "uniq", "tr", "cut", "nl", "rev", "column"),
+        *("fold", "tac", "less", "more"),
+    )
+)
+PRINTERS = frozenset(("echo", "printf"))
+# After these the text no longer says where the shell ends, or with what.
+_UNPLAIN = frozenset(("trap", "alias", "enable", "break", "continue", "return", "set"))
+_SAFE_TARGET = re.compile(r"\d+|-|/dev/(?:null|stdout|stderr|tty|fd/\d+)")
+
+
+class Ending(NamedTuple):
+    """Statuses with which a piece goes on to the next one, and those with which it ends the shell.
+
+    `exit 1` has none of the first kind.
+    """
+
+    falls: Statuses
+    exits: Statuses = NONE
+
+    @property
+    def all(self) -> Statuses:
+        """Every status seen from outside."""
+        return self.falls | self.exits
+
+
+class WeaknessKind(StrEnum):
+    """How a failure gets lost."""
+
+    ROUNDS = "rounds"
+    PRINTED_FAILURE = "printed-failure"
+
+
+class Weakness(NamedTuple):
+    """One place where a failure gets lost; `what` are the words of the text for it."""
+
+    kind: WeaknessKind
+    line: int
+    what: str
+
+
+Answer = Callable[[Node, Seen], Statuses | None]
+"""The statuses of a command, given what it really runs, where somebody knows better."""
+
+
+class Shell:
+    """One shell and its options; it notes loops and `|| echo` that lose a failure."""
+
+    def __init__(self, answer: Answer | None = None) -> None:
+        self.errexit = self.pipefail = False
+        self.functions: set[str] = set()
+        self.weaknesses: dict[Weakness, None] = {}
+        self._answer = answer
+        self._base = self._depth = 0
+        self._unplain = False
+
+    def final(self, script: Node, last: Statuses = ZERO, guarded: bool = False) -> Statuses:
+        """Statuses of the whole shell."""
+        outcome = self._block(script, last, guarded)
+        return ANY if self._unplain else outcome.all
+
+    def run(self, node: Node, last: Statuses = ZERO, guarded: bool = False) -> Ending:
+        """`last` is the status before; `guarded` where `set -e` does not apply."""
+        rule = _RULES.get(node.kind)
+        falls, exits = rule(self, node, last, guarded) if rule is not None else Ending(ANY)
+        return Ending(falls if is_safe(node.redirects) else falls | FAILED, exits)
+
+    def stops(self, node: Node) -> bool | None:
+        """Whether `set -e` ends the shell when this fails; None where that depends on the rest."""
+        if node.kind in (Kind.NOT, Kind.BACKGROUND, Kind.DEFINE, Kind.DECLARE):
+            return False
+        if node.kind is Kind.CHAIN:
+            return None if self.stops(node.parts[-1]) is not False else False
+        is_plain = node.kind is Kind.COMMAND and node.name not in ("eval", *self.functions)
+        return True if is_plain else None
+
+    def _inner(self, counts: bool = True) -> Shell:
+        """A subshell; what it does not notice matters only where its status counts."""
+        inner = Shell(self._answer)
+        inner.errexit, inner.pipefail = self.errexit, self.pipefail
+        inner.functions = set(self.functions)
+        inner.weaknesses = self.weaknesses if counts else {}
+        inner._base, inner._depth = self._base, self._depth
+        return inner
+
+    def _block(self, block: Node, last: Statuses, guarded: bool) -> Ending:
+        exits = NONE
+        last = last if block.parts else ZERO
+        for i, part in enumerate(block.parts):
+            if part.name == "set":
+                self._set(part.args)
+                last = ZERO
+                continue
+            last, left = self.run(part, last, guarded)
+            exits |= left
+            is_last = i == len(block.parts) - 1
+            stops = self.errexit and not guarded and not is_last and self.stops(part)
+            exits |= last - ZERO if stops is not False else NONE
+            last = last & ZERO if stops else last
+            if not last:
+                break
+        return Ending(last, exits)
+
+    def _set(self, words: tuple[str, ...]) -> None:
+        for word, following in pairwise((*words, "")):
+            named = following if word.endswith("o") else ""
+            if word[:1] in ("-", "+") and ("e" in word or named == "errexit"):
+                self.errexit = word[0] == "-"
+            if word[:1] in ("-", "+") and named == "pipefail":
+                self.pipefail = word[0] == "-"
+
+    def _subshell(self, node: Node, last: Statuses, guarded: bool) -> Ending:
+        return Ending(self._inner().final(node, last, guarded))
+
+    def _chain(self, chain: Node, last: Statuses, guarded: bool) -> Ending:
+        falls, exits = self.run(chain.parts[0], last, guarded=True)
+        for i, (link, node) in enumerate(zip(chain.links, chain.parts[1:], strict=True), 1):
+            goes_on = falls & ZERO if link is Link.AND else falls - ZERO
+            if goes_on:
+                if link is Link.OR and _only_prints(node):
+                    self._note(WeaknessKind.PRINTED_FAILURE, chain, link)
+                right = self.run(node, goes_on, guarded or i < len(chain.links))
+                falls, exits = (falls - goes_on) | right.falls, exits | right.exits
+        return Ending(falls, exits)
+
+    def _note(self, kind: WeaknessKind, node: Node, what: str) -> None:
+        self.weaknesses[Weakness(kind, self._base + node.line, what)] = None
+
+    def _pipeline(self, pipeline: Node, last: Statuses, guarded: bool) -> Ending:
+        stages = [Node(Kind.BLOCK, 0, (stage,)) for stage in pipeline.parts]
+        results = [
+            self._inner(counts=stage is stages[-1]).final(stage, last, guarded) for stage in stages
+        ]
+        if is_filter(pipeline.parts[-1]):
+            results[-1] = ZERO
+        if not self.pipefail:
+            return Ending(results[-1])
+        failing = NONE.union(*(r - ZERO for r in results))
+        return Ending((ZERO if all(0 in r for r in results) else NONE) | failing)
+
+    def _not(self, node: Node, last: Statuses, _guarded: bool) -> Ending:
+        falls, exits = self.run(node.parts[0], last, guarded=True)
+        return Ending(frozenset(int(status == 0) for status in falls), exits)
+
+    def _if(self, node: Node, last: Statuses, guarded: bool) -> Ending:
+        falls = exits = NONE
+        parts = list(node.parts)
+        while len(parts) > 1:
+            condition, body = parts.pop(0), parts.pop(0)
+            asked = self.run(condition, last, guarded=True)
+            taken = self.run(body, ZERO, guarded) if 0 in asked.falls else Ending(NONE)
+            falls, exits = falls | taken.falls, exits | asked.exits | taken.exits
+            if not asked.falls - ZERO:
+                return Ending(falls, exits)
+        other = self.run(parts[0], ANY, guarded) if parts else Ending(ZERO)
+        return Ending(falls | other.falls, exits | other.exits)
+
+    def _loop(self, loop: Node, _last: Statuses, guarded: bool) -> Ending:
+        body = self.run(loop.parts[-1], ANY, guarded)
+        if _forgets_rounds(loop, body, self.errexit and not guarded):
+            self._note(WeaknessKind.ROUNDS, loop, loop.text)
+        # Any loop but `for` may wait for ever, and a contract that times out does not hold.
+        return Ending(body.falls | (ZERO if loop.text == "for" else ANY), body.exits)
+
+    def _case(self, case: Node, last: Statuses, guarded: bool) -> Ending:
+        endings = [self.run(branch, last, guarded) for branch in case.parts]
+        falls = ZERO.union(*(e.falls for e in endings))
+        return Ending(falls, NONE.union(*(e.exits for e in endings)))
+
+    def _define(self, node: Node, _last: Statuses, _guarded: bool) -> Ending:
+        self.functions.add(node.text)
+        self._inner().run(node.parts[0])
+        return Ending(ZERO)
+
+    def _zero(self, _node: Node, _last: Statuses, _guarded: bool) -> Ending:
+        return Ending(ZERO)
+
+    def _command(self, command: Node, last: Statuses, guarded: bool) -> Ending:
+        if not command.words:
+            return Ending(ANY if any(word.inner for word in command.assigned) else ZERO)
+        seen = see_through(command, self._depth)
+        if seen.script is not None:
+            ending = self._nested(seen.script, seen, command.line, last, guarded)
+        elif seen.command is None or not seen.command.words:
+            ending = Ending(ANY)
+        else:
+            known = self._answer is not None and seen.command.name not in self.functions
+            told = self._answer(command, seen) if known and self._answer else None
+            ending = self._simple(seen.command, last) if told is None else Ending(told)
+        return Ending(NONE, ending.all) if "exec" in seen.wrappers else ending
+
+    def _nested(self, script: Node, seen: Seen, line: int, last: Statuses, guarded: bool) -> Ending:
+        if seen.same_shell:
+            self._depth += 1
+            ending = self.run(script, last, guarded)
+            self._depth -= 1
+            return ending
+        inner = self._inner()
+        inner._base, inner._depth = self._base + line, self._depth + 1
+        inner.errexit, inner.pipefail, inner.functions = seen.errexit, seen.pipefail, set()
+        return Ending(inner.final(script))
+
+    def _simple(self, command: Node, last: Statuses) -> Ending:
+        name, args = SYSTEM.sub("", command.name), command.words[1:]
+        if name in self.functions:
+            return Ending(ANY, ANY)
+        self._unplain = self._unplain or name in _UNPLAIN
+        if name in ("exit", "return"):
+            return Ending(NONE, _stated(args, last))
+        if name in TESTS:
+            return Ending(_constant_test(args))
+        if name == "false":
+            return Ending(frozenset((1,)))
+        asks = bool(args) and name in ("wait", "ls")
+        return Ending(ZERO if name in _ALWAYS_ZERO and not asks else ANY)
+
+
+_RULES: dict[Kind, Callable[[Shell, Node, Statuses, bool], Ending]] = {
+    Kind.BLOCK: Shell._block,
+    Kind.SUBSHELL: Shell._subshell,
+    Kind.CHAIN: Shell._chain,
+    Kind.PIPELINE: Shell._pipeline,
+    Kind.NOT: Shell._not,
+    Kind.COMMAND: Shell._command,
+    Kind.IF: Shell._if,
+    Kind.LOOP: Shell._loop,
+    Kind.CASE: Shell._case,
+    Kind.DEFINE: Shell._define,
+    Kind.BACKGROUND: Shell._zero,
+    Kind.DECLARE: Shell._zero,
+}
+
+
+def must_succeed(block: Node, command: Node) -> bool:
+    """Whether the script never ends with 0 when this command of it fails."""
+
+    def answer(other: Node, _seen: Seen) -> Statuses | None:
+        return FAILED if other == command else None
+
+    return 0 not in Shell(answer).final(block)
+
+
+def is_filter(stage: Node) -> bool:
+    """Whether a pipeline's last command passes its input on and answers 0 whatever came."""
+    if stage.kind is not Kind.COMMAND or not is_safe(stage.redirects):
+        return False
+    seen = see_through(stage).command
+    if seen is None or seen.name not in _FILTERS:
+        return False
+    if any(a.startswith(("-C", "--check")) for a in seen.args):
+        return False
+    if seen.name == "sort" and any(a.startswith("-c") for a in seen.args):
+        return False
+    # `head -n 5`, `cut -d : -f 1`, `tr a b`: no file is opened.
+    opens = (a for a in seen.args if a[:1] != "-" and not re.fullmatch(r"[+\d,:;|-]+", a))
+    return seen.name in ("tee", "tr") or not any(opens)
+
+
+def is_safe(redirects: Iterable[Redirect]) -> bool:
+    """Whether redirections cannot fail, whatever the workspace holds."""
+    targets = (r.target for r in redirects if r.operator != "<<" and r.target is not None)
+    return all(_SAFE_TARGET.fullmatch(target.text) for target in targets)
+
+
+def _only_prints(node: Node) -> bool:
+    """`echo bad`, or a block of it: the words are there, and the status is 0."""
+    if node.kind in (Kind.BLOCK, Kind.SUBSHELL):
+        return bool(node.parts) and all(map(_only_prints, node.parts))
+    return node.name in PRINTERS and is_safe(node.redirects)
+
+
+def _forgets_rounds(loop: Node, body: Ending, errexit: bool) -> bool:
+    """Whether a round may fail without ending the loop, and the next one hides it."""
+    words, rounds = loop.words, loop.parts[-1].parts
+    once = len(words) == 1 and words[0].literal and not set("*?[{") & set(words[0].text)
+    if not body.falls - ZERO or 0 in body.exits or once or not rounds or keeps_count(rounds[-1]):
+        return False
+    # A search ends at its first success, which is what it is for.
+    if not {"break", "continue"}.isdisjoint(loop.parts[-1].texts()):
+        return False
+    return not errexit or _passes_errexit(rounds[-1])
+
+
+def keeps_count(node: Node) -> bool:
+    """`test … && n=$((n + 1))`, or a loop of it: the failure is kept in a variable."""
+    if node.kind is Kind.LOOP and node.parts[-1].parts:
+        return keeps_count(node.parts[-1].parts[-1])
+    if node.kind is not Kind.CHAIN:
+        return False
+    last = node.parts[-1]
+    return last.kind is Kind.ARITHMETIC or (last.kind is Kind.COMMAND and not last.words)
+
+
+def _passes_errexit(node: Node) -> bool:
+    """What may fail under `set -e` without ending the shell: `! a`, and `a` in `a && b`."""
+    if node.kind is Kind.BLOCK and node.parts:
+        return _passes_errexit(node.parts[-1])
+    return node.kind is Kind.NOT or (node.kind is Kind.CHAIN and Link.AND in node.links)
+
+
+def _stated(args: tuple[Word, ...], last: Statuses) -> Statuses:
+    if not args or args[0].text == "$?":
+        return last
+    return frozenset((int(args[0].text) % 256,)) if args[0].text.isdecimal() else ANY
+
+
+def _constant_test(words: tuple[Word, ...]) -> Statuses:
+    """The status of a test that asks nothing of the workspace, such as `[ 1 -eq 1 ]`."""
+    texts = [w.text for w in words if w.text not in ("]", "]]")]
+    if not all(w.literal for w in words) or any(c in text for text in texts for c in "*?{"):
+        return ANY
+    denied = texts[:1] == ["!"] and len(texts) > 1
+    match texts[denied:]:
+        case [] | [_]:
+            holds = any(texts[denied:])
+        case ["-n" | "-z" as option, operand]:
+            holds = bool(operand) == (option == "-n")
+        case ["-e" | "-d", "." | "./" | "/"]:
+            holds = True
+        case [left, "=" | "==" | "!=" as option, right]:
+            holds = (left == right) == (option != "!=")
+        case [left, "-eq" | "-ne" as option, right] if (left + right).isdecimal():
+            holds = (int(left) == int(right)) == (option == "-eq")
+        case _:
+            return ANY
+    return frozenset((int(holds == denied),))
