@@ -72,7 +72,7 @@ def take_list(plan: TaskPlan, sent: Any, *, repairing: bool = False) -> Taken:
 
     One that is sent during a repair would tidy away what the repair is about: it is left aside.
     """
-    entries = entries_of(sent)
+    entries = entries_of(plan.books.redactor.data(sent))
     if not plan.derives:
         return Taken()
     undropped = tuple(
