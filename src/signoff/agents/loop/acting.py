@@ -307,6 +307,7 @@ class Actor:
             content=result.content,
             called_at=datetime.now(UTC).isoformat(),
             says_no=result.says_no,
+            delegated=call.tool in self.tools and self.tools[call.tool].delegates,
         )
         id = self.session.record_call(seen)
         for key, text in self.context.notebook.scratchpad.items():
