@@ -19,16 +19,18 @@ from signoff.process.environment import STANDARD_PATH, clean_environment
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool, shell_command
+from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.ledger import Ledger
 from signoff.toolbatch.calls import Call, Outcome, Result, propose
 from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.events import Event, Stream
-from signoff.toolbatch.kept import MemoryShelf
-from signoff.toolbatch.moments import WorkspaceSnapshots
+from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
 from signoff.toolbatch.taskplan import MemoryBooks
 from signoff.toolbatch.view import BatchLimits
+from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.workspace import Workspace
 
 
@@ -147,6 +149,13 @@ class Tools:
         return {str(p.relative_to(self.root)): digest_bytes(p.read_bytes()) for p in files}
 
 
+def rollbacks_of(folder: Path, rules: IgnoreRules | None = None) -> Rollbacks:
+    """What was changed in `work`, as any process finds it."""
+    database = open_database(sqlite_url(folder / "ledger.sqlite3"))
+    workspace = Workspace(folder / "work", folder / "store", rules)
+    return Rollbacks(Ledger(database), "session-0000000000000001", workspace)
+
+
 class Scene:
     """One session: `play` sends a batch of `(tool, arguments)`."""
 
@@ -164,12 +173,8 @@ class Scene:
         self.tools = Tools(self.root)
         self.disk = Folder(self.root, self._content)
         self.events: list[Event] = []
-        self.shelf = parts.pop("shelf", None) or MemoryShelf()
         self.judge = Says()
-        store = None
-        if snapshots:
-            store = WorkspaceSnapshots(Workspace(self.root, folder / "store"))
-        self.snapshots = store
+        self.keep = rollbacks_of(folder) if snapshots else None
         self.runner = open_runner(
             self.root,
             self.tools,
@@ -180,8 +185,7 @@ class Scene:
                 books=MemoryBooks(self.judge),
                 sources=CheckSources(),
                 disk=self.disk,
-                shelf=self.shelf,
-                snapshots=store,
+                keep=self.keep,
                 **parts,
             ),
         )

@@ -54,8 +54,8 @@ def undo_command(
 ) -> int:
     """Put back what the last N calls of an agent's session changed (one, unless you say more).
 
-    Kept before each call: files with their permissions, links and empty folders; for commands the
-    whole workspace but for what is ignored. What could not be kept is named. With --step the
+    Kept before each call: the whole workspace with permissions, links and empty folders, but for
+    what is ignored. What could not be kept is named. With --step the
     workspace goes back to where the agent began the step that it worked on last; without steps that
     is where the session began.
 

@@ -83,9 +83,17 @@ class Call:
         return self.paths[0] if self.paths else ""
 
     @property
+    def command(self) -> str:
+        """The command of a shell call; empty for other calls."""
+        if self.shape.nature is not Nature.SHELL:
+            return ""
+        values = (self.arguments.get(name) for name in (*self.shape.payload, "command"))
+        return next((value for value in values if isinstance(value, str)), "")
+
+    @property
     def label(self) -> str:
         """A few words for a list of what is going on."""
-        about = self.target or str(self.arguments.get("command", "") or "")[:40]
+        about = self.target or self.command[:40]
         return f"{self.tool} {about}".strip()
 
 

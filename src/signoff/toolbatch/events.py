@@ -32,15 +32,6 @@ class TodoUpdated:
 
 
 @dataclass(frozen=True)
-class RollbackKept:
-    """What a file held before it was changed is kept, and can be had back."""
-
-    number: int
-    paths: tuple[str, ...]
-    by: str  # id of the call
-
-
-@dataclass(frozen=True)
 class RecoverySuggested:
     """A failure has a follow-up; `attempt` of `budget` in its episode."""
 
@@ -89,7 +80,6 @@ Event = (
     ToolCalled
     | ToolResulted
     | TodoUpdated
-    | RollbackKept
     | RecoverySuggested
     | Steered
     | RoundChanged

@@ -28,8 +28,8 @@ from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.duplicates import WHOLE, Duplicates, key_of
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.preflight import refers
-from signoff.toolbatch.sets import declared, is_summary, looks
-from signoff.toolbatch.shellwork import command_of, rewritten
+from signoff.toolbatch.sets import declared, is_summary
+from signoff.toolbatch.shellwork import looks, rewritten
 from signoff.toolbatch.taskplan import TaskPlan
 from signoff.toolbatch.view import BatchLimits, Counts, Fault, RepairFocus, Target, View
 
@@ -160,7 +160,7 @@ class Looker:
     def before(self, call: Call) -> View:
         """The view that pre-flight rules read."""
         view, breaks = self.around(call), self._breaks(call)
-        named = rewritten(command_of(call)) or (call.target,)
+        named = rewritten(call.command) or (call.target,)
         keys = [*(_fault_key(call, fault) for fault in breaks), f"shell\n{named[0]}"]
         again = max(map(self._faults.of, keys))
         exists = any(self.disk.exists(path) for path in named if path)
@@ -182,9 +182,9 @@ class Looker:
             self._blocked.add(key_of(call))
             for fault in view.breaks if outcome.rule == "broken_link" else ():
                 self._faults.add(_fault_key(call, fault))
-            for path in rewritten(command_of(call))[:1] if outcome.rule == "shell_rewrite" else ():
+            for path in rewritten(call.command)[:1] if outcome.rule == "shell_rewrite" else ():
                 self._faults.add(f"shell\n{path}")
-        elif looks(view):
+        elif looks(call):
             repaired = self.repair is not None and self.repair.changed
             seen_all = repaired or (view.built and bool(view.task.touched))
             counts = replace(

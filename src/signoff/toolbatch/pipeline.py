@@ -33,7 +33,6 @@ from signoff.toolbatch.calls import (
 from signoff.toolbatch.events import (
     RecoverySuggested,
     Responded,
-    RollbackKept,
     RoundChanged,
     Steered,
     Stream,
@@ -53,13 +52,12 @@ from signoff.toolbatch.executing import (
     outcome_of,
     with_unnamed,
 )
+from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.looking import Looker
 from signoff.toolbatch.preflight import decide, must_stop, only_judging_left, worded
 from signoff.toolbatch.recovery.advice import Failed, advise
 from signoff.toolbatch.recovery.categories import Category, Episodes, Failure
-from signoff.toolbatch.rollback import Held, Keep
-from signoff.toolbatch.sets import looks
-from signoff.toolbatch.shellwork import command_of, only_looks
+from signoff.toolbatch.shellwork import looks
 from signoff.toolbatch.steering import idles, most_specific
 from signoff.toolbatch.taskplan import TaskPlan
 from signoff.toolbatch.view import Block, Skip, View
@@ -95,7 +93,7 @@ class BatchRunner:
     looker: Looker
     plan: TaskPlan
     stream: Stream = field(default_factory=Stream)
-    keep: Keep | None = None
+    keep: Rollbacks | None = None
     confidence: Confidence | None = None
     record: Record | None = None  # records each result in order, and may add to its text
     steering: bool = True  # off: calls are made, recorded and kept; nothing is said or stopped
@@ -207,13 +205,14 @@ class BatchRunner:
         return replace(outcome, rule=rule, text=f"{decision.text}\n{outcome.text}")
 
     def _executed(self, calls: Sequence[Call]) -> Iterator[Result]:
-        held = [self.keep.before(call) if self.keep is not None else Held() for call in calls]
+        for call in calls:
+            self._keep_before(call)
         results: dict[int, Result] = {}
         try:
             execute_beside(self.execute, calls, results)
         finally:
             for place, call in enumerate(calls):
-                changed = self._keep_before(call, held[place], results.get(place))
+                changed = self._keep_changed(call, results.get(place))
                 if place in results:
                     results[place] = with_unnamed(call, results[place], changed)
         return (self._recorded(call, results[place]) for place, call in enumerate(calls))
@@ -232,12 +231,14 @@ class BatchRunner:
         seen = ToolCall(call.id, call.tool, result.ok, touched=touched)
         self.plan.books.append(Draft(Kind.TOOL_CALLED, seen.to_data()), durable=False)
 
-    def _keep_before(self, call: Call, held: Held, result: Result | None) -> tuple[str, ...]:
-        """What was there before it, kept for undoing; the paths at which something changed."""
-        kept = self.keep.after(call, held, result) if self.keep is not None else None
+    def _keep_before(self, call: Call) -> None:
+        if self.keep is not None:
+            self.keep.begin(call)
+
+    def _keep_changed(self, call: Call, result: Result | None) -> tuple[str, ...]:
+        """What it changed, kept for undoing; the paths at which something changed."""
+        kept = self.keep.end() if self.keep is not None else None
         paths = () if kept is None else tuple(file.path for file in kept.files)
-        if kept is not None:
-            self.stream.emit(RollbackKept(kept.number, paths, call.id))
         if result is None and not call.shape.reads_only:
             # Interrupted: it may have changed anything, so nothing is proved any more.
             self._append(call, Result("", ok=False, touched=(SOMETHING,)))
@@ -335,7 +336,7 @@ class BatchRunner:
 def _may_have_changed(call: Call, result: Result) -> bool:
     """Whether a command may have changed files that nobody saw: then nothing is proved any more."""
     unseen = call.shape.nature is Nature.SHELL and not (result.content or result.writes)
-    return unseen and not result.touched and not only_looks(command_of(call))
+    return unseen and not result.touched and not looks(call)
 
 
 def _first(texts: Iterable[str]) -> str:
@@ -371,9 +372,9 @@ def _circling(view: View) -> str:
     if view.call.shape.nature is Nature.ASK and outcome.kind is OutcomeKind.BLOCKED:
         return f"{state} and the model asks"
     # Something new to look at may be work that nobody planned; but not without end.
-    if looks(view) and counts.audits > limits.audits:
+    if looks(view.call) and counts.audits > limits.audits:
         return f"{state} and the model keeps looking"
-    if (looks(view) or idles(view)) and counts.looks > _ENDLESS * limits.looks:
+    if (looks(view.call) or idles(view)) and counts.looks > _ENDLESS * limits.looks:
         return f"{state} and nothing is changed any more"
     if view.call.shape.nature in BOOKKEEPING and counts.bookkeeping_turns >= limits.bookkeeping:
         return f"{state} and only books are kept"

@@ -16,7 +16,7 @@ from signoff.gate.task import RoundStatus
 from signoff.toolbatch.calls import ANSWER, Call, Nature, NextAction, OutcomeKind
 from signoff.toolbatch.duplicates import WHOLE
 from signoff.toolbatch.sets import beyond_the_set, declared, nearest, root_page
-from signoff.toolbatch.shellwork import command_of, rewritten
+from signoff.toolbatch.shellwork import rewritten
 from signoff.toolbatch.steps import (
     Step,
     answer,
@@ -98,7 +98,7 @@ def shell_rewrite(view: View) -> Block | None:
     """A text file that exists is rewritten through the shell (`sed -i`, `perl -pi`, `> file`)."""
     if view.call.shape.nature is not Nature.SHELL or not view.exists:
         return None
-    command = command_of(view.call)
+    command = view.call.command
     paths = rewritten(command)
     in_place = " -i" in f" {command} " or "-pi" in command or "--in-place" in command
     if in_place and len(paths) > 1:
@@ -153,7 +153,7 @@ def out_of_scope(view: View) -> Block | None:
     focus, call = view.repair, view.call
     if focus is None or call.shape.nature not in _CHANGES:
         return None
-    named = call.paths if call.shape.nature is Nature.MUTATE else rewritten(command_of(call))
+    named = call.paths if call.shape.nature is Nature.MUTATE else rewritten(call.command)
     outside = tuple(path for path in named if path not in ("", ".") and not focus.allows(path))
     if not outside:
         return None

@@ -6,8 +6,6 @@ import difflib
 import posixpath
 
 from signoff.gate.task import Task
-from signoff.toolbatch.calls import Nature
-from signoff.toolbatch.shellwork import command_of, only_looks
 from signoff.toolbatch.view import View
 
 # They tell what else there is: written first or last, they are not the work itself.
@@ -66,14 +64,6 @@ def nearest(view: View, path: str) -> str:
     names = {_stem(other): other for other in open_ones if _alike(other, path)}
     close = difflib.get_close_matches(_stem(path), names, n=1, cutoff=_LIKENESS)
     return names[close[0]] if close else ""
-
-
-def looks(view: View) -> bool:
-    """Whether the call only looks."""
-    nature = view.call.shape.nature
-    return nature is Nature.OBSERVE or (
-        nature is Nature.SHELL and only_looks(command_of(view.call))
-    )
 
 
 def _stem(path: str) -> str:

@@ -13,8 +13,8 @@ from signoff.domain.task import ROUND_BUDGET
 from signoff.gate.task import RoundStatus
 from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, NextAction, OutcomeKind
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.sets import declared, looks
-from signoff.toolbatch.shellwork import made_folders
+from signoff.toolbatch.sets import declared
+from signoff.toolbatch.shellwork import looks, made_folders
 from signoff.toolbatch.steps import (
     artifact_step,
     brief,
@@ -111,7 +111,7 @@ def long_look(view: View) -> Steered | None:
 def edit_looked_at(view: View) -> Steered | None:
     """A file is looked at because an edit of it did not fit: that edit is next, nothing else."""
     outcome = view.outcome
-    if outcome is None or not looks(view) or not view.failed_edit:
+    if outcome is None or not looks(view.call) or not view.failed_edit:
         return None
     if view.failed_edit != view.call.target or outcome.kind is OutcomeKind.BLOCKED:
         return None
@@ -281,7 +281,7 @@ def idles(view: View) -> bool:
 
 
 def _observes(view: View) -> bool:
-    return view.outcome is not None and looks(view)
+    return view.outcome is not None and looks(view.call)
 
 
 def _went_well(view: View) -> bool:

@@ -46,7 +46,7 @@ from signoff.toolbatch.events import (
     ToolResulted,
 )
 from signoff.toolbatch.executing import NOT_FINISHED
-from signoff.toolbatch.kept import Shelf, Snapshots
+from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
 from signoff.toolbatch.taskplan import Books
@@ -74,8 +74,7 @@ class Batching:
     planned: tuple[Artifact, ...] = ()  # what a person's plan declares
     derives: bool = True  # False: a person's contracts decide, and nothing beside them
     books: Books | None = None
-    shelf: Shelf | None = None
-    snapshots: Snapshots | None = None
+    keep: Rollbacks | None = None  # what calls change, for undoing
     sources: CheckSources | None = None  # what the task's checks are derived from
     thresholds: Thresholds = field(default_factory=Thresholds)
     confidence: float = 0.0  # below which a call that may change something is not made
@@ -220,8 +219,7 @@ class Actor:
                 derives=batching.derives,
                 thresholds=batching.thresholds,
                 disk=ToolDisk(self.context.files, self.context.watch),
-                shelf=batching.shelf,
-                snapshots=batching.snapshots,
+                keep=batching.keep,
                 record=self._record,
                 confidence=self._doubt if batching.confidence else None,
                 steering=batching.steering,

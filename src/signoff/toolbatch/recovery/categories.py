@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 
 from signoff.toolbatch.calls import Call, Nature, Outcome
-from signoff.toolbatch.shellwork import command_of, family
+from signoff.toolbatch.shellwork import family
 
 MOST_OPEN = 64
 MOST_NAMES = 20  # of files or commands that one episode remembers
@@ -169,7 +169,7 @@ def failure_of(call: Call, text: str, *, ran: bool = False) -> Failure | None:
 def _of_command(call: Call, text: str, ran: bool) -> Failure | None:
     if not ran and _STOPPED.search(text.split("\n", 1)[0]):
         return Failure(Category.TIMEOUT, subject_of(Category.TIMEOUT, call))
-    tests = RUNS_TESTS.search(command_of(call)) is not None
+    tests = RUNS_TESTS.search(call.command) is not None
     for category, pattern in _PRINTED:
         matches = () if tests and category not in _IN_TESTS else tuple(pattern.finditer(text))
         if not matches:
@@ -192,7 +192,7 @@ def subject_of(category: Category, call: Call) -> str:
     if category in (Category.MALFORMED, Category.ARGUMENTS):
         return call.tool
     if call.shape.nature is Nature.SHELL:
-        return family(command_of(call)) or call.tool
+        return family(call.command) or call.tool
     if category is Category.EDIT_MISMATCH or not call.target:
         return call.target or call.tool
     return str(PurePosixPath(call.target).parent)
@@ -242,7 +242,7 @@ class Episodes:
         key = (failure.category, failure.subject)
         before = self._open.pop(key, None)
         names = dict(before.names) if before is not None else {}
-        name = "" if call is None else call.target or command_of(call)[:LONGEST_NAME]
+        name = "" if call is None else call.target or call.command[:LONGEST_NAME]
         if name:
             names[name] = names.pop(name, 0) + 1
         latest = dict(list(names.items())[-MOST_NAMES:])
