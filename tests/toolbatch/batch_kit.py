@@ -21,7 +21,7 @@ from signoff.process.runner import run
 from signoff.process.shell import find_tool, shell_command
 from signoff.storage.database import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
-from signoff.toolbatch.calls import Call, Outcome, Result, propose
+from signoff.toolbatch.calls import Call, Result, ResultKind, propose
 from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.events import Event, Stream
@@ -135,7 +135,8 @@ class Tools:
 
     def _ask_user(self, given: Mapping[str, Any]) -> Result:
         answer = self.answers(given["question"])
-        return Result(answer or "the person said no", answer is not None, declined=answer is None)
+        kind = ResultKind.DECLINED if answer is None else ResultKind.EXECUTED
+        return Result(answer or "the person said no", answer is not None, kind=kind)
 
     def content(self) -> str:
         """The digest of everything."""
@@ -218,9 +219,9 @@ class Scene:
         """One batch."""
         return self.runner.run(self.calls(*batch))
 
-    def one(self, tool: str, **arguments: Any) -> Outcome:
+    def one(self, tool: str, **arguments: Any) -> Result:
         """A batch of one call; its outcome."""
-        return self.play((tool, arguments)).outcomes[0]
+        return self.play((tool, arguments)).results[0]
 
     def put(self, path: str, text: str = "text\n") -> None:
         """A file that was there before, or that somebody else changes."""

@@ -61,8 +61,6 @@ class Duplicates:
 
     def note(self, call: Call, result: Result) -> None:
         """Remember what a call rested on; also one that failed may have changed things."""
-        if result.declined:
-            return
         nature = call.shape.nature
         if nature is Nature.MUTATE:
             self._stirred += bool(result.ok or result.writes or result.touched)

@@ -11,7 +11,7 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.session import ToolCall
 from signoff.domain.task import Artifact
 from signoff.gate.task import SOMETHING, Task
-from signoff.toolbatch.artifacts import nearest_file
+from signoff.toolbatch.artifacts import is_summary, nearest_file, of_a_set, promised
 from signoff.toolbatch.calls import STANDARD_SHAPES, Call, ToolShape
 from signoff.toolbatch.checkers import Finding, Severity, Thresholds, check_write
 from signoff.toolbatch.checkers.links import HTML_SUFFIXES, MARKDOWN_SUFFIXES, resolve
@@ -20,12 +20,10 @@ from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import Disk, Folder
 from signoff.toolbatch.duplicates import NEW, OLD, WHOLE
 from signoff.toolbatch.events import Stream
-from signoff.toolbatch.executing import Execute
 from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.looking import CheckWrite, Looker
 from signoff.toolbatch.paths import paths_in
-from signoff.toolbatch.pipeline import BatchRunner, Confidence, Record
-from signoff.toolbatch.sets import is_summary, of_a_set, promised
+from signoff.toolbatch.pipeline import BatchRunner, Confidence, Execute, Record
 from signoff.toolbatch.taskplan import Books, MemoryBooks, TaskPlan
 from signoff.toolbatch.view import BatchLimits, Fault
 

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from signoff.gate.task import Against, Round, RoundStatus, Task
-from signoff.toolbatch.calls import Nature, Outcome, OutcomeKind
+from signoff.toolbatch.calls import Nature, Result, ResultKind
 from signoff.toolbatch.deriving import CHECKER
 from signoff.toolbatch.disk import Disk
-from signoff.toolbatch.recovery.categories import RUNS_TESTS
+from signoff.toolbatch.recovery import RUNS_TESTS
 from signoff.toolbatch.view import RepairFocus, RepairTarget
 
 MOST_TARGETS = 20
@@ -43,11 +43,14 @@ def focus_of(round: Round, task: Task, before: tuple[str, ...] = ()) -> RepairFo
     """What a broken round asks for; `before` are the findings of the round before it."""
     if round.status is not RoundStatus.BROKEN:
         return None
-    known = _known(task)
+    # Planned files first, then touched ones: output of commands adds no target.
+    known = tuple(dict.fromkeys((*map(str, task.planned), *task.touched)))
     # A command names every file that it looks at; what it says names those that it found.
-    named = [(found, _mentioned(_faults(found), known)) for found in round.against]
+    named = [(found, [p for p in known if _mentions(_faults(found), p)]) for found in round.against]
     if not any(paths for _, paths in named):
-        named = [(found, _mentioned(found.command, known)) for found in round.against]
+        named = [
+            (found, [p for p in known if _mentions(found.command, p)]) for found in round.against
+        ]
     targets: dict[str, RepairTarget] = {}
     for found, paths in named:
         for path in paths:
@@ -88,17 +91,32 @@ def referred(focus: RepairFocus, disk: Disk) -> tuple[str, ...]:
     return tuple(found)[:MOST_NAMED]
 
 
-def after(focus: RepairFocus, outcome: Outcome) -> RepairFocus:
+def after(focus: RepairFocus, result: Result) -> RepairFocus:
     """The focus after one call: what was changed is visited, an edit that failed is counted.
 
     Whatever was changed, wherever it is and however: it may be the repair.
     """
-    if outcome.changed:
-        targets = tuple(_visited(target, outcome.changed) for target in focus.targets)
-        return replace(focus, targets=targets, changed=True)
-    if not _failed_change(outcome):
+    changed, call = result.changed, result.call
+    if changed:
+        visited = (
+            replace(target, visited=True, failed_edits=0)
+            if any(path == target.path or _lies_in(path, target.path) for path in changed)
+            else target
+            for target in focus.targets
+        )
+        return replace(focus, targets=tuple(visited), changed=True)
+    duplicate = result.kind is ResultKind.DUPLICATE
+    if call.shape.nature is not Nature.MUTATE or (result.ok and not duplicate):
         return focus
-    return replace(focus, targets=tuple(_missed(t, outcome.call.target) for t in focus.targets))
+    missed = (
+        replace(t, failed_edits=t.failed_edits + 1) if t.path == call.target else t
+        for t in focus.targets
+    )
+    return replace(focus, targets=tuple(missed))
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return folder.endswith("/") and path.startswith(folder)
 
 
 def widen(focus: RepairFocus, paths: Iterable[str]) -> RepairFocus:
@@ -112,11 +130,6 @@ def is_inside(path: str) -> bool:
     parts = path.rstrip("/").split("/")
     climbs = any(part in ("", ".", "..") for part in parts)
     return bool(path.strip()) and not path.startswith("/") and not climbs
-
-
-def _known(task: Task) -> tuple[str, ...]:
-    """The files of the task: planned first, then touched. Output of commands adds no target."""
-    return tuple(dict.fromkeys((*map(str, task.planned), *task.touched)))
 
 
 def _named_by(against: Iterable[Against]) -> tuple[str, ...]:
@@ -145,10 +158,6 @@ def _accused(found: Against, path: str) -> bool:
 def _tests(path: str) -> bool:
     name = posixpath.basename(path).lower()
     return bool(_TEST_NAME.match(name)) or path.split("/", 1)[0] in ("test", "tests")
-
-
-def _mentioned(text: str, known: tuple[str, ...]) -> list[str]:
-    return [path for path in known if _mentions(text, path)]
 
 
 def _mentions(text: str, path: str) -> bool:
@@ -180,20 +189,3 @@ def _deltas(now: list[str], before: tuple[str, ...]) -> tuple[str, ...]:
     marked += [f"still: {finding}" for finding in now if finding in earlier]
     marked += [f"gone: {finding}" for finding in dict.fromkeys(earlier) if finding not in now]
     return tuple(marked[:MOST_FINDINGS])
-
-
-def _visited(target: RepairTarget, changed: tuple[str, ...]) -> RepairTarget:
-    folder = target.path.endswith("/")
-    hit = any(path == target.path or (folder and path.startswith(target.path)) for path in changed)
-    return replace(target, visited=True, failed_edits=0) if hit else target
-
-
-def _missed(target: RepairTarget, path: str) -> RepairTarget:
-    return replace(target, failed_edits=target.failed_edits + 1) if target.path == path else target
-
-
-def _failed_change(outcome: Outcome) -> bool:
-    """A change that was meant and not made; one that a person declined is no failure."""
-    if outcome.call.shape.nature is not Nature.MUTATE or outcome.changed:
-        return False
-    return outcome.kind is OutcomeKind.DUPLICATE or not outcome.ok
