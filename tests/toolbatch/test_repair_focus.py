@@ -145,19 +145,6 @@ def test_a_folder_is_allowed_with_all_that_is_in_it_and_nothing_beside_it() -> N
     assert repair.after(found, executed(call("write", "out/a.md"))).changed
 
 
-def test_findings_are_told_as_what_is_new_what_stayed_and_what_is_gone() -> None:
-    task = Task("t", artifacts(*GUIDE))
-    first = repair.focus_of(broken(1, against("a", "thin"), against("b", "no title")), task)
-    assert first is not None and first.findings == ("a: thin", "b: no title")
-    then = broken(2, against("b", "no title"), against("c", "link to nowhere"))
-    second = repair.focus_of(then, task, first.findings)
-    assert second is not None
-    assert second.findings == ("new: c: link to nowhere", "still: b: no title", "gone: a: thin")
-    third = repair.focus_of(broken(3, against("c", "link to nowhere")), task, second.findings)
-    assert third is not None
-    assert third.findings == ("still: c: link to nowhere", "gone: b: no title")
-
-
 def test_every_file_at_fault_is_asked_for_before_the_answer() -> None:
     found = focus(GUIDE[1], GUIDE[2])
     found = repair.after(found, executed(call("read", GUIDE[2])))

@@ -262,8 +262,7 @@ class Looker:
         if last is None or last.changed or decided == self._focused:
             return
         self._focused = decided
-        before = self.repair.findings if self.repair is not None else ()
-        focus = repair.focus_of(last, task, before)
+        focus = repair.focus_of(last, task)
         if focus is not None:
             focus = repair.widen(focus, (*self._widened, *repair.referred(focus, self.disk)))
         self.repair = focus

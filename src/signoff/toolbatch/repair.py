@@ -1,4 +1,4 @@
-"""Repair focus: the files a broken round is about, its findings as deltas, where work stays.
+"""Repair focus: the files a broken round is about, its findings, where work stays.
 
 focus_of    a broken round -> the focus, from what it saw
 referred    files that those of the repair speak of
@@ -35,25 +35,22 @@ _LONGEST_TEXT = 20_000
 _LONGEST_SOURCE = 200_000
 _PATH = re.compile(r"(?<![\w./-])(?:\./)?[\w-][\w./-]{0,200}\.\w{1,8}(?![\w/])")
 _WORD = re.compile(r"[\w-]{3,100}")
-_MARKED = re.compile(r"(?:new|still|gone): ")
 _TEST_NAME = re.compile(r"(?:test_.*|.*_test\.\w+|.*\.(?:test|spec)\.\w+|conftest\.py)$")
 
 
-def focus_of(round: Round, task: Task, before: tuple[str, ...] = ()) -> RepairFocus | None:
-    """What a broken round asks for; `before` are the findings of the round before it."""
+def focus_of(round: Round, task: Task) -> RepairFocus | None:
+    """What a broken round asks for; None for any other round."""
     if round.status is not RoundStatus.BROKEN:
         return None
     # Planned files first, then touched ones: output of commands adds no target.
     known = tuple(dict.fromkeys((*map(str, task.planned), *task.touched)))
     # A command names every file that it looks at; what it says names those that it found.
-    named = [(found, [p for p in known if _mentions(_faults(found), p)]) for found in round.against]
-    if not any(paths for _, paths in named):
-        named = [
-            (found, [p for p in known if _mentions(found.command, p)]) for found in round.against
-        ]
+    texts = [_faults(found) for found in round.against]
+    if not any(_mentions(text, path) for text in texts for path in known):
+        texts = [found.command for found in round.against]
     targets: dict[str, RepairTarget] = {}
-    for found, paths in named:
-        for path in paths:
+    for found, text in zip(round.against, texts, strict=True):
+        for path in (path for path in known if _mentions(text, path)):
             old = targets.get(path) or RepairTarget(path, ())
             sure = CHECKER in found.command or _accused(found, path)
             findings = dict.fromkeys((*old.findings, *_about(found, path)))
@@ -65,8 +62,8 @@ def focus_of(round: Round, task: Task, before: tuple[str, ...] = ()) -> RepairFo
     listed = tuple(ordered[:MOST_TARGETS])
     # A finding that names no file of the task leaves all of them open.
     allowed = (*(tuple(t.path for t in listed) or known), *_named_by(round.against))
-    deltas = _deltas([_finding(found) for found in round.against], before)
-    return RepairFocus(round.number, listed, tuple(dict.fromkeys(allowed)), deltas)
+    said = tuple(_finding(found) for found in round.against[:MOST_FINDINGS])
+    return RepairFocus(round.number, listed, tuple(dict.fromkeys(allowed)), said)
 
 
 def _faults(found: Against) -> str:
@@ -98,11 +95,9 @@ def after(focus: RepairFocus, result: Result) -> RepairFocus:
     """
     changed, call = result.changed, result.call
     if changed:
+        hit = {t.path for t in focus.targets for path in changed if _covers(t.path, path)}
         visited = (
-            replace(target, visited=True, failed_edits=0)
-            if any(path == target.path or _lies_in(path, target.path) for path in changed)
-            else target
-            for target in focus.targets
+            replace(t, visited=True, failed_edits=0) if t.path in hit else t for t in focus.targets
         )
         return replace(focus, targets=tuple(visited), changed=True)
     duplicate = result.kind is ResultKind.DUPLICATE
@@ -115,8 +110,8 @@ def after(focus: RepairFocus, result: Result) -> RepairFocus:
     return replace(focus, targets=tuple(missed))
 
 
-def _lies_in(path: str, folder: str) -> bool:
-    return folder.endswith("/") and path.startswith(folder)
+def _covers(target: str, path: str) -> bool:
+    return path == target or (target.endswith("/") and path.startswith(target))
 
 
 def widen(focus: RepairFocus, paths: Iterable[str]) -> RepairFocus:
@@ -177,15 +172,3 @@ def _finding(found: Against) -> str:
     lines = [line.strip() for line in _faults(found).split("\n") if line.strip()]
     said = lines[-1] if lines else "does not hold"
     return f"{found.command[:_SUBJECT_CHARACTERS]}: {said}"[:_FINDING_CHARACTERS]
-
-
-def _deltas(now: list[str], before: tuple[str, ...]) -> tuple[str, ...]:
-    """New findings first, then those that stayed, then those that are gone since the last round."""
-    stood = [said for said in before if not said.startswith("gone: ")]
-    earlier = [said.partition(": ")[2] if _MARKED.match(said) else said for said in stood]
-    if not earlier:
-        return tuple(now[:MOST_FINDINGS])
-    marked = [f"new: {finding}" for finding in now if finding not in earlier]
-    marked += [f"still: {finding}" for finding in now if finding in earlier]
-    marked += [f"gone: {finding}" for finding in dict.fromkeys(earlier) if finding not in now]
-    return tuple(marked[:MOST_FINDINGS])
