@@ -43,7 +43,6 @@ def some_view(random: Random) -> View:
         counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(8))),
         failed_edit=random.choice(("", "", outcome.call.target)),
         open_steps=random.choice((0, 0, 0, 2)),
-        wrote_whole=random.choice(("", *PATHS)),
         lasting=random.choice((None, NextAction("write", PLANNED[1]))),
         tools=random.choice((TOOLS, TOOLS, TOOLS - {"write"}, TOOLS - {"edit"}, frozenset())),
     )

@@ -36,7 +36,7 @@ def chosen(seen: View) -> tuple[str, NextAction]:
 
 def test_every_rule_of_the_table_is_in_the_order_once_and_says_what_it_is_about() -> None:
     names = [rule.__name__ for rule in steering.STEERING]
-    assert len(set(names)) == len(names) >= 14
+    assert len(set(names)) == len(names)
     for rule in steering.STEERING:
         about = rule.__doc__ or ""
         assert about.endswith(".") and len(about) < 100
@@ -67,15 +67,6 @@ def test_a_missing_artifact_goes_before_an_item_without_a_file() -> None:
             "late_drift",
         ),
         (view(executed(call("todo")), missing=GUIDE[2:], counts=MUCH), "bookkeeping"),
-        (
-            view(
-                executed(call("bash", command="mkdir docs")),
-                planned=GUIDE[1:],
-                missing=GUIDE[1:],
-                lasting=NextAction("write", GUIDE[1]),
-            ),
-            "empty_directory",
-        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -17,6 +17,7 @@ from pathlib import Path
 from signoff.domain.task import Artifact
 from signoff.domain.text import escape_line
 from signoff.gate.task import Task
+from signoff.toolbatch.disk import entries_below
 from signoff.toolbatch.view import Target
 
 MOST_LOOKED_AT = 2_000  # entries of a tree: before a folder counts as empty, or in search of a name
@@ -28,7 +29,6 @@ SUMMARIES = frozenset({"index", "readme"})
 # Kinds of files that make a set which somebody declares.
 PAGES = frozenset((".html", ".htm", ".md", ".rst", ".adoc", ".tex"))
 _A_SET = 2  # of one kind in one folder: from here on, another one is one too many
-_NOT_ENTERED = frozenset({".git", "node_modules", "__pycache__", "venv", ".venv"})
 
 
 def is_there(artifact: Artifact, root: Path) -> bool:
@@ -111,19 +111,8 @@ def _octet(byte: int) -> str:
 
 
 def _files_below(folder: Path) -> Iterator[str]:
-    """Paths of the files in a tree, sorted within each folder; with an end to the search."""
-    looked = 0
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _NOT_ENTERED)
-        looked += len(folders) + len(files)
-        inside = Path(place).relative_to(folder)
-        yield from (
-            (inside / name).as_posix()
-            for name in sorted(files)[:MOST_LOOKED_AT]
-            if Path(place, name).is_file()
-        )
-        if looked > MOST_LOOKED_AT:
-            return
+    found = entries_below(folder, MOST_LOOKED_AT)
+    return (path for path in found if not path.endswith("/") and (folder / path).is_file())
 
 
 def is_summary(path: str) -> bool:

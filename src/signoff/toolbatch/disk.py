@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +14,9 @@ from signoff.toolbatch.checkers.tree import FileTree
 
 LARGEST_LOOK = 10_000_000
 MOST_NAMES = 2_000
+_NOT_ENTERED = frozenset(
+    {"node_modules", "__pycache__", "venv", "build", "dist", "target", "vendor"}
+)
 
 
 class Disk(Protocol):
@@ -32,6 +37,30 @@ class Disk(Protocol):
 
     def content(self) -> str:
         """The digest of everything in it; empty where nobody can tell."""
+
+
+def entries_below(root: Path, most: int) -> Iterator[str]:
+    """What lies in a tree, the nearest first, folders with a trailing `/`; at most so many entries.
+
+    Links are not followed, and hidden folders and those of tools are passed over.
+    """
+    ahead, seen = deque([""]), 0
+    while ahead:
+        folder = ahead.popleft()
+        try:
+            with os.scandir(root / folder) as found:
+                inside = sorted((e.name, e.is_dir(follow_symlinks=False)) for e in found)
+        except OSError:
+            continue
+        for name, is_folder in inside:
+            if is_folder and (name.startswith(".") or name in _NOT_ENTERED):
+                continue
+            seen += 1
+            if seen > most:
+                return
+            yield f"{folder}{name}/" if is_folder else f"{folder}{name}"
+            if is_folder:
+                ahead.append(f"{folder}{name}/")
 
 
 def digest_at(disk: Disk, path: str) -> str:

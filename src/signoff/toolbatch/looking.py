@@ -27,7 +27,7 @@ from signoff.toolbatch.calls import (
     ToolShape,
 )
 from signoff.toolbatch.disk import Disk
-from signoff.toolbatch.duplicates import WHOLE, Duplicates, key_of
+from signoff.toolbatch.duplicates import Duplicates, key_of
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.shellwork import looks, rewritten
 from signoff.toolbatch.taskplan import TaskPlan
@@ -115,7 +115,7 @@ class Looker:
         self.completed: dict[str, Item] = {}  # by the calls of this batch
         self._blocked, self._failed_edits, self._said_no = _Tally(), _Tally(), _Tally()
         self._shown, self._faults = _Tally(), _Tally()
-        self._failed_edit = self._wrote_whole = ""
+        self._failed_edit = ""
         self._spoken = Spoken()
         self._lasting: NextAction | None = None
         self._widened: tuple[str, ...] = ()
@@ -220,7 +220,6 @@ class Looker:
             counts=counts,
             limits=self.limits,
             failed_edit=self._failed_edit,
-            wrote_whole=self._wrote_whole,
             heard=self._spoken.heard(_state_of(task, now.missing, self.repair)),
             lasting=self._lasting,
             tools=self.tools,
@@ -321,8 +320,6 @@ class Looker:
         self._said_no.clear()
         self._disk_now = None
         call = result.call
-        by_its_words = WHOLE in call.shape.payload and result.changed == (call.target,)
-        self._wrote_whole = call.target if by_its_words else ""
         if call.target in result.changed:
             for key in [key for key in self._faults if key.startswith(f"{call.target}\n")]:
                 del self._faults[key]

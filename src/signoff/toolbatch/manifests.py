@@ -15,18 +15,17 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from signoff.commands.programs import idle_word
 from signoff.commands.proofs import ProjectRecipes, Proof
+from signoff.toolbatch.disk import entries_below
 
 LARGEST_MANIFEST = 1_000_000
 MOST_LOOKED_AT = 20_000  # entries of a project, in search of its tests
 MOST_TESTS = 500  # that a command is said to rest on
-_NOT_ENTERED = frozenset(
-    {"node_modules", "__pycache__", "venv", "build", "dist", "target", "vendor"}
-)
 _PYTHON = frozenset({".py", ".pyi"})
 _NODE = frozenset(
     {".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".css", ".html", ".json"}
@@ -238,25 +237,15 @@ def files_named(
     saying: re.Pattern[str] | None = None,
 ) -> Iterator[str]:
     """Files of this name, at the top or below a folder called one of `within`; with an end."""
-    looked = found = 0
-    for place, folders, files in os.walk(root):
-        folders[:] = sorted(
-            folder for folder in folders if folder not in _NOT_ENTERED and folder[0] != "."
-        )
-        looked += len(files) + len(folders)
-        if looked > MOST_LOOKED_AT or found >= MOST_TESTS:
-            return
-        named = sorted(filter(name.fullmatch, files))
-        if not named:
-            continue
-        inside = Path(place).relative_to(root)
-        if within and inside.parts and not set(within) & set(inside.parts):
-            continue
-        for file in named:
-            path = inside / file
-            if (root / path).is_file() and (saying is None or saying.search(text_of(root / path))):
-                found += 1
-                yield path.as_posix()
+
+    def is_meant(path: str) -> bool:
+        above, _, file = path.rpartition("/")
+        placed = not within or not above or not set(within).isdisjoint(above.split("/"))
+        if not name.fullmatch(file) or not placed or not (root / path).is_file():
+            return False
+        return saying is None or saying.search(text_of(root / path)) is not None
+
+    return islice(filter(is_meant, entries_below(root, MOST_LOOKED_AT)), MOST_TESTS)
 
 
 def content_of(path: Path) -> bytes | None:

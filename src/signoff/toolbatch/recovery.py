@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from signoff.domain.text import escape_line
 from signoff.toolbatch.calls import Call, Nature, NextAction, Result, ResultKind
-from signoff.toolbatch.disk import Disk
+from signoff.toolbatch.disk import Disk, entries_below
 from signoff.toolbatch.episodes import Category, Episode, Failure, subject_of
 from signoff.toolbatch.steps import editor, looker, next_step, step_text, writer
 from signoff.toolbatch.view import View
@@ -26,9 +25,8 @@ MOST_NEAR = 5
 AROUND = 3  # lines shown on each side of the best match
 MOST_LINES = 5_000
 LONGEST_LINE = 200
-MOST_FOLDERS = 300  # that are looked into for a name
+MOST_LOOKED_AT = 5_000  # entries of a workspace, in search of a name
 MOST_TOOLS = 20
-_NOT_THE_TASKS = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist"})
 # What a test prints is about the test: an assertion names whatever it likes.
 RUNS_TESTS = re.compile(
     r"\b(?:py\.?test|tests?|test_\w+|\w+_test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit"
@@ -315,23 +313,10 @@ def _nearest(failed: Failed, wanted: str) -> list[str]:
     near = [str(path.parent / name) for name in close]
     known = (*task.touched[-200:], *(artifact.path for artifact in task.planned))
     near += [name for name in known if PurePosixPath(name).name == path.name and name != wanted]
-    near += _found_below(disk, path.name) if not near else []
+    if not near:
+        below = entries_below(disk.root, MOST_LOOKED_AT)
+        near = [name for name in below if PurePosixPath(name).name == path.name]
     return [name for name in dict.fromkeys(near) if disk.exists(name)][:MOST_NEAR]
-
-
-def _found_below(disk: Disk, name: str) -> list[str]:
-    """Files of this very name in any folder, the nearest to the root first."""
-    folders, found = deque([""]), list[str]()
-    for _ in range(MOST_FOLDERS):
-        if not folders:
-            break
-        folder = folders.popleft()
-        for entry in disk.names(folder or "."):
-            if entry == name:
-                found.append(f"{folder}{entry}")
-            elif "." not in entry and entry not in _NOT_THE_TASKS:
-                folders.append(f"{folder}{entry}/")
-    return found[:MOST_NEAR]
 
 
 def _inside(failed: Failed) -> str:

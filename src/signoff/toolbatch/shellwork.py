@@ -78,12 +78,6 @@ def rewritten(command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in found if is_text(path)))
 
 
-def made_folders(call: Call) -> tuple[str, ...]:
-    """Folders that a command makes, as far as it names them."""
-    making = [made for made in analyse(call.command).calls if made.name == "mkdir"]
-    return tuple(word for made in making for word in made.args if not word.startswith("-"))
-
-
 @lru_cache(maxsize=1024)
 def family(command: str) -> str:
     """The program that a command is about: its first, with the word that says what it does."""

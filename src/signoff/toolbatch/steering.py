@@ -7,20 +7,18 @@ into `STEERING`. The next step is the same whoever speaks, and follows from the 
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Iterable
 
 from signoff.domain.task import ROUND_BUDGET
 from signoff.domain.text import escape_line
 from signoff.gate.task import RoundStatus
-from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, NextAction, ResultKind
+from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, ResultKind
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.shellwork import looks, made_folders
+from signoff.toolbatch.shellwork import looks
 from signoff.toolbatch.steps import (
     brief,
     clipped,
     listed,
-    next_action,
     next_step,
     quoted,
     step_text,
@@ -108,52 +106,19 @@ def long_look(view: View) -> str:
     return f"{view.counts.looks} calls in a row changed nothing: begin once you know enough."
 
 
-def reread_written(view: View) -> str:
-    """The file just written is read again: go on to the next one."""
-    target = view.call.target
-    if view.call.shape.nature is not Nature.OBSERVE or view.repair is not None:
-        return ""
-    read = view.result is not None and view.result.ok and target == view.wrote_whole
-    if not target or not read or next_action(view) == NextAction(view.call.tool, target):
-        return ""
-    return f"You wrote {brief(target)} yourself just now and know what is in it."
-
-
-def empty_directory(view: View) -> str:
-    """A folder was made and nothing is in it: write its first file."""
-    makes = view.call.shape.nature in (Nature.MUTATE, Nature.SHELL)
-    if not _went_well(view) or not makes or _changed(view) or view.repair is not None:
-        return ""
-    folder = _bare_folder(view)
-    if not folder or not _made_folder(view, folder):
-        return ""
-    return f"{brief(folder)} is there, and none of its planned files: a folder is no progress."
-
-
 def bookkeeping(view: View) -> str:
-    """A turn, or several, of notes only: do the next thing."""
-    turns, nature = view.counts.bookkeeping_turns, view.call.shape.nature
-    # One turn for the list alone has a rule of its own, with more to say.
-    enough = turns >= view.limits.bookkeeping + (nature is Nature.LIST)
-    if nature not in BOOKKEEPING or not _went_well(view) or not enough:
+    """A turn, or several, of lists and notes only: do the next thing."""
+    turns, is_list = view.counts.bookkeeping_turns, view.call.shape.nature is Nature.LIST
+    enough = 1 if is_list else view.limits.bookkeeping
+    if view.call.shape.nature not in BOOKKEEPING or not _went_well(view) or turns < max(1, enough):
         return ""
-    if not view.task.planned and view.next_item is None and not view.task.touched:
+    if not view.open_work and not view.task.planned and not view.task.touched:
         return ""
-    times = "For a turn" if turns <= 1 else f"For {turns} turns"
-    return f"{times} only notes were kept; {_left(view)}."
-
-
-def todo_updated(view: View) -> str:
-    """The list was updated and work is open: do the next thing on it."""
-    if view.call.shape.nature is not Nature.LIST or not _went_well(view):
-        return ""
-    if not view.counts.bookkeeping_turns:
-        return ""  # something else was done in the same turn
-    if view.open_work:
-        return f"The list is up to date; {_left(view)}. A list does no work."
-    if view.task.planned or view.task.touched:
-        return "The list is up to date and everything planned is there. A list proves nothing."
-    return ""
+    if is_list and turns == 1:
+        return f"The list is up to date; {_left(view)}. A list does no work, and proves nothing."
+    return (
+        f"For {'a turn' if turns == 1 else f'{turns} turns'} only notes were kept; {_left(view)}."
+    )
 
 
 def next_item(view: View) -> str:
@@ -204,10 +169,7 @@ STEERING: tuple[SteeringRule, ...] = (
     audit_loop,
     late_drift,
     long_look,
-    reread_written,
-    empty_directory,
     bookkeeping,
-    todo_updated,
     # About the work: what comes next after progress.
     next_item,
     missing_artifact,
@@ -293,23 +255,6 @@ def _ended(view: View) -> bool:
 def _lasts(view: View) -> bool:
     """A message stands until it is followed while nothing substantive exists; else for one turn."""
     return view.substantive == 0 and view.open_work
-
-
-def _bare_folder(view: View) -> str:
-    """The folder of the next target, where it exists and nothing planned is in it."""
-    target = view.next_target
-    if target is None or not target.parent_exists or "/" not in target.path:
-        return ""
-    folder = f"{posixpath.dirname(target.path)}/"
-    inside = {a.path for a in view.task.planned if a.path.startswith(folder)}
-    return folder if inside <= {a.path for a in view.missing} else ""
-
-
-def _made_folder(view: View, folder: str) -> bool:
-    """Whether this very call made it."""
-    touched = view.result.touched if view.result is not None else ()
-    named = [path.rstrip("/") for path in (*touched, *made_folders(view.call))]
-    return any(path == folder.rstrip("/") or path.startswith(folder) for path in named)
 
 
 def _left(view: View) -> str:

@@ -122,7 +122,6 @@ class View:
     counts: Counts = Counts()
     limits: BatchLimits = BatchLimits()
     failed_edit: str = ""  # the file that the last change was meant for and did not fit
-    wrote_whole: str = ""  # the file whose every word the model sent in the last change
     heard: frozenset[str] = frozenset()  # rules that spoke, with nothing changed since
     lasting: NextAction | None = None  # what the standing message asks for
     tools: frozenset[str] = field(default_factory=frozenset)  # names that can be called
