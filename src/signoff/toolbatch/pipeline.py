@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol
 
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.session import ToolCall, shown_list
@@ -55,15 +54,10 @@ NOT_FINISHED = (
     "at what is there before you repeat it."
 )
 _ENDLESS = 3  # times the looks that are usual before something is made
+# Carries out one call. What goes wrong with it is a Result; looks may come from threads.
+Execute = Callable[[Call], Result]
 Confidence = Callable[[Call], str | None]
 Record = Callable[[Call, Result], Result]
-
-
-class Execute(Protocol):
-    """Carries out one call. What goes wrong with it is a Result; looks may come from threads."""
-
-    def __call__(self, call: Call) -> Result:
-        """Do it."""
 
 
 class Ending(StrEnum):
@@ -204,18 +198,20 @@ class BatchRunner:
             execute_beside(self.execute, calls, results)
         finally:
             for place, call in enumerate(calls):
-                changed = self._kept(call, results.get(place))
-                if place in results:
-                    results[place] = _with_unnamed(call, results[place], changed)
+                results |= self._kept(place, call, results.get(place))
         return (self._recorded(call, results[place]) for place, call in enumerate(calls))
 
-    def _kept(self, call: Call, result: Result | None) -> tuple[str, ...]:
-        """What it changed, kept for undoing; the paths at which something changed."""
+    def _kept(self, place: int, call: Call, result: Result | None) -> dict[int, Result]:
+        """Keep what it changed for undoing; a tool that we do not know may not tell of it."""
         if result is None and not call.shape.reads_only:
             # Interrupted: it may have changed anything, so nothing is proved any more.
             self._append(call, Result("", ok=False, touched=(SOMETHING,)))
         kept = self.keep.end() if self.keep is not None else None
-        return () if kept is None else tuple(file.path for file in kept.files)
+        if result is None or kept is None or call.shape.nature is not Nature.OTHER:
+            return {}
+        named = {*result.writes, *result.touched}
+        unnamed = [file.path for file in kept.files if file.path not in named]
+        return {place: replace(result, touched=(*result.touched, *unnamed))}
 
     def _recorded(self, call: Call, result: Result) -> Result:
         unseen = call.shape.nature is Nature.SHELL and not looks(call)
@@ -353,15 +349,6 @@ def execute_beside(execute: Execute, calls: Sequence[Call], results: dict[int, R
         for future in begun:
             if not future.cancelled():
                 future.result()
-
-
-def _with_unnamed(call: Call, result: Result, changed: Sequence[str]) -> Result:
-    """The result with what a tool that we do not know changed and did not tell of."""
-    if call.shape.nature is not Nature.OTHER:
-        return result
-    named = {*result.writes, *result.touched}
-    unnamed = tuple(path for path in changed if path not in named)
-    return replace(result, touched=(*result.touched, *unnamed)) if unnamed else result
 
 
 def _not_made(call: Call, why: str) -> Result:
