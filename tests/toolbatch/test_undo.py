@@ -230,7 +230,7 @@ def test_what_is_ignored_cannot_be_kept_and_is_named(tmp_path: Path) -> None:
         scene.put(file, "after")
         ended = keep.end()
         assert ended is not None and not ended.can_be_undone
-        assert ended.lost == (Lost(named, Unkept.IGNORED),)
+        assert ended.lost == (Lost(ended.number, named, Unkept.IGNORED),)
 
 
 def test_a_call_that_was_cut_off_for_good_is_undone_only_by_force(scene: Scene) -> None:
@@ -271,4 +271,4 @@ def test_what_an_older_version_kept_beside_the_ledger_is_named_as_lost() -> None
     before, after = ["file", "aa", 0o644, 3], ["file", "bb", 0o644, 3]
     data = {"number": 1, "call": "c1", "tool": "write", "lost": [], "snapshot": ""}
     read = Rollback.from_data({**data, "files": [["a.txt", before, after, "", ""]]})
-    assert read.lost == (Lost("a.txt", Unkept.NO_SNAPSHOT),) and not read.can_be_undone
+    assert read.lost == (Lost(1, "a.txt", Unkept.NO_SNAPSHOT),) and not read.can_be_undone

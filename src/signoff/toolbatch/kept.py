@@ -117,8 +117,9 @@ class FileBefore:
 
 @dataclass(frozen=True)
 class Lost:
-    """Something that changed and cannot be had back; no path: nobody knows which."""
+    """Something that the change of this number did and nobody can undo; no path: to what?"""
 
+    number: int
     path: str
     why: Unkept
 
@@ -164,11 +165,12 @@ class Rollback:
     @classmethod
     def from_data(cls, data: Mapping[str, Any], *, cut_off: bool = False) -> Rollback:
         """As it was stored. Older versions kept some contents beside the ledger: they are lost."""
+        number = int(data["number"])
         files = [FileBefore.from_data(file) for file in data["files"]]
-        lost = [Lost(path, Unkept(why)) for path, why in data["lost"]]
-        lost += [Lost(file.path, Unkept.NO_SNAPSHOT) for file in files if not file.stored]
+        lost = [Lost(number, path, Unkept(why)) for path, why in data["lost"]]
+        lost += [Lost(number, file.path, Unkept.NO_SNAPSHOT) for file in files if not file.stored]
         return cls(
-            int(data["number"]),
+            number,
             str(data["call"]),
             str(data["tool"]),
             tuple(file for file in files if file.stored),
@@ -278,11 +280,12 @@ class Rollbacks:
         for path in paths[:MOST_FILES]:
             change = FileBefore(path, before.at(path), now.at(path), before.digest)
             if ThingKind.OTHER in (change.before.kind, change.after.kind):
-                lost.append(Lost(path, Unkept.OTHER))
+                lost.append(Lost(begun.number, path, Unkept.OTHER))
             else:
                 files.append(change)
-        lost += [Lost("", Unkept.TOO_MANY)] if len(paths) > MOST_FILES else []
-        lost += [Lost(path, Unkept.IGNORED) for path in before.ignored_unlike(now)]
+        more = [("", Unkept.TOO_MANY)] if len(paths) > MOST_FILES else []
+        more += [(path, Unkept.IGNORED) for path in before.ignored_unlike(now)]
+        lost += [Lost(begun.number, path, why) for path, why in more]
         ended = {"files": tuple(files), "lost": tuple(lost), "snapshot": "", "cut_off": False}
         kept = replace(begun, **ended)  # type: ignore[arg-type]
         self._append(Kind.ROLLBACK_KEPT, kept)

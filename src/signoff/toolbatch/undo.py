@@ -54,19 +54,11 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Unrestored:
-    """Something that changed and stays as it is, because it could not be kept."""
-
-    number: int
-    lost: Lost
-
-
-@dataclass(frozen=True)
 class Undone:
     """What undoing did, or would do; newest change first."""
 
     steps: tuple[Step, ...] = ()
-    lost: tuple[Unrestored, ...] = ()
+    lost: tuple[Lost, ...] = ()  # what changed and stays as it is
     numbers: tuple[int, ...] = ()
 
     def doing(self, which: Restoring) -> list[str]:
@@ -101,7 +93,7 @@ def plan_undo(workspace: Workspace, chosen: Sequence[Rollback]) -> Undone:
                 left[file.path] = found[file.path] = _on_disk(workspace.root, now, file.path)
             steps.append(_step(rollback, file, left[file.path]))
             left[file.path] = file.before
-    lost = (Unrestored(one.number, lost) for one in chosen for lost in one.lost)
+    lost = (lost for rollback in chosen for lost in rollback.lost)
     numbers = tuple(rollback.number for rollback in chosen)
     return Undone(_with_obstacles(steps, found, workspace.root), tuple(lost), numbers)
 

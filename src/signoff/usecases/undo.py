@@ -11,12 +11,11 @@ from signoff.domain.plan import Plan
 from signoff.domain.session import SESSION_PREFIX, ClaimStatus, session_id_of
 from signoff.errors import NoSuchRun
 from signoff.storage.records import Holder
-from signoff.toolbatch.kept import Rollbacks, open_rollbacks
+from signoff.toolbatch.kept import Lost, Rollbacks, open_rollbacks
 from signoff.toolbatch.undo import (
     Restoring,
     Step,
     Undone,
-    Unrestored,
     last,
     plan_undo,
     since,
@@ -29,10 +28,10 @@ from signoff.verification.pins import Pins
 
 __all__ = [
     "HowFar",
+    "Lost",
     "Restoring",
     "Step",
     "UndoReport",
-    "Unrestored",
     "restore_step",
     "undo_changes",
 ]
@@ -51,7 +50,7 @@ class UndoReport:
 
     session: str
     steps: tuple[Step, ...]
-    lost: tuple[Unrestored, ...]
+    lost: tuple[Lost, ...]
     undone: bool
     left: int
 
