@@ -45,6 +45,9 @@ _FORCED_END = re.compile(
 )
 
 
+Settings = tuple[str, Mapping[str, str]]  # where they stand, and what they say
+
+
 @dataclass(frozen=True)
 class Offered:
     """What a manifest offers to be judged by; or what it pretends to, and why that is nothing.
@@ -144,10 +147,10 @@ def _go(root: Path) -> Offered:
 def _pytest(root: Path) -> Offered:
     """Where pytest is configured, or tests lie where it looks for them."""
     tests = tuple(files_named(root, _PYTEST_NAME, within=("tests", "test")))
-    if not (_pytest_is_configured(root) or tests):
+    settings = tuple(_pytest_settings(root))
+    if not (settings or tests or (root / "pytest.ini").is_file()):
         return Offered()
-    conftests = tuple(files_named(root, re.compile(r"conftest\.py"), within=("tests", "test")))
-    why = _pytest_is_idle(root, conftests, tests)
+    why = _pytest_is_idle(root, settings, tests)
     # Without pytest nothing was tested: that is unknown (127), not broken. Without tests it fails.
     run = "python3 -m pytest -q -p no:cacheprovider"
     run = f"python3 -c 'import pytest' || exit 127; {run}"
@@ -156,20 +159,11 @@ def _pytest(root: Path) -> Offered:
     return Offered((run,))
 
 
-def _pytest_is_configured(root: Path) -> bool:
-    if (root / "pytest.ini").is_file():
-        return True
-    tool = toml_of(root / "pyproject.toml").get("tool")
-    if isinstance(tool, dict) and "pytest" in tool:
-        return True
-    return "tool:pytest" in ini_of(root / "setup.cfg") or "pytest" in ini_of(root / "tox.ini")
-
-
-def _pytest_is_idle(root: Path, conftests: Collection[str], tests: Collection[str]) -> str:
+def _pytest_is_idle(root: Path, found: Iterable[Settings], tests: Collection[str]) -> str:
     for name in _SHADOWS:
         if (root / name).exists():
             return f"`{name}` stands in its place"
-    for path, settings in _pytest_settings(root):
+    for path, settings in found:
         options = settings.get("addopts", "")
         word = idle_word(tuple(options.split()))
         if word:
@@ -179,6 +173,7 @@ def _pytest_is_idle(root: Path, conftests: Collection[str], tests: Collection[st
             return f"`{path}` gives it a plug-in of the project"
         if tests and not any(_is_collected(test, settings) for test in tests):
             return f"`{path}` has it pass over every test"
+    conftests = files_named(root, re.compile(r"conftest\.py"), within=("tests", "test"))
     for path in {"conftest.py", *conftests}:
         if _FORCED_END.search(text_of(root / path)):
             return f"`{path}` decides how it ends"
@@ -202,7 +197,7 @@ def _is_below(path: str, folder: str) -> bool:
     return not folder or wild or path == folder or path.startswith(f"{folder}/")
 
 
-def _pytest_settings(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def _pytest_settings(root: Path) -> Iterator[Settings]:
     tool = toml_of(root / "pyproject.toml").get("tool")
     section = tool.get("pytest") if isinstance(tool, dict) else None
     section = section.get("ini_options", section) if isinstance(section, dict) else None
