@@ -264,9 +264,18 @@ class Rollbacks:
         self._number += 1
         before = Moment.now(self.workspace, keep=True)
         named = call.paths if call.shape.nature is Nature.MUTATE else ()
-        files = tuple(FileBefore(p, before.at(p), UNKNOWN, before.digest) for p in named)
-        snapshot = "" if named else before.digest
-        begun = Rollback(self._number, call.id, call.tool, files, (), snapshot, cut_off=True)
+        inside = [p for p in named if not p.startswith("/") and ".." not in p.split("/")]
+        ignored = {p for p in inside if before.at(p) == NOTHING and self._is_there(p)}
+        files = [FileBefore(p, before.at(p), UNKNOWN, before.digest) for p in inside]
+        begun = Rollback(
+            self._number,
+            call.id,
+            call.tool,
+            tuple(file for file in files if file.path not in ignored),
+            tuple(Lost(self._number, path, Unkept.IGNORED) for path in sorted(ignored)),
+            "" if named else before.digest,
+            cut_off=True,
+        )
         self._append(Kind.ROLLBACK_BEGUN, begun)
         self._under_way = begun, before
 
@@ -300,6 +309,9 @@ class Rollbacks:
         where = {path: list(kept) for path, kept in replaced.items()}
         data = {"numbers": sorted(numbers), "replaced": where}
         self._ledger.append(self._session, [Draft(Kind.ROLLBACK_RESTORED, data)])
+
+    def _is_there(self, path: str) -> bool:
+        return os.path.lexists(self.workspace.root / path)
 
     def _append(self, kind: Kind, rollback: Rollback) -> None:
         self._ledger.append(self._session, [Draft(kind, rollback.to_data())], durable=False)
