@@ -161,8 +161,12 @@ def ledger_page(now: str) -> str:
 def batches_page(now: str) -> str:
     """The tables of rules and limits, in a page that is otherwise written by hand."""
     tables = {
-        "pre-flight": _table(("rule", "about"), [(f"`{r.name}`", r.about) for r in PREFLIGHT]),
-        "steering": _table(("rule", "about"), [(f"`{r.name}`", r.about) for r in STEERING]),
+        "pre-flight": _table(
+            ("rule", "about"), [(f"`{r.__name__}`", r.__doc__ or "") for r in PREFLIGHT]
+        ),
+        "steering": _table(
+            ("rule", "about"), [(f"`{r.__name__}`", r.__doc__ or "") for r in STEERING]
+        ),
         "limits": _table(("limit", "default"), _limits()),
     }
     for name, table in tables.items():

@@ -128,9 +128,9 @@ class _Play:
         return self._runner.looker.around(call).settled
 
     def _note(self, result: BatchResult, action: NextAction | None) -> None:
-        for outcome in result.outcomes:
+        for outcome in result.results:
             self._model.hear(outcome.text)
-        first = result.outcomes[0] if result.outcomes else None
+        first = result.results[0] if result.results else None
         if not self._model.follows or first is None or first.ok or not first.rule:
             return
         # What is wrong with the text of a write says nothing about the advice to write it.
@@ -142,12 +142,12 @@ class _Play:
         said = result.steering
         if result.ending is Ending.VERIFY:
             looker = self._runner.looker
-            said = steering.most_specific(looker.around(o.call, o) for o in result.outcomes)
+            said = steering.most_specific(looker.around(o.call, o) for o in result.results)
         if said is not None:
             self._rules.append(said.rule)
             self._model.hear(said.text)
             return said.next_action
-        return result.outcomes[-1].next_action if result.outcomes else None
+        return result.results[-1].next_action if result.results else None
 
     def _played(self, end: End, turns: int) -> Played:
         rules = tuple(dict.fromkeys(self._rules))

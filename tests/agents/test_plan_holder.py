@@ -290,3 +290,33 @@ def test_an_unproved_delegated_step_stays_unproved_with_own_tools(files: Path) -
     holder = signoff.PlanHolder(files, ACCEPTING)
     report = asyncio.run(survey(holder, Script(respond=idle)))
     assert not report.done and report.standing is not SessionStanding.DONE
+
+
+def test_a_callers_own_tool_called_delegate_proves_nothing_by_its_name(files: Path) -> None:
+    @signoff.tool(effects={"network"}, name="delegate")
+    def own(objective: str) -> str:
+        """Ask somebody else.
+
+        objective: what for.
+        """
+        return f"{objective}: all done"
+
+    def trusts(conversation: Conversation) -> Turn:
+        match conversation.model_turns:
+            case 0:
+                return use(plan("measure hostname"), update(1, "in_progress"))
+            case 1:
+                return use(Call("delegate", {"objective": "measure"}, id="mine"))
+            case 2:
+                return use(update(1, "done", "tool:c3"))
+        return say("done")
+
+    holder, script = signoff.PlanHolder(files, ACCEPTING), Script(respond=trusts)
+    tools = [*signoff.plan_tools(holder), own]
+    model = scripted_model(script)
+    report = signoff.run_agent("x", model=model, workspace=files, tools=tools, plan_holder=holder)
+    results = [r for c in script.received for r in c.results]
+    assert next(r.text for r in results if r.name == "delegate") == "measure: all done"
+    refused = [r.text for r in results if r.name == "step_update"]
+    assert any("a call of `delegate` proves nothing" in text for text in refused)
+    assert not report.done

@@ -179,7 +179,7 @@ def test_what_could_not_be_kept_is_named(desk: Desk) -> None:
             "change": 2,
             "path": "a.log",
             "why": "ignored",
-            "text": "what is ignored is not kept when a command changes it",
+            "text": "what is ignored is not kept",
         }
     ]
     assert [file["path"] for file in data["files"]] == ["b.txt"]

@@ -19,16 +19,18 @@ from signoff.process.environment import STANDARD_PATH, clean_environment
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool, shell_command
-from signoff.toolbatch.calls import Call, Outcome, Result, propose
+from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.ledger import Ledger
+from signoff.toolbatch.calls import Call, Result, ResultKind, propose
 from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.events import Event, Stream
-from signoff.toolbatch.kept import MemoryShelf
-from signoff.toolbatch.moments import WorkspaceSnapshots
+from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
 from signoff.toolbatch.taskplan import MemoryBooks
 from signoff.toolbatch.view import BatchLimits
+from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.workspace import Workspace
 
 
@@ -133,7 +135,8 @@ class Tools:
 
     def _ask_user(self, given: Mapping[str, Any]) -> Result:
         answer = self.answers(given["question"])
-        return Result(answer or "the person said no", answer is not None, declined=answer is None)
+        kind = ResultKind.DECLINED if answer is None else ResultKind.EXECUTED
+        return Result(answer or "the person said no", answer is not None, kind=kind)
 
     def content(self) -> str:
         """The digest of everything."""
@@ -145,6 +148,13 @@ class Tools:
     def _all(self) -> dict[str, str]:
         files = (p for p in self.root.rglob("*") if p.is_file())
         return {str(p.relative_to(self.root)): digest_bytes(p.read_bytes()) for p in files}
+
+
+def rollbacks_of(folder: Path, rules: IgnoreRules | None = None) -> Rollbacks:
+    """What was changed in `work`, as any process finds it."""
+    database = open_database(sqlite_url(folder / "ledger.sqlite3"))
+    workspace = Workspace(folder / "work", folder / "store", rules)
+    return Rollbacks(Ledger(database), "session-0000000000000001", workspace)
 
 
 class Scene:
@@ -164,12 +174,8 @@ class Scene:
         self.tools = Tools(self.root)
         self.disk = Folder(self.root, self._content)
         self.events: list[Event] = []
-        self.shelf = parts.pop("shelf", None) or MemoryShelf()
         self.judge = Says()
-        store = None
-        if snapshots:
-            store = WorkspaceSnapshots(Workspace(self.root, folder / "store"))
-        self.snapshots = store
+        self.keep = rollbacks_of(folder) if snapshots else None
         self.runner = open_runner(
             self.root,
             self.tools,
@@ -180,8 +186,7 @@ class Scene:
                 books=MemoryBooks(self.judge),
                 sources=CheckSources(),
                 disk=self.disk,
-                shelf=self.shelf,
-                snapshots=store,
+                keep=self.keep,
                 **parts,
             ),
         )
@@ -214,9 +219,9 @@ class Scene:
         """One batch."""
         return self.runner.run(self.calls(*batch))
 
-    def one(self, tool: str, **arguments: Any) -> Outcome:
+    def one(self, tool: str, **arguments: Any) -> Result:
         """A batch of one call; its outcome."""
-        return self.play((tool, arguments)).outcomes[0]
+        return self.play((tool, arguments)).results[0]
 
     def put(self, path: str, text: str = "text\n") -> None:
         """A file that was there before, or that somebody else changes."""

@@ -7,7 +7,7 @@ from random import Random
 
 from signoff.domain.task import Artifact
 from signoff.gate.task import Item, Round, RoundStatus, Task
-from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, NextAction, Outcome, OutcomeKind
+from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, NextAction, Result, ResultKind
 from signoff.toolbatch.view import Counts, RepairFocus, RepairTarget, Target, View
 from tests.toolbatch.steering_kit import (
     TOOLS,
@@ -40,17 +40,15 @@ def some_view(random: Random) -> View:
         next_target=_target(missing[0]) if missing else None,
         repair=repair,
         facts=_texts(random),
-        counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(9))),
+        counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(8))),
         failed_edit=random.choice(("", "", outcome.call.target)),
         open_steps=random.choice((0, 0, 0, 2)),
-        wrote_whole=random.choice(("", *PATHS)),
-        last_written=random.choice(("", *PATHS)),
         lasting=random.choice((None, NextAction("write", PLANNED[1]))),
         tools=random.choice((TOOLS, TOOLS, TOOLS - {"write"}, TOOLS - {"edit"}, frozenset())),
     )
 
 
-def _outcome(random: Random) -> Outcome:
+def _outcome(random: Random) -> Result:
     tool = random.choice(NAMES)
     names = STANDARD_SHAPES[tool].payload if tool in STANDARD_SHAPES else ()
     of = call(
@@ -58,14 +56,14 @@ def _outcome(random: Random) -> Outcome:
         random.choice(("", *PATHS)),
         **{name: random.choice((None, "", "same", "text")) for name in names},
     )
-    kind = random.choice(list(OutcomeKind))
-    if kind is OutcomeKind.EXECUTED:
+    kind = random.choice(list(ResultKind))
+    if kind is ResultKind.EXECUTED:
         if tool == "bash" and random.random() < 0.5:
             return executed(call("bash", command="mkdir -p docs"))
         if tool == "edit" and random.random() < 0.5:
             return mismatch(random.choice(PATHS))
         return executed(of, ok=random.random() < 0.7)
-    if kind is OutcomeKind.BLOCKED:
+    if kind is ResultKind.BLOCKED:
         instead = NextAction(random.choice(("write", "read", "gone")), random.choice(PATHS))
         rule = random.choice(("", "shell_rewrite", "out_of_scope", "expanding"))
         return replace(blocked(of, random.choice((None, instead))), rule=rule)

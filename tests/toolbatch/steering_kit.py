@@ -13,12 +13,11 @@ from signoff.toolbatch.calls import (
     Call,
     Nature,
     NextAction,
-    Outcome,
-    OutcomeKind,
     Result,
+    ResultKind,
     ToolShape,
 )
-from signoff.toolbatch.recovery.categories import Category
+from signoff.toolbatch.episodes import Category
 from signoff.toolbatch.view import Counts, RepairFocus, RepairTarget, Target, View
 
 TOOLS = frozenset(STANDARD_SHAPES)
@@ -47,33 +46,32 @@ def call(tool: str, path: str = "", **arguments: Any) -> Call:
     return Call("c1", tool, given, shape, (path,) if path else ())
 
 
-def executed(of: Call, *, ok: bool = True, writes: Mapping[str, str] | None = None) -> Outcome:
+def executed(of: Call, *, ok: bool = True, writes: Mapping[str, str] | None = None) -> Result:
     """It was executed; a change that went well wrote its target."""
     if writes is None:
         changes = ok and of.shape.nature is Nature.MUTATE and of.target
         writes = {of.target: "d1"} if changes else {}
-    return Outcome(of, OutcomeKind.EXECUTED, "text", ok, result=Result("text", ok, writes=writes))
+    return Result("text", ok, writes=writes, call=of)
 
 
-def mismatch(path: str) -> Outcome:
+def mismatch(path: str) -> Result:
     """An edit whose old text is not in the file."""
     return replace(executed(call("edit", path), ok=False), category=Category.EDIT_MISMATCH)
 
 
-def duplicate(of: Call) -> Outcome:
+def duplicate(of: Call) -> Result:
     """There was nothing new in it."""
-    return Outcome(of, OutcomeKind.DUPLICATE, "text", ok=True)
+    return Result("text", True, kind=ResultKind.DUPLICATE, call=of)
 
 
-def blocked(of: Call, instead: NextAction | None = None, rule: str = "") -> Outcome:
+def blocked(of: Call, instead: NextAction | None = None, rule: str = "") -> Result:
     """A pre-flight rule was against it."""
-    return Outcome(
-        of, OutcomeKind.BLOCKED, "text", ok=False, rule=rule, guidance=True, next_action=instead
-    )
+    kind = ResultKind.BLOCKED
+    return Result("text", False, kind=kind, call=of, rule=rule, guidance=True, next_action=instead)
 
 
 def view(
-    outcome: Outcome,
+    outcome: Result,
     *,
     planned: tuple[str, ...] = GUIDE,
     missing: tuple[str, ...] = (),

@@ -8,18 +8,14 @@ from pathlib import Path
 import pytest
 
 from signoff.gate.task import RoundStatus
-from signoff.toolbatch.calls import Call, Outcome, OutcomeKind
+from signoff.toolbatch.calls import Call, Result, ResultKind
 from signoff.toolbatch.events import (
     Responded,
-    RoundChanged,
     Steered,
     TimelineNoted,
-    TodoUpdated,
-    ToolCalled,
     ToolResulted,
 )
-from signoff.toolbatch.executing import NOT_FINISHED
-from signoff.toolbatch.pipeline import Ending
+from signoff.toolbatch.pipeline import NOT_FINISHED, Ending
 from signoff.toolbatch.view import BatchLimits
 from tests.toolbatch.batch_kit import Scene
 
@@ -37,18 +33,18 @@ def test_every_call_of_a_batch_has_an_outcome_in_the_order_of_the_calls(tmp_path
         ("read", "not json"),
         ("read", {"path": "b.txt"}),
     )
-    kinds = [outcome.kind for outcome in result.outcomes]
+    kinds = [outcome.kind for outcome in result.results]
     assert kinds == [
-        OutcomeKind.EXECUTED,
-        OutcomeKind.EXECUTED,
-        OutcomeKind.EXECUTED,
-        OutcomeKind.BLOCKED,
-        OutcomeKind.BLOCKED,
-        OutcomeKind.EXECUTED,
+        ResultKind.EXECUTED,
+        ResultKind.EXECUTED,
+        ResultKind.EXECUTED,
+        ResultKind.BLOCKED,
+        ResultKind.BLOCKED,
+        ResultKind.EXECUTED,
     ]
-    assert [outcome.call.id for outcome in result.outcomes] == [f"c{n}" for n in range(1, 7)]
-    assert all(outcome.text for outcome in result.outcomes)
-    assert [event.outcome for event in scene.seen(ToolResulted)] == list(result.outcomes)
+    assert [outcome.call.id for outcome in result.results] == [f"c{n}" for n in range(1, 7)]
+    assert all(outcome.text for outcome in result.results)
+    assert [event.result for event in scene.seen(ToolResulted)] == list(result.results)
 
 
 def test_neighbouring_looks_run_beside_each_other(tmp_path: Path) -> None:
@@ -62,7 +58,7 @@ def test_neighbouring_looks_run_beside_each_other(tmp_path: Path) -> None:
 
     scene.tools.inside = look
     result = scene.play(*(("read", {"path": f"{name}.txt"}) for name in "abc"))
-    assert [outcome.text for outcome in result.outcomes] == ["a", "b", "c"]
+    assert [outcome.text for outcome in result.results] == ["a", "b", "c"]
 
 
 def test_a_look_after_a_change_in_the_same_batch_sees_the_change(tmp_path: Path) -> None:
@@ -73,14 +69,14 @@ def test_a_look_after_a_change_in_the_same_batch_sees_the_change(tmp_path: Path)
         ("write", {"path": "a.txt", "content": "new"}),
         ("read", {"path": "a.txt"}),
     )
-    assert [outcome.text for outcome in result.outcomes] == ["old", "wrote a.txt", "new"]
+    assert [outcome.text for outcome in result.results] == ["old", "wrote a.txt", "new"]
 
 
 def test_the_same_look_twice_in_one_batch_is_made_once(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.put("a.txt")
     result = scene.play(("read", {"path": "a.txt"}), ("read", {"path": "a.txt"}))
-    assert [o.kind for o in result.outcomes] == [OutcomeKind.EXECUTED, OutcomeKind.DUPLICATE]
+    assert [o.kind for o in result.results] == [ResultKind.EXECUTED, ResultKind.DUPLICATE]
     assert scene.tools.made == ["read a.txt"]
 
 
@@ -95,7 +91,7 @@ def test_three_errors_in_a_row_end_the_turn_also_across_batches(tmp_path: Path) 
     assert result.ending is Ending.HALT
     assert "3 calls in a row failed" in result.response
     assert "not done" in result.response
-    assert result.outcomes[1].text.startswith("not made: ")
+    assert result.results[1].text.startswith("not made: ")
     assert not (scene.root / "late.txt").exists()
     assert scene.seen(Responded) == [Responded(result.response, failed=True)]
     assert scene.seen(TimelineNoted)[-1].reason == "halted"
@@ -122,7 +118,7 @@ def test_guidance_neither_counts_as_an_error_nor_forgives_one(tmp_path: Path) ->
     scene.one("read", path="a/gone")
     scene.one("read", path="b/gone")
     blocked = scene.one("bash", command="sed -i s/one/two/ a.txt")
-    assert blocked.kind is OutcomeKind.BLOCKED
+    assert blocked.kind is ResultKind.BLOCKED
     assert not blocked.is_error
     assert scene.looker.counts.errors == 2
     assert scene.play(("read", {"path": "c/gone"})).ending is Ending.HALT
@@ -134,7 +130,7 @@ def test_duplicates_do_not_hide_a_row_of_errors(tmp_path: Path) -> None:
     scene.one("read", path="a.txt")
     for folder in ("a", "b"):
         scene.one("read", path=f"{folder}/gone")
-        assert scene.one("read", path="a.txt").kind is OutcomeKind.DUPLICATE
+        assert scene.one("read", path="a.txt").kind is ResultKind.DUPLICATE
     assert scene.play(("read", {"path": "c/gone"})).ending is Ending.HALT
 
 
@@ -143,7 +139,7 @@ def test_what_a_person_declines_is_no_error(tmp_path: Path) -> None:
     scene.tools.answers = lambda _question: None
     for number in range(4):
         outcome = scene.one("ask_user", question=f"may I {number}?")
-        assert outcome.kind is OutcomeKind.DECLINED
+        assert outcome.kind is ResultKind.DECLINED
         assert not outcome.is_error
     assert scene.looker.counts.errors == 0
 
@@ -151,24 +147,8 @@ def test_what_a_person_declines_is_no_error(tmp_path: Path) -> None:
 def test_the_confidence_gate_keeps_a_call_from_being_made(tmp_path: Path) -> None:
     scene = Scene(tmp_path, confidence=lambda call: "not sure" if call.tool == "bash" else None)
     outcome = scene.one("bash", command="echo hi")
-    assert (outcome.kind, outcome.text) == (OutcomeKind.BLOCKED, "skipped: not sure")
+    assert (outcome.kind, outcome.text) == (ResultKind.BLOCKED, "skipped: not sure")
     assert scene.tools.made == []
-
-
-def test_a_streamed_call_is_announced_once(tmp_path: Path) -> None:
-    scene = Scene(tmp_path)
-    scene.put("a.txt")
-    calls = scene.calls(("read", {"path": "a.txt"}), ("glob", {"pattern": "*"}))
-    scene.runner.announced.add(calls[0].id)
-    scene.runner.run(calls)
-    assert [event.call.id for event in scene.seen(ToolCalled)] == [calls[1].id]
-    assert scene.runner.announced == set()
-
-
-def test_a_batch_is_announced_as_things_under_way(tmp_path: Path) -> None:
-    scene = Scene(tmp_path)
-    scene.play(("write", {"path": "a.txt", "content": "x"}), ("bash", {"command": "echo hi"}))
-    assert scene.seen(TodoUpdated)[0].under_way == ("write a.txt", "bash echo hi")
 
 
 def test_interrupted_every_call_still_gets_an_outcome(tmp_path: Path) -> None:
@@ -179,7 +159,7 @@ def test_interrupted_every_call_still_gets_an_outcome(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     scene.tools.inside = interrupt
-    outcomes: list[Outcome] = []
+    outcomes: list[Result] = []
     calls = scene.calls(
         ("write", {"path": "a.txt", "content": "x"}),
         ("bash", {"command": "echo hi"}),
@@ -231,7 +211,7 @@ def test_a_question_when_everything_is_built_is_handed_over(tmp_path: Path) -> N
     scene.one("write", path="one.md", content="# one")
     result = scene.play(("ask_user", {"question": "is this fine?"}))
     assert result.ending is Ending.VERIFY
-    assert result.outcomes[0].kind is OutcomeKind.BLOCKED
+    assert result.results[0].kind is ResultKind.BLOCKED
 
 
 def test_a_list_alone_when_everything_is_built_is_handed_over(tmp_path: Path) -> None:
@@ -287,7 +267,7 @@ def test_without_steering_calls_are_made_and_nothing_is_said(tmp_path: Path) -> 
     scene = Scene(tmp_path, TWO_PAGES, steering=False)
     scene.put("a.txt")
     kinds = [scene.one("read", path="a.txt").kind for _ in range(4)]
-    assert kinds == [OutcomeKind.EXECUTED] * 4
+    assert kinds == [ResultKind.EXECUTED] * 4
     assert scene.seen(Steered) == []
     assert scene.runner.answer("done").ending is Ending.CONTINUE
 
@@ -297,7 +277,7 @@ def test_the_same_blocked_call_is_told_plainer_and_then_stops(tmp_path: Path) ->
     scene.put("a.txt", "one")
     results = [scene.play(("bash", {"command": "sed -i s/a/b/ a.txt"})) for _ in range(4)]
     assert [result.ending for result in results] == [*[Ending.CONTINUE] * 3, Ending.HALT]
-    texts = [result.outcomes[0].text for result in results]
+    texts = [result.results[0].text for result in results]
     assert "for the 2. time" in texts[1]
     assert len(set(texts)) == 4
     assert "blocked again and again" in results[3].response
@@ -364,10 +344,10 @@ def test_a_list_sent_during_a_repair_tidies_nothing_away(tmp_path: Path) -> None
     assert scene.task.items == before
 
 
-def test_every_round_is_told(tmp_path: Path) -> None:
+def test_a_change_makes_a_kept_round_stale(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "Create `one.md`.")
     scene.one("write", path="one.md", content="# one")
-    scene.runner.judge()
-    assert [event.round.status for event in scene.seen(RoundChanged)] == [RoundStatus.KEPT]
+    held = scene.runner.judge()
+    assert held is not None and held.status is RoundStatus.KEPT
     scene.one("write", path="one.md", content="# two")
     assert scene.task.round is not None and scene.task.round.status is RoundStatus.STALE

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from signoff.toolbatch.calls import OutcomeKind
+from signoff.toolbatch.calls import ResultKind
 from signoff.toolbatch.duplicates import MOST_REMEMBERED
 from signoff.toolbatch.shellwork import only_looks, rewritten
 from tests.toolbatch.batch_kit import Scene
 
-DUPLICATE, EXECUTED = OutcomeKind.DUPLICATE, OutcomeKind.EXECUTED
+DUPLICATE, EXECUTED = ResultKind.DUPLICATE, ResultKind.EXECUTED
 
 
 def test_reading_an_unchanged_file_again_is_a_duplicate_and_no_error(tmp_path: Path) -> None:
@@ -149,10 +149,10 @@ def test_after_a_command_that_failed_or_a_write_a_look_is_made_again(tmp_path: P
     ):
         for look in (("bash", {"command": "cat a.log"}), ("glob", {"pattern": "*"})):
             scene.play(look)
-            assert scene.play(look).outcomes[0].kind is DUPLICATE
+            assert scene.play(look).results[0].kind is DUPLICATE
         scene.play(change)
         for look in (("bash", {"command": "cat a.log"}), ("glob", {"pattern": "*"})):
-            assert scene.play(look).outcomes[0].kind is EXECUTED
+            assert scene.play(look).results[0].kind is EXECUTED
 
 
 def test_a_call_that_the_person_declined_changes_nothing(tmp_path: Path) -> None:

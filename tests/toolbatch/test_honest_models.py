@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from signoff.toolbatch.calls import ANSWER, NextAction, OutcomeKind
-from signoff.toolbatch.events import RecoverySuggested, Steered
+from signoff.toolbatch.calls import ANSWER, NextAction, ResultKind
+from signoff.toolbatch.episodes import Category
+from signoff.toolbatch.events import Steered
 from signoff.toolbatch.looking import QUIET
 from signoff.toolbatch.pipeline import Ending
-from signoff.toolbatch.recovery.categories import Category
 from tests.toolbatch.batch_kit import Scene
 
 TWO = "Create `one.md` and `two.md`."
@@ -64,7 +64,7 @@ def test_what_a_program_prints_is_not_taken_for_a_failure_of_the_call(
 ) -> None:
     scene = Scene(tmp_path)
     outcome = scene.one("bash", command=f'echo "{said}"; exit 1')
-    assert outcome.category == "" and scene.seen(RecoverySuggested) == []
+    assert outcome.category == "" and len(scene.runner.episodes) == 0
 
 
 def test_what_a_test_prints_has_no_category_at_all(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_first_reads_after_everything_exists_are_work_and_not_an_audit(tmp_path:
     for number in range(8):
         scene.put(f"src/m{number}.py", f"x = {number}\n")
         result = scene.play(("read", {"path": f"src/m{number}.py"}))
-        assert result.ending is Ending.CONTINUE and result.outcomes[0].ok
+        assert result.ending is Ending.CONTINUE and result.results[0].ok
     assert all(said.next_action.tool == ANSWER for said in told(scene)[-1:])
 
 
@@ -148,7 +148,7 @@ def test_in_a_repair_everything_may_be_read_and_what_the_finding_names_changed(
     scene.one("write", path="feature.py", content="from helper import h\n")
     broken(scene, ("pytest -q", "tests/test_feature.py:3: AssertionError"))
     for path in ("helper.py", "tests/test_feature.py", "other.py"):
-        assert scene.one("read", path=path).kind is OutcomeKind.EXECUTED
+        assert scene.one("read", path=path).kind is ResultKind.EXECUTED
     assert scene.one("edit", path="helper.py", old="- 1", new="+ 1").ok, "feature.py imports it"
     assert scene.one("write", path="other.py", content="x = 1\n").rule == "out_of_scope"
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from signoff.domain.task import Artifact
 from signoff.toolbatch.artifacts import (
     existence_command,
+    is_summary,
     is_there,
     missing,
     next_target,
     quoted,
 )
-from signoff.toolbatch.sets import is_summary
 from signoff.toolbatch.view import Target
 
 INDEX, GUIDE = Artifact("index.html"), Artifact("guides/nginx", directory=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, Call, NextAction, Result
-from signoff.toolbatch.events import RecoverySuggested
+from signoff.toolbatch.episodes import MOST_OPEN, Category, Episode, Episodes, Failure
 from signoff.toolbatch.pipeline import Ending
-from signoff.toolbatch.recovery.categories import MOST_OPEN, Category, Episodes, Failure, failure_of
+from signoff.toolbatch.recovery import failure_in
 from signoff.toolbatch.view import BatchLimits
 from tests.toolbatch.batch_kit import Scene
 
@@ -20,9 +21,8 @@ FILE = "one\ntwo\nthe quick brown fox\nfour\nfive\nsix\nseven\neight\n"
 PATIENCE_S = 60.0
 
 
-def suggested(scene: Scene) -> RecoverySuggested:
-    found: RecoverySuggested = scene.seen(RecoverySuggested)[-1]
-    return found
+def latest(scene: Scene) -> Episode:
+    return scene.runner.episodes.latest
 
 
 def test_a_file_that_is_not_there_is_answered_with_the_nearest_names(tmp_path: Path) -> None:
@@ -71,6 +71,10 @@ def _failed(text: str) -> Result:
     return Result(text, ok=False)
 
 
+def _failing(text: str, _call: Call) -> Result:
+    return _failed(text)
+
+
 @pytest.mark.parametrize(
     ("command", "category"),
     [
@@ -102,12 +106,12 @@ def test_a_failing_test_run_is_no_episode(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     outcome = scene.one("bash", command="echo '3 failed, 2 passed'; exit 1")
     assert outcome.category == ""
-    assert scene.seen(RecoverySuggested) == []
+    assert len(scene.runner.episodes) == 0
 
 
 def test_arguments_that_cannot_be_read_are_answered_with_the_right_shape(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    outcome = scene.play(("write", '{"path": "a.txt", "content": "x')).outcomes[0]
+    outcome = scene.play(("write", '{"path": "a.txt", "content": "x')).results[0]
     assert "write(path, content)" in outcome.text
     assert outcome.category == Category.MALFORMED
     assert outcome.next_action == NextAction("write", "")
@@ -130,17 +134,17 @@ def test_a_field_that_is_wrong_is_named(tmp_path: Path) -> None:
 
 def test_an_empty_answer_is_told_what_is_next(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "Create `one.md`.")
-    scene.runner.answer("")
-    assert suggested(scene).next_action == NextAction("write", "one.md")
+    (result,) = scene.runner.answer("").results
+    assert result.next_action == NextAction("write", "one.md")
 
 
 def test_similar_failures_are_one_episode_and_all_of_them_count(tmp_path: Path) -> None:
     scene = Scene(tmp_path, limits=PATIENT)
     for number, name in enumerate(("a", "b", "c"), 1):
         scene.one("read", path=f"docs/{name}.md")
-        assert (suggested(scene).attempt, suggested(scene).budget) == (number, 3)
+        assert (latest(scene).attempts, latest(scene).budget) == (number, 3)
     scene.one("read", path="src/a.py")
-    assert suggested(scene).attempt == 1
+    assert latest(scene).attempts == 1
 
 
 def test_once_the_budget_is_used_up_the_advice_is_something_else(tmp_path: Path) -> None:
@@ -177,10 +181,10 @@ def test_only_a_success_that_resolves_it_clears_an_episode(tmp_path: Path) -> No
         scene.one("edit", path="a.txt", old=f"nine {number}", new="x")
         scene.one("read", path="a.txt", first_line=number)
         scene.one("write", path="b.txt", content=str(number))
-        assert suggested(scene).attempt == number
+        assert latest(scene).attempts == number
     scene.one("write", path="a.txt", content="new")
     scene.one("edit", path="a.txt", old="old", new="x")
-    assert suggested(scene).attempt == 1
+    assert latest(scene).attempts == 1
 
 
 def test_a_command_family_is_cleared_by_its_own_success(tmp_path: Path) -> None:
@@ -188,11 +192,11 @@ def test_a_command_family_is_cleared_by_its_own_success(tmp_path: Path) -> None:
     scene.one("bash", command="cat gone.txt")
     scene.one("bash", command="ls")
     scene.one("bash", command="cat gone2.txt")
-    assert suggested(scene).attempt == 2
+    assert latest(scene).attempts == 2
     scene.put("there.txt")
     scene.one("bash", command="cat there.txt")
     scene.one("bash", command="cat gone.txt")
-    assert suggested(scene).attempt == 1
+    assert latest(scene).attempts == 1
 
 
 def test_recoveries_count_towards_the_errors_in_a_row(tmp_path: Path) -> None:
@@ -217,7 +221,7 @@ def test_the_next_action_of_every_advice_can_be_taken(tmp_path: Path) -> None:
     )
     for tool in STANDARD_SHAPES:
         for text in texts:
-            scene.runner.execute = lambda _call, said=text: _failed(said)
+            scene.runner.execute = partial(_failing, text)
             for _ in range(5):
                 scene.looker.forget()
                 outcome = scene.one(
@@ -237,5 +241,5 @@ def test_hostile_texts_are_read_in_bounded_time() -> None:
     call = Call("1", "bash", {"command": "x"}, STANDARD_SHAPES["bash"])
     for text in ("`" * 200_000, "no file " * 50_000, "missing " + "a" * 100_000, "\n" * 100_000):
         began = time.monotonic()
-        failure_of(call, text)
+        failure_in(Result(text, ok=False, call=call))
         assert time.monotonic() - began < PATIENCE_S

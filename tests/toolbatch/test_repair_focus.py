@@ -9,7 +9,7 @@ import pytest
 
 from signoff.gate.task import Against, Round, RoundStatus, Task
 from signoff.toolbatch import repair
-from signoff.toolbatch.calls import Outcome, OutcomeKind
+from signoff.toolbatch.calls import Result, ResultKind
 from signoff.toolbatch.disk import Folder
 from signoff.toolbatch.view import RepairFocus
 from tests.toolbatch.steering_kit import (
@@ -75,7 +75,7 @@ def test_a_file_with_only_warnings_is_no_target() -> None:
     found = opened(Against(CHECK, said))
     assert paths(found) == [GUIDE[2]]
     repaired = repair.after(found, executed(call("edit", GUIDE[2])))
-    assert repaired.next_target is None and repaired.worked_on
+    assert repaired.next_target is None and repaired.changed
 
 
 def test_a_command_is_traced_to_the_files_that_its_output_names() -> None:
@@ -133,29 +133,16 @@ def test_files_that_those_of_the_repair_speak_of_are_in_scope(tmp_path: Path) ->
 
 def test_a_finding_that_names_no_file_leaves_the_tasks_files_open_until_one_is_changed() -> None:
     found = opened(against("make check", "exit code 1"), touched=("src/a.py",))
-    assert found.targets == () and not found.worked_on
+    assert found.targets == () and not found.changed
     assert found.allows(GUIDE[2]) and found.allows("src/a.py") and not found.allows("other.py")
-    assert repair.after(found, executed(call("edit", "src/a.py"))).worked_on
+    assert repair.after(found, executed(call("edit", "src/a.py"))).changed
 
 
 def test_a_folder_is_allowed_with_all_that_is_in_it_and_nothing_beside_it() -> None:
     found = opened(against("make", "out is empty"), planned=("out/",))
     assert paths(found) == ["out/"]
     assert found.allows("out/a.md") and not found.allows("outside.md")
-    assert repair.after(found, executed(call("write", "out/a.md"))).worked_on
-
-
-def test_findings_are_told_as_what_is_new_what_stayed_and_what_is_gone() -> None:
-    task = Task("t", artifacts(*GUIDE))
-    first = repair.focus_of(broken(1, against("a", "thin"), against("b", "no title")), task)
-    assert first is not None and first.findings == ("a: thin", "b: no title")
-    then = broken(2, against("b", "no title"), against("c", "link to nowhere"))
-    second = repair.focus_of(then, task, first.findings)
-    assert second is not None
-    assert second.findings == ("new: c: link to nowhere", "still: b: no title", "gone: a: thin")
-    third = repair.focus_of(broken(3, against("c", "link to nowhere")), task, second.findings)
-    assert third is not None
-    assert third.findings == ("still: c: link to nowhere", "gone: b: no title")
+    assert repair.after(found, executed(call("write", "out/a.md"))).changed
 
 
 def test_every_file_at_fault_is_asked_for_before_the_answer() -> None:
@@ -165,7 +152,7 @@ def test_every_file_at_fault_is_asked_for_before_the_answer() -> None:
     found = repair.after(found, executed(call("edit", GUIDE[1])))
     assert found.next_target is not None and found.next_target.path == GUIDE[2]
     found = repair.after(found, executed(call("write", GUIDE[2])))
-    assert found.next_target is None and found.worked_on
+    assert found.next_target is None and found.changed
 
 
 def test_what_a_test_only_names_is_not_asked_for_once_something_was_changed() -> None:
@@ -175,7 +162,7 @@ def test_what_a_test_only_names_is_not_asked_for_once_something_was_changed() ->
     )
     assert found.next_target is not None and found.next_target.path == "src/a.py", "code first"
     found = repair.after(found, executed(call("edit", "src/a.py")))
-    assert found.next_target is None and found.worked_on, "the test may be right as it is"
+    assert found.next_target is None and found.changed, "the test may be right as it is"
 
 
 def test_a_linter_accuses_every_file_that_it_names_a_place_in() -> None:
@@ -186,7 +173,7 @@ def test_a_linter_accuses_every_file_that_it_names_a_place_in() -> None:
 
 def test_a_change_through_the_shell_visits_what_it_wrote() -> None:
     found = repair.after(focus(GUIDE[1]), executed(call("bash"), writes={GUIDE[1]: "d2"}))
-    assert found.worked_on
+    assert found.changed
 
 
 @pytest.mark.parametrize(
@@ -198,8 +185,8 @@ def test_a_change_through_the_shell_visits_what_it_wrote() -> None:
     ],
     ids=["another file", "a command", "a command that failed"],
 )
-def test_any_change_makes_the_round_due_again(outcome: Outcome) -> None:
-    assert repair.after(focus(GUIDE[1]), outcome).worked_on
+def test_any_change_makes_the_round_due_again(outcome: Result) -> None:
+    assert repair.after(focus(GUIDE[1]), outcome).changed
 
 
 def test_failed_edits_of_a_target_are_counted_until_one_succeeds() -> None:
@@ -216,7 +203,7 @@ def test_failed_edits_of_a_target_are_counted_until_one_succeeds() -> None:
 
 
 def test_what_a_person_declined_is_no_failed_edit() -> None:
-    declined = replace(executed(call("edit", GUIDE[1]), writes={}), kind=OutcomeKind.DECLINED)
+    declined = replace(executed(call("edit", GUIDE[1]), writes={}), kind=ResultKind.DECLINED)
     assert repair.after(focus(GUIDE[1]), declined) == focus(GUIDE[1])
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from signoff.gate.task import Round, RoundStatus
 from signoff.toolbatch import steering
+from signoff.toolbatch.artifacts import is_summary
 from signoff.toolbatch.calls import ANSWER, NextAction
-from signoff.toolbatch.sets import is_summary
 from signoff.toolbatch.view import Counts, RepairTarget, View
 from tests.toolbatch.steering_kit import (
     GUIDE,
@@ -25,9 +25,7 @@ from tests.toolbatch.steering_kit import (
 WROTE_ONE = executed(call("write", GUIDE[1]))
 READ_REFERENCE = executed(call("read", "ref.md"))
 STALE = Round(RoundStatus.STALE, changed=True)
-MUCH = Counts(
-    audits=9, reference_reads=9, bookkeeping_turns=9, blocked_alike=1, failed_edits=1, questions=9
-)
+MUCH = Counts(audits=9, reference_reads=9, bookkeeping_turns=9, blocked_alike=1, failed_edits=1)
 
 
 def chosen(seen: View) -> tuple[str, NextAction]:
@@ -37,11 +35,11 @@ def chosen(seen: View) -> tuple[str, NextAction]:
 
 
 def test_every_rule_of_the_table_is_in_the_order_once_and_says_what_it_is_about() -> None:
-    names = [rule.name for rule in steering.STEERING]
-    assert tuple(names) == steering.PRECEDENCE
-    assert len(set(names)) == len(names) >= 14
+    names = [rule.__name__ for rule in steering.STEERING]
+    assert len(set(names)) == len(names)
     for rule in steering.STEERING:
-        assert rule.about.endswith(".") and len(rule.about) < 100
+        about = rule.__doc__ or ""
+        assert about.endswith(".") and len(about) < 100
 
 
 def test_a_missing_artifact_goes_before_an_item_without_a_file() -> None:
@@ -69,20 +67,11 @@ def test_a_missing_artifact_goes_before_an_item_without_a_file() -> None:
             "late_drift",
         ),
         (view(executed(call("todo")), missing=GUIDE[2:], counts=MUCH), "bookkeeping"),
-        (
-            view(
-                executed(call("bash", command="mkdir docs")),
-                planned=GUIDE[1:],
-                missing=GUIDE[1:],
-                lasting=NextAction("write", GUIDE[1]),
-            ),
-            "empty_directory",
-        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_more_specific_rule_wins(seen: View, winner: str) -> None:
-    speakers = [rule.name for rule in steering.STEERING if rule.speak(seen) is not None]
+    speakers = [rule.__name__ for rule in steering.STEERING if steering.speak(rule, seen)]
     assert speakers[0] == winner
 
 

@@ -22,13 +22,13 @@ from tests.toolbatch.steering_kit import (
     view,
 )
 
-RULES = {rule.name: rule for rule in steering.STEERING}
+RULES = {rule.__name__: rule for rule in steering.STEERING}
 FINISH = NextAction(ANSWER)
 
 
 def spoken(rule: str, seen: View) -> Steered:
     """What the rule says, which must be what is chosen too: the tests' views are its own case."""
-    said = RULES[rule].speak(seen)
+    said = steering.speak(RULES[rule], seen)
     assert said is not None, f"{rule} is silent"
     assert said.rule == rule
     assert steering.choose(seen) == said
@@ -36,7 +36,7 @@ def spoken(rule: str, seen: View) -> Steered:
 
 
 def silent(rule: str, seen: View) -> None:
-    assert RULES[rule].speak(seen) is None
+    assert steering.speak(RULES[rule], seen) is None
 
 
 def test_after_a_change_the_missing_file_is_named() -> None:
@@ -58,18 +58,6 @@ def test_an_answer_that_comes_too_early_is_sent_to_the_missing_file_or_the_open_
     assert spoken("next_item", open_item).next_action == NextAction("todo")
 
 
-def test_a_folder_with_nothing_in_it_is_no_progress() -> None:
-    made = executed(call("bash", command="mkdir -p docs"))
-    said = spoken("empty_directory", view(made, missing=GUIDE[1:], planned=GUIDE[1:]))
-    assert said.next_action == NextAction("write", GUIDE[1])
-    assert "`docs/`" in said.text
-    silent("empty_directory", view(made, missing=GUIDE[2:]))
-    tested = executed(call("bash", command="pytest -q"))
-    silent("empty_directory", view(tested, missing=GUIDE[1:], planned=GUIDE[1:]))
-    elsewhere = view(made, planned=("a.md",), missing=("a.md",))
-    silent("empty_directory", elsewhere)
-
-
 def test_turns_of_notes_only_end_with_the_work() -> None:
     seen = view(executed(call("scratchpad")), missing=GUIDE[1:])
     silent("bookkeeping", seen)
@@ -81,18 +69,12 @@ def test_turns_of_notes_only_end_with_the_work() -> None:
 
 def test_a_list_that_is_up_to_date_does_no_work() -> None:
     seen = view(executed(call("todo")), missing=GUIDE[2:])
-    assert spoken("todo_updated", seen).next_action == NextAction("write", GUIDE[2])
+    assert spoken("bookkeeping", seen).next_action == NextAction("write", GUIDE[2])
     built = view(executed(call("todo")))
-    said = spoken("todo_updated", built)
+    said = spoken("bookkeeping", built)
     assert said.next_action == FINISH and "proves nothing" in said.text
-    silent("todo_updated", view(executed(call("todo")), planned=()))
-    silent("todo_updated", replace(seen, counts=Counts()))  # in a batch that did some work
-
-
-def test_reading_what_was_just_written_leads_on() -> None:
-    seen = view(executed(call("read", GUIDE[1])), missing=GUIDE[2:], wrote_whole=GUIDE[1])
-    assert spoken("reread_written", seen).next_action == NextAction("write", GUIDE[2])
-    silent("reread_written", replace(seen, wrote_whole="", last_written=GUIDE[1]))
+    silent("bookkeeping", view(executed(call("todo")), planned=()))
+    silent("bookkeeping", replace(seen, counts=Counts()))  # in a batch that did some work
 
 
 def test_reference_material_is_read_no_more_when_it_is_late() -> None:
@@ -155,8 +137,8 @@ def test_a_repair_without_a_named_file_begins_where_work_was_done_if_that_is_one
 def test_an_open_item_without_a_file_is_done_when_the_model_says_so() -> None:
     noted = executed(call("todo"))
     look = item("look around")
-    silent("todo_updated", view(noted, items=(look,)))
-    ticking = spoken("todo_updated", view(noted, items=(look,), touched=GUIDE))
+    silent("bookkeeping", view(noted, items=(look,)))
+    ticking = spoken("bookkeeping", view(noted, items=(look,), touched=GUIDE))
     assert ticking.next_action == NextAction("todo") and "mark it as done" in ticking.text
 
 
@@ -173,15 +155,15 @@ def test_tools_of_another_name_are_found_by_their_shape() -> None:
     shapes = {f"my_{name}": shape for name, shape in seen.shapes.items()}
     sent = replace(seen.call, tool="my_todo")
     other = replace(seen, call=sent, shapes=shapes, tools=frozenset(shapes))
-    assert spoken("todo_updated", other).next_action == NextAction("my_write", GUIDE[2])
+    assert spoken("bookkeeping", other).next_action == NextAction("my_write", GUIDE[2])
 
 
 def test_without_a_tool_that_writes_the_shell_is_named_and_without_it_nothing_is_said() -> None:
     seen = view(executed(call("todo")), missing=GUIDE[2:])
     shell = replace(seen, tools=frozenset({"todo", "bash"}))
-    assert spoken("todo_updated", shell).next_action == NextAction("bash", GUIDE[2])
+    assert spoken("bookkeeping", shell).next_action == NextAction("bash", GUIDE[2])
     nothing = replace(seen, tools=frozenset({"todo"}))
-    silent("todo_updated", nothing)
+    silent("bookkeeping", nothing)
 
 
 def test_a_lasting_message_is_said_again_until_it_is_followed() -> None:
@@ -223,7 +205,7 @@ def test_of_a_planned_folder_a_file_in_it_is_named() -> None:
     seen = view(
         executed(call("todo")), planned=("new/ch/",), missing=("new/ch/",), next_target=target
     )
-    said = spoken("todo_updated", seen)
+    said = spoken("bookkeeping", seen)
     assert said.next_action == NextAction("write", "new/ch/01.md")
     assert "or another file in `new/ch/`" in said.text
 

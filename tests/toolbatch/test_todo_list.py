@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from signoff.domain.task import MOST_PARTS
 from signoff.gate.task import Task
 from signoff.toolbatch.artifacts import missing
-from signoff.toolbatch.calls import STANDARD_SHAPES, Call, Outcome, OutcomeKind, Result
+from signoff.toolbatch.calls import STANDARD_SHAPES, Call, Result
 from signoff.toolbatch.taskplan import MemoryBooks, TaskPlan
 from signoff.toolbatch.todo import MOST_LISTED, Taken, complete, entries_of, show, take_list
 
@@ -33,10 +33,9 @@ def open_texts(task: Task) -> list[str]:
     return [item.text for item in task.pending]
 
 
-def wrote(path: str, *, ok: bool = True) -> Outcome:
+def wrote(path: str, *, ok: bool = True) -> Result:
     call = Call("c1", "write", {"path": path}, STANDARD_SHAPES["write"], (path,))
-    result = Result("", ok, writes={path: "0"})
-    return Outcome(call, OutcomeKind.EXECUTED, "", ok, result=result)
+    return Result("", ok, writes={path: "0"}, call=call)
 
 
 @pytest.mark.parametrize(

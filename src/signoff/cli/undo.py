@@ -10,7 +10,7 @@ from signoff.cli.options import json_option, open_here
 from signoff.cli.show import count, say_json, say_line, versioned, wants_json
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError
-from signoff.usecases.undo import HowFar, Restoring, Step, UndoReport, Unrestored, undo_changes
+from signoff.usecases.undo import HowFar, Lost, Restoring, Step, UndoReport, undo_changes
 from signoff.workspace.repository import find_repository
 
 _SHOWN = {
@@ -54,8 +54,8 @@ def undo_command(
 ) -> int:
     """Put back what the last N calls of an agent's session changed (one, unless you say more).
 
-    Kept before each call: files with their permissions, links and empty folders; for commands the
-    whole workspace but for what is ignored. What could not be kept is named. With --step the
+    Kept before each call: the whole workspace with permissions, links and empty folders, but for
+    what is ignored. What could not be kept is named. With --step the
     workspace goes back to where the agent began the step that it worked on last; without steps that
     is where the session began.
 
@@ -102,8 +102,8 @@ def show_undo(report: UndoReport) -> None:
         blocked = f": {step.why}" if step.doing is Restoring.BLOCKED else ""
         say_line(f"{step.number}. {storable_path(step.path)}: {words[step.doing]}{blocked}")
     for one in report.lost:
-        name = storable_path(one.lost.path) or "something"
-        say_line(f"{one.number}. {name}: cannot be put back: {one.lost.text}")
+        name = storable_path(one.path) or "something"
+        say_line(f"{one.number}. {name}: cannot be put back: {one.text}")
     if not report.steps and not report.lost:
         say_line("nothing was changed since then")
     say_line(f"{report.session}: {count(report.left, 'change')} left that can be undone")
@@ -125,6 +125,6 @@ def _file(step: Step) -> dict[str, object]:
     return {**said, "why": step.why} if step.why else said
 
 
-def _lost(one: Unrestored) -> dict[str, object]:
-    path = storable_path(one.lost.path)
-    return {"change": one.number, "path": path or None, "why": one.lost.why, "text": one.lost.text}
+def _lost(one: Lost) -> dict[str, object]:
+    path = storable_path(one.path)
+    return {"change": one.number, "path": path or None, "why": one.why, "text": one.text}

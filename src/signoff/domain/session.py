@@ -118,6 +118,7 @@ class ToolCall:
     content: str = ""
     called_at: str = ""
     says_no: bool = False  # its answer was no: `false`, nothing found
+    delegated: bool | None = None  # by the harness's own tool; None: an older version did not say
 
     def basis(self) -> dict[str, str]:
         """Every file it rests on, with its content."""
@@ -128,11 +129,16 @@ class ToolCall:
         """Whether the harness saw it read or change files, run a command, or hand a step on."""
         if self.name in PLAN_TOOL_NAMES:
             return False
-        return self.name == DELEGATE_TOOL or bool(self.reads or self.writes or self.content)
+        return self.hands_on or bool(self.reads or self.writes or self.content)
+
+    @property
+    def hands_on(self) -> bool:
+        """Whether it handed a step to a session of its own; a tool of that name alone does not."""
+        return self.name == DELEGATE_TOOL if self.delegated is None else self.delegated
 
     def to_data(self) -> dict[str, Any]:
         """The stored form."""
-        return asdict(self)
+        return {**asdict(self), "delegated": self.hands_on}
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,19 @@ from pathlib import Path
 
 from signoff.domain.task import Artifact
 from signoff.domain.text import escape_line
+from signoff.gate.task import Task
+from signoff.toolbatch.disk import entries_below
 from signoff.toolbatch.view import Target
 
 MOST_LOOKED_AT = 2_000  # entries of a tree: before a folder counts as empty, or in search of a name
 # Made to be empty.
 EMPTY_NAMES = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojekyll"})
 _LIKENESS = 0.5
-_NOT_ENTERED = frozenset({".git", "node_modules", "__pycache__", "venv", ".venv"})
+# Files that tell what else there is: written first or last, they are not the work itself.
+SUMMARIES = frozenset({"index", "readme"})
+# Kinds of files that make a set which somebody declares.
+PAGES = frozenset((".html", ".htm", ".md", ".rst", ".adoc", ".tex"))
+_A_SET = 2  # of one kind in one folder: from here on, another one is one too many
 
 
 def is_there(artifact: Artifact, root: Path) -> bool:
@@ -105,16 +111,56 @@ def _octet(byte: int) -> str:
 
 
 def _files_below(folder: Path) -> Iterator[str]:
-    """Paths of the files in a tree, sorted within each folder; with an end to the search."""
-    looked = 0
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _NOT_ENTERED)
-        looked += len(folders) + len(files)
-        inside = Path(place).relative_to(folder)
-        yield from (
-            (inside / name).as_posix()
-            for name in sorted(files)[:MOST_LOOKED_AT]
-            if Path(place, name).is_file()
-        )
-        if looked > MOST_LOOKED_AT:
-            return
+    found = entries_below(folder, MOST_LOOKED_AT)
+    return (path for path in found if not path.endswith("/") and (folder / path).is_file())
+
+
+def is_summary(path: str) -> bool:
+    """Whether a file only tells about others: an index or a readme."""
+    return posixpath.basename(path).lower().partition(".")[0] in SUMMARIES
+
+
+def root_page(task: Task) -> str:
+    """The planned file that tells what else there is, the one nearest to the root."""
+    paths = [a.path for a in task.planned if not a.directory and is_summary(a.path)]
+    return min(paths, key=lambda p: (p.count("/"), p), default="")
+
+
+def beyond_the_set(task: Task, path: str) -> bool:
+    """Whether pages of its kind are declared beside it, and it is not.
+
+    Code grows helpers wherever it likes; only where readers go from page to page one more matters.
+    """
+    if posixpath.splitext(path)[1].lower() not in PAGES or is_summary(path):
+        return False
+    return not promised(task, path) and of_a_set(task, path)
+
+
+def promised(task: Task, path: str) -> bool:
+    """Whether it is planned, or lies in a planned folder of which no file is planned."""
+    files = {str(a) for a in task.planned if not a.directory}
+    folders = [str(a) for a in task.planned if a.directory]
+    open_ones = [f for f in folders if not any(file.startswith(f) for file in files)]
+    return path in files or f"{path}/" in folders or path.startswith(tuple(open_ones))
+
+
+def of_a_set(task: Task, path: str) -> bool:
+    """Whether files of its kind are declared beside it."""
+    return sum(_alike(a.path, path) for a in task.planned if not a.directory) >= _A_SET
+
+
+def nearest_missing(unmet: Sequence[Artifact], path: str) -> str:
+    """What is missing in the same folder and named so much alike that it may have been meant."""
+    names = {_stem(a.path): a.path for a in unmet if not a.directory and _alike(a.path, path)}
+    close = difflib.get_close_matches(_stem(path), names, n=1)
+    return names[close[0]] if close else ""
+
+
+def _stem(path: str) -> str:
+    return posixpath.splitext(posixpath.basename(path))[0]
+
+
+def _alike(path: str, other: str) -> bool:
+    same_folder = posixpath.dirname(path) == posixpath.dirname(other)
+    same_kind = posixpath.splitext(path)[1] == posixpath.splitext(other)[1]
+    return same_folder and same_kind and not is_summary(path)

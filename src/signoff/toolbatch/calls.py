@@ -83,34 +83,27 @@ class Call:
         return self.paths[0] if self.paths else ""
 
     @property
+    def command(self) -> str:
+        """The command of a shell call; empty for other calls."""
+        if self.shape.nature is not Nature.SHELL:
+            return ""
+        values = (self.arguments.get(name) for name in (*self.shape.payload, "command"))
+        return next((value for value in values if isinstance(value, str)), "")
+
+    @property
     def label(self) -> str:
         """A few words for a list of what is going on."""
-        about = self.target or str(self.arguments.get("command", "") or "")[:40]
+        about = self.target or self.command[:40]
         return f"{self.tool} {about}".strip()
 
 
-@dataclass(frozen=True)
-class Result:
-    """What executing a call gave; digests are sha256 of whole files, empty for one that is gone."""
-
-    text: str
-    ok: bool
-    reads: Mapping[str, str] = field(default_factory=dict)
-    writes: Mapping[str, str] = field(default_factory=dict)
-    content: str = ""  # of the workspace, for a call that may rest on all of it
-    declined: bool = False  # the person said no
-    touched: tuple[str, ...] = ()  # what it changed beside whole files: links, permissions, folders
-    exit_code: int | None = None  # of a command that was started and came to its end
-    says_no: bool = False  # it answered, and the answer is no: it proves nothing
-
-
-class OutcomeKind(StrEnum):
+class ResultKind(StrEnum):
     """What became of a proposed call."""
 
     EXECUTED = "executed"
     DUPLICATE = "duplicate"
     BLOCKED = "blocked"
-    DECLINED = "declined"
+    DECLINED = "declined"  # the person said no
 
 
 @dataclass(frozen=True)
@@ -121,38 +114,49 @@ class NextAction:
     target: str = ""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one call; `text` is what the transcript gets."""
+_OTHER = ToolShape(Nature.OTHER)
+_NO_CALL = Call("", "", {}, _OTHER)
 
-    call: Call
-    kind: OutcomeKind
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a call; `text` is what the transcript gets.
+
+    Whoever carries a call out fills in what it saw: digests are sha256 of whole files, empty for
+    one that is gone. The runtime fills in the rest.
+    """
+
     text: str
     ok: bool
+    reads: Mapping[str, str] = field(default_factory=dict)
+    writes: Mapping[str, str] = field(default_factory=dict)
+    content: str = ""  # of the workspace, for a call that may rest on all of it
+    touched: tuple[str, ...] = ()  # what it changed beside whole files: links, permissions, folders
+    exit_code: int | None = None  # of a command that was started and came to its end
+    says_no: bool = False  # it answered, and the answer is no: it proves nothing
+    kind: ResultKind = ResultKind.EXECUTED
+    call: Call = _NO_CALL
     rule: str = ""  # the pre-flight rule that spoke
     guidance: bool = False  # a block that only guides does not count as an error
     next_action: NextAction | None = None
-    result: Result | None = None
     category: str = ""  # of a failure, where it has a name
 
     @property
     def is_error(self) -> bool:
         """Whether it counts towards the limit of consecutive errors."""
-        return not self.ok and not self.guidance and not self.observed
+        excused = self.guidance or self.observed or self.kind is ResultKind.DECLINED
+        return not self.ok and not excused
 
     @property
     def observed(self) -> bool:
         """Whether a command ran and said no: what it said is something learned, and no error."""
-        code = self.result.exit_code if self.result is not None else None
-        return self.kind is OutcomeKind.EXECUTED and code is not None and code not in NEVER_BEGAN
+        ended = self.exit_code is not None and self.exit_code not in NEVER_BEGAN
+        return self.kind is ResultKind.EXECUTED and ended
 
     @property
     def changed(self) -> tuple[str, ...]:
         """The files it changed."""
-        return tuple(self.result.writes) if self.result is not None else ()
-
-
-_OTHER = ToolShape(Nature.OTHER)
+        return tuple(self.writes)
 
 
 def propose(

@@ -10,6 +10,7 @@ began stays due, whatever becomes of its manifest.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,13 +23,15 @@ from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
 from signoff.process.syntax import syntax_problems
 from signoff.toolbatch.artifacts import quoted
+from signoff.toolbatch.checkers.registry import BUILT_IN
+from signoff.toolbatch.checkers.source import unread_dialect
+from signoff.toolbatch.checkers.tree import FileTree
 from signoff.toolbatch.manifests import Offered, documented, offers
 
 HasChecker = Callable[[str], bool]
 MOST_COMMANDS = 20
 
 CHECKER = "signoff check-artifact"
-_MOST_PATHS = 4_096  # whose kind is kept in mind: a task is about the same ones turn after turn
 # Files touched, from which on the task is about every kind: nobody names all that a command
 # changed, and a flood of files must not hide the one that counts.
 MOST_TOLD_APART = 500
@@ -120,7 +123,8 @@ def derive(
             refused.append(f"`{check.command}` is no check: {why}")
         elif check.command not in {known.command for known in good}:
             good.append(check)
-    checkable = [path for path in about if has_checker(path) and _is_file(root, path)]
+    tree = FileTree(root)
+    checkable = [path for path in about if has_checker(path) and tree.size(path) is not None]
     unread = {path: dialect for path in checkable if (dialect := _dialect(path, root))}
     refused += [f"no checker reads {dialect}: `{path}`" for path, dialect in unread.items()]
     commands = checker_commands((p for p in checkable if p not in unread), sources.checker)
@@ -162,7 +166,6 @@ def _because(offered: Iterable[Offered]) -> str:
     return f" ({'; '.join(refused)})" if refused else ""
 
 
-@lru_cache(maxsize=_MOST_PATHS)
 def checker_known(path: str) -> bool:
     """Whether a checker that comes with signoff can judge this kind of file here."""
     name = PurePosixPath(path.lower())
@@ -171,9 +174,6 @@ def checker_known(path: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _checked_files() -> frozenset[str]:
-    # Loading all checkers takes longer than deriving, and many tasks need none.
-    from signoff.toolbatch.checkers.registry import BUILT_IN  # noqa: PLC0415
-
     # Without its library a checker could never tell: no check would ever be kept.
     return frozenset().union(*(checker.files for checker in BUILT_IN if checker.is_usable))
 
@@ -183,7 +183,7 @@ def worthless(command: str) -> str:
     """Why a command decides nothing: it cannot fail, cannot hold, or makes what it checks."""
     if not command.strip() or "\0" in command or escape(command) != command:
         return "it is empty, or has characters that a reader cannot see"
-    fence = "`" * max(3, 1 + max((len(run) for run in _runs_of_ticks(command)), default=0))
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", command)), default=0))
     lines = ("# check", "", "## Steps", "", "### 1. check", "", "**target:** agent", "**task:** x")
     text = "\n".join((*lines, "", "**contract:**", f"{fence}shell", command, fence, ""))
     around = Anywhere(frozenset({"agent"}), check_syntax=syntax_problems)
@@ -195,45 +195,21 @@ def worthless(command: str) -> str:
 
 def checker_commands(paths: Iterable[str], checker: str = CHECKER) -> tuple[str, ...]:
     """As few commands as hold all the paths."""
-    return tuple(_chunked(f"{checker} ", " ", map(quoted, paths)))
-
-
-def _chunked(start: str, between: str, parts: Iterable[str]) -> list[str]:
     commands: list[str] = []
-    current = ""
-    for part in parts:
-        longer = f"{current}{between}{part}" if current else f"{start}{part}"
-        if current and len(longer) > LONGEST_COMMAND:
-            commands.append(current)
-            longer = f"{start}{part}"
-        current = longer
-    return [*commands, current] if current else commands
+    for path in map(quoted, paths):
+        if commands and len(commands[-1]) + 1 + len(path) <= LONGEST_COMMAND:
+            commands[-1] += f" {path}"
+        else:
+            commands.append(f"{checker} {path}")
+    return tuple(commands)
 
 
 def _dialect(path: str, root: Path) -> str:
     """What a checker could not judge would be unknown for ever, however right it is."""
-    if _suffix(path) not in (".js", ".yaml", ".yml"):
-        return ""
-    from signoff.toolbatch.checkers.source import unread_dialect  # noqa: PLC0415 - as above
-    from signoff.toolbatch.checkers.tree import FileTree  # noqa: PLC0415 - as above
-
-    return unread_dialect(path, FileTree(root))
+    kinds = (".js", ".yaml", ".yml")
+    return unread_dialect(path, FileTree(root)) if _suffix(path) in kinds else ""
 
 
-def _runs_of_ticks(text: str) -> list[str]:
-    return [run for run in "".join(c if c == "`" else " " for c in text).split() if run]
-
-
-@lru_cache(maxsize=_MOST_PATHS)
 def _suffix(path: str) -> str:
     name = PurePosixPath(path)
     return name.suffix.lower() or name.name
-
-
-def _is_file(root: Path, path: str) -> bool:
-    if path.startswith("/") or ".." in path.split("/"):
-        return False
-    try:
-        return (root / path).is_file()
-    except (OSError, ValueError):
-        return False

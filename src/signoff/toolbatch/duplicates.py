@@ -10,7 +10,7 @@ from signoff.domain.digests import digest_bytes, digest_of
 from signoff.domain.text import escape_line
 from signoff.toolbatch.calls import Call, Nature, Result
 from signoff.toolbatch.disk import Disk, digest_at
-from signoff.toolbatch.shellwork import command_of, only_looks
+from signoff.toolbatch.shellwork import looks
 
 MOST_REMEMBERED = 512
 MOST_FILES = 50  # that one result rests on; with more, the call is never called a duplicate
@@ -53,7 +53,7 @@ class Duplicates:
         nature = call.shape.nature
         if nature is Nature.MUTATE:
             return self._no_op(call) or self._applied(call)
-        if _looks(call):
+        if looks(call):
             basis = self._seen.get(key_of(call))
             if basis is not None and self._holds(basis):
                 return f"nothing that `{_label(call)}` shows changed since it was shown"
@@ -61,14 +61,12 @@ class Duplicates:
 
     def note(self, call: Call, result: Result) -> None:
         """Remember what a call rested on; also one that failed may have changed things."""
-        if result.declined:
-            return
         nature = call.shape.nature
         if nature is Nature.MUTATE:
             self._stirred += bool(result.ok or result.writes or result.touched)
         elif nature in (Nature.SHELL, Nature.OTHER):
-            self._stirred += not _looks(call)
-        if result.ok and _looks(call):
+            self._stirred += not looks(call)
+        if result.ok and looks(call):
             self._remember(call, self._looked_at(result))
         elif result.ok and nature is Nature.MUTATE:
             self._remember(call, Basis(dict(result.writes)) if result.writes else None)
@@ -124,11 +122,6 @@ class Duplicates:
             if now is not None and old.encode("utf-8", "replace") in now:
                 return ""
         return f"`{_label(call)}`: this very change was made already, and it still stands"
-
-
-def _looks(call: Call) -> bool:
-    nature = call.shape.nature
-    return nature is Nature.OBSERVE or (nature is Nature.SHELL and only_looks(command_of(call)))
 
 
 def _label(call: Call) -> str:

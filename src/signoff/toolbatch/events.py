@@ -1,55 +1,25 @@
-"""Everything that happens in a batch, as one typed stream; whoever wants to know subscribes."""
+"""What happens in a batch, as one typed stream; whoever wants to know subscribes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signoff.gate.task import Item, Round
-from signoff.toolbatch.calls import Call, NextAction, Outcome
+from signoff.toolbatch.calls import Call, NextAction, Result
 
 
 @dataclass(frozen=True)
 class ToolCalled:
-    """A call was announced; once, also when it had been streamed."""
+    """A call is about to be made, or refused."""
 
     call: Call
 
 
 @dataclass(frozen=True)
 class ToolResulted:
-    """A call has an outcome, executed or not."""
+    """A call has a result, executed or not."""
 
-    outcome: Outcome
-
-
-@dataclass(frozen=True)
-class TodoUpdated:
-    """What is to do, with the labels of the batch that is under way."""
-
-    items: tuple[Item, ...]
-    under_way: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RollbackKept:
-    """What a file held before it was changed is kept, and can be had back."""
-
-    number: int
-    paths: tuple[str, ...]
-    by: str  # id of the call
-
-
-@dataclass(frozen=True)
-class RecoverySuggested:
-    """A failure has a follow-up; `attempt` of `budget` in its episode."""
-
-    category: str
-    subject: str
-    attempt: int
-    budget: int
-    text: str
-    next_action: NextAction | None
+    result: Result
 
 
 @dataclass(frozen=True)
@@ -60,13 +30,6 @@ class Steered:
     text: str
     next_action: NextAction
     lasting: bool = False
-
-
-@dataclass(frozen=True)
-class RoundChanged:
-    """A round was judged."""
-
-    round: Round
 
 
 @dataclass(frozen=True)
@@ -85,17 +48,7 @@ class Responded:
     failed: bool = False
 
 
-Event = (
-    ToolCalled
-    | ToolResulted
-    | TodoUpdated
-    | RollbackKept
-    | RecoverySuggested
-    | Steered
-    | RoundChanged
-    | TimelineNoted
-    | Responded
-)
+Event = ToolCalled | ToolResulted | Steered | TimelineNoted | Responded
 Subscriber = Callable[[Event], None]
 
 

@@ -1,23 +1,79 @@
-"""What is kept of a change so that it can be undone, and where such things are kept."""
+"""What each call of a session changed, kept so that it can be undone.
+
+Before a call that may change files the workspace is kept as a snapshot; after it, what differs is
+recorded on the session's chain, and what no snapshot holds is recorded as lost, with the reason.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
-from signoff.domain.digests import digest_bytes
 from signoff.domain.ledger import Draft, Kind
+from signoff.domain.snapshot import FileKind
 from signoff.storage.ledger import Ledger
-from signoff.toolbatch.disk import Thing
+from signoff.toolbatch.calls import Call, Nature
+from signoff.toolbatch.shellwork import looks
+from signoff.workspace.records import FilesByFolder
+from signoff.workspace.workspace import Workspace
 
-MOST_IN_MEMORY = 200  # changes; older ones cannot be undone any more
+MOST_FILES = 5_000  # of one change
+_MOST_IGNORED = 1_000  # files that are looked at one by one, to name those that changed
 _KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
+_CHANGING = (Nature.MUTATE, Nature.SHELL, Nature.OTHER)
+
+
+class ThingKind(StrEnum):
+    """What can lie at a path. Stored words."""
+
+    NOTHING = "nothing"
+    FILE = "file"
+    LINK = "link"
+    FOLDER = "folder"
+    OTHER = "other"  # a pipe, a device, or what nobody can read: never the same as anything
+
+
+_KINDS = {FileKind.FILE: ThingKind.FILE, FileKind.LINK: ThingKind.LINK}
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something at a path at one moment; `digest` is of a file's content or a link's target."""
+
+    kind: ThingKind
+    digest: str = ""
+    mode: int | None = None  # permission bits; None: there are none, or nobody knows them
+    size: int = 0
+
+    def same(self, other: Thing) -> bool:
+        """Whether both are surely the same; permissions that are not known are no difference."""
+        if ThingKind.OTHER in (self.kind, other.kind):
+            return False
+        modes = None in (self.mode, other.mode) or self.mode == other.mode
+        return modes and (self.kind, self.digest) == (other.kind, other.digest)
+
+    def to_data(self) -> list[Any]:
+        """The stored form."""
+        return [str(self.kind), self.digest, self.mode, self.size]
+
+    @classmethod
+    def from_data(cls, data: Sequence[Any]) -> Thing:
+        """As it was stored."""
+        kind, digest, mode, size = data
+        return cls(ThingKind(kind), digest, mode, size)
+
+
+NOTHING, UNKNOWN = Thing(ThingKind.NOTHING), Thing(ThingKind.OTHER)
 
 
 class Unkept(StrEnum):
-    """Why something that changed cannot be had back. Stored words."""
+    """Why something that changed cannot be had back. Stored words; some only older versions say."""
 
     TOO_LARGE = "too_large"
     IGNORED = "ignored"
@@ -30,10 +86,10 @@ class Unkept(StrEnum):
 
 UNKEPT_MEANING: dict[Unkept, str] = {
     Unkept.TOO_LARGE: "it was too large to keep",
-    Unkept.IGNORED: "what is ignored is not kept when a command changes it",
+    Unkept.IGNORED: "what is ignored is not kept",
     Unkept.LINKED: "it was changed through a link",
     Unkept.UNNAMED: "the call did not name it beforehand",
-    Unkept.NO_SNAPSHOT: "no snapshots are taken here, so what commands change is not kept",
+    Unkept.NO_SNAPSHOT: "no snapshot holds what was there",
     Unkept.TOO_MANY: "one call changed more than is kept of one",
     Unkept.OTHER: "it is or was neither file, link nor folder, or could not be read",
 }
@@ -41,33 +97,29 @@ UNKEPT_MEANING: dict[Unkept, str] = {
 
 @dataclass(frozen=True)
 class FileBefore:
-    """One path around a change.
-
-    `stored` is the snapshot that holds what was there; empty: the shelf does. `made` is the topmost
-    folder that was made for it.
-    """
+    """One path around a change; `stored` is the snapshot that holds what was there."""
 
     path: str
     before: Thing
     after: Thing
-    stored: str = ""
-    made: str = ""
+    stored: str
 
     def to_data(self) -> list[Any]:
-        """The stored form."""
-        return [self.path, self.before.to_data(), self.after.to_data(), self.stored, self.made]
+        """The stored form; its last part is of older versions."""
+        return [self.path, self.before.to_data(), self.after.to_data(), self.stored, ""]
 
     @classmethod
     def from_data(cls, data: Sequence[Any]) -> FileBefore:
         """As it was stored."""
-        path, before, after, stored, made = data
-        return cls(path, Thing.from_data(before), Thing.from_data(after), stored, made)
+        path, before, after, stored, _ = data
+        return cls(path, Thing.from_data(before), Thing.from_data(after), stored)
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Something that changed and cannot be had back; no path: nobody knows which."""
+    """Something that the change of this number did and nobody can undo; no path: to what?"""
 
+    number: int
     path: str
     why: Unkept
 
@@ -112,186 +164,195 @@ class Rollback:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], *, cut_off: bool = False) -> Rollback:
-        """As it was stored."""
+        """As it was stored. Older versions kept some contents beside the ledger: they are lost."""
+        number = int(data["number"])
+        files = [FileBefore.from_data(file) for file in data["files"]]
+        lost = [Lost(number, path, Unkept(why)) for path, why in data["lost"]]
+        lost += [Lost(number, file.path, Unkept.NO_SNAPSHOT) for file in files if not file.stored]
         return cls(
-            int(data["number"]),
+            number,
             str(data["call"]),
             str(data["tool"]),
-            tuple(FileBefore.from_data(file) for file in data["files"]),
-            tuple(Lost(path, Unkept(why)) for path, why in data["lost"]),
+            tuple(file for file in files if file.stored),
+            tuple(lost),
             str(data["snapshot"]),
             cut_off,
         )
 
 
-class Shelf(Protocol):
-    """Where contents and changes are kept."""
-
-    def put(self, data: bytes) -> str:
-        """Keep a content; its digest."""
-
-    def get(self, digest: str) -> bytes:
-        """A content that was kept."""
-
-    def begin(self, rollback: Rollback) -> None:
-        """A call is about to be made; unless `add` follows, it was cut off."""
-
-    def add(self, rollback: Rollback) -> None:
-        """Keep a change, or that there was none."""
-
-    def count(self) -> int:
-        """The highest number that was given to a change."""
-
-    def open(self) -> Sequence[Rollback]:
-        """Changes that were not undone, oldest first."""
-
-    def close(self, numbers: Iterable[int], replaced: Mapping[str, Sequence[str]]) -> None:
-        """These were undone; `replaced` is where what was at each path until then is kept."""
-
-
 @dataclass(frozen=True)
-class Changed:
-    """What differs between a moment and now; what nobody can have back is in `lost`."""
+class Moment:
+    """The workspace as it was once; permissions as far as they are known."""
 
-    paths: tuple[str, ...]
-    lost: tuple[Lost, ...]
+    digest: str
+    files: FilesByFolder
+    folders: Mapping[str, int | None]  # every one, with its permissions
+    environment: str = ""  # empty: of what is ignored nobody looked
+    ignored: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
+    @classmethod
+    def now(cls, workspace: Workspace, *, keep: bool = False) -> Moment:
+        """As it is now; `keep` stores the content. The agent may be alive."""
+        take = workspace.snapshot if keep else workspace.digest_now
+        seen = take(quiet=False)
+        files, root = workspace.content(seen.digest), workspace.root
+        folders = {folder: mode_of(root / folder) for folder in _folders(files)}
+        ignored = dict(_looked_at(root, workspace.byproducts[:_MOST_IGNORED]))
+        return cls(seen.digest, files, folders, seen.environment, ignored)
 
-class Moment(Protocol):
-    """The workspace as it was once."""
-
-    @property
-    def digest(self) -> str:
-        """By which the snapshot is asked for later."""
+    @classmethod
+    def then(cls, workspace: Workspace, snapshot: str) -> Moment:
+        """As a snapshot holds it; StorageFailed where it is not kept."""
+        files = workspace.content(snapshot)
+        return cls(snapshot, files, dict.fromkeys(_folders(files)))
 
     def at(self, path: str) -> Thing:
-        """What was there; permissions only as far as they are known."""
+        """What was there."""
+        if path in self.folders:
+            return Thing(ThingKind.FOLDER, mode=self.folders[path])
+        above, _, name = path.rpartition("/")
+        record = self.files.get(above, {}).get(name)
+        if record is None:
+            return NOTHING
+        kind = _KINDS.get(record.kind)
+        if kind is None:
+            return UNKNOWN
+        known = kind is ThingKind.FILE and record.key[2] >= 0  # a stored one has no times
+        mode = stat.S_IMODE(record.key[4]) if known else None
+        return Thing(kind, record.sha256.hex(), mode, record.key[1])
 
-    def made_above(self, path: str) -> str:
-        """The topmost folder above a path that was not there yet; empty: all of them were."""
+    def unlike(self, now: Moment) -> list[str]:
+        """Paths that differ; a folder that was made only where no file in it says so."""
+        paths: set[str] = set()
+        for folder in self.files.keys() | now.files.keys():
+            before, after = self.files.get(folder), now.files.get(folder)
+            if before is after:
+                continue
+            mine, theirs, prefix = before or {}, after or {}, f"{folder}/" if folder else ""
+            names = (n for n in mine.keys() | theirs.keys() if mine.get(n) != theirs.get(n))
+            paths.update(prefix + name for name in names)
+        implied = {above for path in paths for above in folders_above(path)} - self.folders.keys()
+        paths |= (self.folders.keys() | now.folders.keys()) - implied
+        pairs = ((path, self.at(path), now.at(path)) for path in sorted(paths))
+        return [path for path, one, other in pairs if one != other and not one.same(other)]
 
-    def changed(self) -> Changed:
-        """What is not now as it was then."""
-
-
-class Snapshots(Protocol):
-    """The workspace as a whole, kept and readable later."""
-
-    def take(self) -> Moment:
-        """Keep the content as it is now."""
-
-    def then(self, snapshot: str) -> Moment:
-        """The moment of a snapshot; StorageFailed where it is not kept."""
-
-    def stream(self, snapshot: str, path: str) -> Iterator[bytes]:
-        """The content of a file, or the target of a link, in pieces; StorageFailed if not kept."""
-
-
-class MemoryShelf:
-    """Keeps the last changes for as long as the process lives."""
-
-    def __init__(self, most: int = MOST_IN_MEMORY):
-        self._most = most
-        self._count = 0
-        self._open: dict[int, Rollback] = {}
-        self._contents: dict[str, bytes] = {}
-
-    def put(self, data: bytes) -> str:
-        """Keep a content."""
-        digest = digest_bytes(data)
-        if len(self._contents) > 2 * self._most:
-            self._tidy()
-        self._contents[digest] = data
-        return digest
-
-    def get(self, digest: str) -> bytes:
-        """A content that was kept."""
-        return self._contents[digest]
-
-    def begin(self, rollback: Rollback) -> None:
-        """A call is about to be made."""
-        self._count = rollback.number
-        self._open[rollback.number] = rollback
-
-    def add(self, rollback: Rollback) -> None:
-        """Keep a change; the oldest ones go when there are too many."""
-        self._count = max(self._count, rollback.number)
-        self._open.pop(rollback.number, None)
-        if rollback.is_empty:
-            return
-        self._open[rollback.number] = rollback
-        if len(self._open) > self._most:
-            for number in list(self._open)[: self._most // 4]:
-                del self._open[number]
-            self._tidy()
-
-    def count(self) -> int:
-        """The highest number that was given to a change."""
-        return self._count
-
-    def open(self) -> Sequence[Rollback]:
-        """Changes that were not undone, oldest first."""
-        return tuple(self._open.values())
-
-    def close(self, numbers: Iterable[int], replaced: Mapping[str, Sequence[str]]) -> None:
-        """These were undone."""
-        del replaced
-        for number in numbers:
-            self._open.pop(number, None)
-
-    def _tidy(self) -> None:
-        wanted = {file.before.digest for kept in self._open.values() for file in kept.files}
-        self._contents = {d: data for d, data in self._contents.items() if d in wanted}
+    def ignored_unlike(self, now: Moment) -> list[str]:
+        """Ignored paths that differ; one without a name where nobody can tell which."""
+        if self.environment == now.environment:
+            return []
+        paths = sorted(self.ignored.keys() | now.ignored.keys())
+        return [p for p in paths if self.ignored.get(p) != now.ignored.get(p)] or [""]
 
 
-class LedgerShelf:
-    """Keeps changes on the chain of a session, and contents as blobs beside it.
+class Rollbacks:
+    """The changes of a session, recorded on its chain; contents are in snapshots.
 
     Not durable against a power cut: the files themselves are not either.
     """
 
-    def __init__(self, ledger: Ledger, session: str):
+    def __init__(self, ledger: Ledger, session: str, workspace: Workspace):
+        self.workspace = workspace
         self._ledger, self._session = ledger, session
+        entries = (e for e in ledger.entries(session) if e.kind in _KEEPING)
+        self._number = max((int(e.data["number"]) for e in entries), default=0)
+        self._under_way: tuple[Rollback, Moment] | None = None
 
-    def put(self, data: bytes) -> str:
-        """Keep a content."""
-        return self._ledger.put_blob(data, durable=False)
+    def begin(self, call: Call) -> None:
+        """Keep the workspace before a call that may change it; a crash from here on is noticed."""
+        if call.shape.nature not in _CHANGING or looks(call):
+            return
+        self._number += 1
+        before = Moment.now(self.workspace, keep=True)
+        named = call.paths if call.shape.nature is Nature.MUTATE else ()
+        inside = [p for p in named if not p.startswith("/") and ".." not in p.split("/")]
+        ignored = {p for p in inside if before.at(p) == NOTHING and self._is_there(p)}
+        files = [FileBefore(p, before.at(p), UNKNOWN, before.digest) for p in inside]
+        begun = Rollback(
+            self._number,
+            call.id,
+            call.tool,
+            tuple(file for file in files if file.path not in ignored),
+            tuple(Lost(self._number, path, Unkept.IGNORED) for path in sorted(ignored)),
+            "" if named else before.digest,
+            cut_off=True,
+        )
+        self._append(Kind.ROLLBACK_BEGUN, begun)
+        self._under_way = begun, before
 
-    def get(self, digest: str) -> bytes:
-        """A content that was kept, checked."""
-        return self._ledger.get_blob(digest)
+    def end(self) -> Rollback | None:
+        """What the call that began changed, as the disk shows it; None if nothing did."""
+        if self._under_way is None:
+            return None
+        (begun, before), self._under_way = self._under_way, None
+        now = Moment.now(self.workspace)
+        paths, files, lost = before.unlike(now), list[FileBefore](), list[Lost]()
+        for path in paths[:MOST_FILES]:
+            change = FileBefore(path, before.at(path), now.at(path), before.digest)
+            if ThingKind.OTHER in (change.before.kind, change.after.kind):
+                lost.append(Lost(begun.number, path, Unkept.OTHER))
+            else:
+                files.append(change)
+        more = [("", Unkept.TOO_MANY)] if len(paths) > MOST_FILES else []
+        more += [(path, Unkept.IGNORED) for path in before.ignored_unlike(now)]
+        lost += [Lost(begun.number, path, why) for path, why in more]
+        ended = {"files": tuple(files), "lost": tuple(lost), "snapshot": "", "cut_off": False}
+        kept = replace(begun, **ended)  # type: ignore[arg-type]
+        self._append(Kind.ROLLBACK_KEPT, kept)
+        return None if kept.is_empty else kept
 
-    def begin(self, rollback: Rollback) -> None:
-        """A call is about to be made."""
-        self._append(Kind.ROLLBACK_BEGUN, rollback)
-
-    def add(self, rollback: Rollback) -> None:
-        """Keep a change, or that there was none."""
-        self._append(Kind.ROLLBACK_KEPT, rollback)
-
-    def count(self) -> int:
-        """The highest number that was given to a change."""
-        entries = self._ledger.entries(self._session)
-        return max((int(e.data["number"]) for e in entries if e.kind in _KEEPING), default=0)
-
-    def open(self) -> Sequence[Rollback]:
-        """Changes that were not undone, oldest first; what only began was cut off."""
-        kept: dict[int, Rollback] = {}
-        for entry in self._ledger.entries(self._session):
-            if entry.kind in _KEEPING:
-                cut_off = entry.kind is Kind.ROLLBACK_BEGUN
-                rollback = Rollback.from_data(entry.data, cut_off=cut_off)
-                kept[rollback.number] = rollback
-            elif entry.kind is Kind.ROLLBACK_RESTORED:
-                for number in entry.data["numbers"]:
-                    kept.pop(int(number), None)
-        return tuple(rollback for rollback in kept.values() if not rollback.is_empty)
+    def open(self) -> tuple[Rollback, ...]:
+        """Changes that were not undone, oldest first."""
+        return open_rollbacks(self._ledger, self._session)
 
     def close(self, numbers: Iterable[int], replaced: Mapping[str, Sequence[str]]) -> None:
-        """These were undone."""
+        """These were undone; `replaced`: the digest of what was there, and its snapshot."""
         where = {path: list(kept) for path, kept in replaced.items()}
-        data = {"numbers": list(numbers), "replaced": where}
+        data = {"numbers": sorted(numbers), "replaced": where}
         self._ledger.append(self._session, [Draft(Kind.ROLLBACK_RESTORED, data)])
+
+    def _is_there(self, path: str) -> bool:
+        return os.path.lexists(self.workspace.root / path)
 
     def _append(self, kind: Kind, rollback: Rollback) -> None:
         self._ledger.append(self._session, [Draft(kind, rollback.to_data())], durable=False)
+
+
+def open_rollbacks(ledger: Ledger, session: str) -> tuple[Rollback, ...]:
+    """Changes of a session that were not undone, oldest first; what only began was cut off."""
+    kept: dict[int, Rollback] = {}
+    for entry in ledger.entries(session):
+        if entry.kind in _KEEPING:
+            cut_off = entry.kind is Kind.ROLLBACK_BEGUN
+            rollback = Rollback.from_data(entry.data, cut_off=cut_off)
+            kept[rollback.number] = rollback
+        elif entry.kind is Kind.ROLLBACK_RESTORED:
+            for number in entry.data["numbers"]:
+                kept.pop(int(number), None)
+    return tuple(rollback for rollback in kept.values() if not rollback.is_empty)
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders that a path lies in, the nearest first."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _folders(files: FilesByFolder) -> set[str]:
+    """The folders that hold something, and the empty ones."""
+    return {path for folder in files for path in (folder, *folders_above(folder)) if path}
+
+
+def mode_of(folder: Path) -> int | None:
+    """Its permission bits; None where nothing is."""
+    with suppress(OSError):
+        return stat.S_IMODE(os.lstat(folder).st_mode)
+    return None
+
+
+def _looked_at(root: Path, paths: Iterable[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for path in paths:
+        with suppress(OSError):
+            seen = os.lstat(root / path)
+            if not stat.S_ISDIR(seen.st_mode):
+                yield path, (seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)

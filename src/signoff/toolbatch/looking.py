@@ -9,27 +9,27 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from signoff.domain.task import Artifact
 from signoff.domain.text import escape_line
 from signoff.gate.task import Item, Task
 from signoff.toolbatch import artifacts, repair
+from signoff.toolbatch.artifacts import is_summary
 from signoff.toolbatch.calls import (
     BOOKKEEPING,
     STANDARD_SHAPES,
     Call,
     Nature,
     NextAction,
-    Outcome,
-    OutcomeKind,
+    Result,
+    ResultKind,
     ToolShape,
 )
 from signoff.toolbatch.disk import Disk
-from signoff.toolbatch.duplicates import WHOLE, Duplicates, key_of
+from signoff.toolbatch.duplicates import Duplicates, key_of
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.preflight import refers
-from signoff.toolbatch.sets import declared, is_summary, looks
-from signoff.toolbatch.shellwork import command_of, rewritten
+from signoff.toolbatch.shellwork import looks, rewritten
 from signoff.toolbatch.taskplan import TaskPlan
 from signoff.toolbatch.view import BatchLimits, Counts, Fault, RepairFocus, Target, View
 
@@ -45,35 +45,28 @@ class Spoken:
     """Counts turns, and remembers which rules spoke about the state as it is."""
 
     def __init__(self) -> None:
-        self._turn = 0
+        self.turn = 0
         self._state: Hashable = None
         self._said: dict[str, tuple[int, int]] = {}  # when, and for how long it is enough
-
-    def turn(self) -> None:
-        """Another one begins."""
-        self._turn += 1
 
     def note(self, rule: str) -> None:
         """It spoke in this turn."""
         before = self._said.get(rule)
-        self._said[rule] = self._turn, QUIET if before is None else 2 * before[1] + 1
+        self._said[rule] = self.turn, QUIET if before is None else 2 * before[1] + 1
 
     def heard(self, state: Hashable) -> frozenset[str]:
         """The rules that spoke lately about this state."""
         if state != self._state:
             self._state = state
             self._said.clear()
-        lately = {
-            rule
-            for rule, (when, enough) in self._said.items()
-            if self._turn < when + enough or rule in NEWS
-        }
+        said = self._said.items()
+        lately = {rule for rule, (at, enough) in said if self.turn < at + enough or rule in NEWS}
         # What stands is a reminder: not in the turns after another message.
-        just_now = any(self._turn < when + QUIET for when, _ in self._said.values())
+        just_now = any(self.turn < at + QUIET for at, _ in self._said.values())
         return frozenset(lately | {STANDING}) if just_now else frozenset(lately)
 
 
-def state_of(task: Task, missing: Sequence[Artifact], repair: RepairFocus | None) -> Hashable:
+def _state_of(task: Task, missing: Sequence[Artifact], repair: RepairFocus | None) -> Hashable:
     """What messages are about: what is open, what was judged, what is repaired."""
     judged = (task.round.number, task.round.status) if task.round is not None else None
     repaired = None
@@ -82,8 +75,7 @@ def state_of(task: Task, missing: Sequence[Artifact], repair: RepairFocus | None
     return task.items, tuple(missing), judged, repaired
 
 
-@dataclass(frozen=True)
-class _OnDisk:
+class _OnDisk(NamedTuple):
     """What a look at the disk gave."""
 
     planned: tuple[Artifact, ...]
@@ -92,29 +84,16 @@ class _OnDisk:
     target: Target | None
 
 
-class _Tally:
+class _Tally(OrderedDict[str, int]):
     """Counts by name, of the latest names only."""
 
-    def __init__(self) -> None:
-        self._counts: OrderedDict[str, int] = OrderedDict()
-
     def add(self, name: str) -> None:
-        self._counts[name] = self._counts.pop(name, 0) + 1
-        if len(self._counts) > MOST_COUNTED:
-            self._counts.popitem(last=False)
+        self[name] = self.pop(name, 0) + 1
+        if len(self) > MOST_COUNTED:
+            self.popitem(last=False)
 
     def of(self, name: str) -> int:
-        return self._counts.get(name, 0)
-
-    def drop(self, name: str) -> None:
-        self._counts.pop(name, None)
-
-    def drop_all(self, start: str) -> None:
-        for name in [name for name in self._counts if name.startswith(start)]:
-            del self._counts[name]
-
-    def clear(self) -> None:
-        self._counts.clear()
+        return self.get(name, 0)
 
 
 @dataclass
@@ -128,30 +107,27 @@ class Looker:
     shapes: Mapping[str, ToolShape] = field(default_factory=lambda: STANDARD_SHAPES)
     check_write: CheckWrite | None = None
     repair: RepairFocus | None = None
-    lasting: NextAction | None = None
     counts: Counts = field(default_factory=Counts)
-    last_written: str = ""
     open_steps: Callable[[], int] = lambda: 0  # of the model's own plan, where somebody keeps one
 
     def __post_init__(self) -> None:
         self.duplicates = Duplicates(self.disk)
+        self.completed: dict[str, Item] = {}  # by the calls of this batch
         self._blocked, self._failed_edits, self._said_no = _Tally(), _Tally(), _Tally()
         self._shown, self._faults = _Tally(), _Tally()
         self._failed_edit = ""
         self._spoken = Spoken()
-        self._wrote_whole = ""
+        self._lasting: NextAction | None = None
         self._widened: tuple[str, ...] = ()
-        self._facts: deque[str] = deque(maxlen=max(1, self.limits.facts))
-        self._disk_now: _OnDisk | None = None
-        self._fresh = False
+        self._facts: deque[str] = deque(maxlen=self.limits.facts)
+        self._disk_now: _OnDisk | None = None  # None: it has to be looked at again
         self._focused: Hashable = None
-        self.completed: dict[str, Item] = {}  # by the calls of this batch
 
     def begin(self, calls: Sequence[Call]) -> None:
         """A batch: the disk is looked at afresh, and a round that was decided since is known."""
-        self._fresh = False
+        self._disk_now = None
         self.completed = {}
-        self._spoken.turn()
+        self._spoken.turn += 1
         books = bool(calls) and all(call.shape.nature in BOOKKEEPING for call in calls)
         turns = self.counts.bookkeeping_turns + 1 if books else 0
         self.counts = replace(self.counts, bookkeeping_turns=turns)
@@ -160,66 +136,52 @@ class Looker:
     def before(self, call: Call) -> View:
         """The view that pre-flight rules read."""
         view, breaks = self.around(call), self._breaks(call)
-        named = rewritten(command_of(call)) or (call.target,)
+        named = rewritten(call.command) or (call.target,)
         keys = [*(_fault_key(call, fault) for fault in breaks), f"shell\n{named[0]}"]
-        again = max(map(self._faults.of, keys))
         exists = any(self.disk.exists(path) for path in named if path)
         return replace(
             view,
             repeated=self.duplicates.repeated(call),
             exists=exists,
             breaks=breaks,
-            counts=replace(view.counts, broken_alike=again),
+            counts=replace(view.counts, broken_alike=max(map(self._faults.of, keys))),
             named_first=not exists and self._named_first(view),
         )
 
-    def after(self, view: View, outcome: Outcome) -> None:
+    def after(self, view: View, result: Result) -> None:
         """Count what came of a call."""
-        call = outcome.call
-        executed = outcome.kind is OutcomeKind.EXECUTED
-        counts = self._with_error(outcome)
-        if outcome.kind is OutcomeKind.BLOCKED:
-            self._blocked.add(key_of(call))
-            for fault in view.breaks if outcome.rule == "broken_link" else ():
-                self._faults.add(_fault_key(call, fault))
-            for path in rewritten(command_of(call))[:1] if outcome.rule == "shell_rewrite" else ():
-                self._faults.add(f"shell\n{path}")
-        elif looks(view):
-            repaired = self.repair is not None and self.repair.changed
-            seen_all = repaired or (view.built and bool(view.task.touched))
-            counts = replace(
-                counts,
-                looks=counts.looks + 1,
-                audits=counts.audits + (seen_all and self._known(view, outcome)),
-                reference_reads=counts.reference_reads + refers(view),
-            )
-        elif executed and call.shape.nature is Nature.SHELL:
-            counts = replace(counts, looks=counts.looks + 1)  # a change begins the count anew
-        if call.shape.nature is Nature.ASK:
-            counts = replace(counts, questions=counts.questions + 1)
-        self.counts = counts
-        for path in outcome.result.reads if outcome.result is not None else ():
+        call = result.call
+        self.counts = self._with_error(result)
+        if result.kind is ResultKind.BLOCKED:
+            self._count_block(view, result)
+        elif looks(call):
+            self._count_look(view, result)
+        elif result.kind is ResultKind.EXECUTED and call.shape.nature is Nature.SHELL:
+            # A change begins the count anew.
+            self.counts = replace(self.counts, looks=self.counts.looks + 1)
+        for path in result.reads:
             self._shown.add(path)
-        self._count_edits(outcome)
-        if outcome.changed:
-            self._changed(outcome)
+        self._count_edits(result)
+        if result.changed:
+            self._changed(result)
         if self.repair is not None:
-            self.repair = repair.after(self.repair, outcome)
-        if executed and outcome.result is not None:
-            self.duplicates.note(call, outcome.result)
-            self._fresh = self._fresh and call.shape.nature is not Nature.SHELL
+            self.repair = repair.after(self.repair, result)
+        if result.kind is ResultKind.EXECUTED:
+            self.duplicates.note(call, result)
+            if call.shape.nature is Nature.SHELL:
+                self._disk_now = None
 
-    def count_together(self, errors: int, outcomes: Sequence[Outcome]) -> None:
+    def count_together(self, errors: int, results: Sequence[Result]) -> None:
         """Looks that were proposed together fail together: nobody could learn in between."""
-        if len(outcomes) < 2 or not any(outcome.is_error for outcome in outcomes):
+        if len(results) < 2 or not any(result.is_error for result in results):
             return
-        went_well = any(o.ok and o.kind is OutcomeKind.EXECUTED for o in outcomes)
+        went_well = any(r.ok and r.kind is ResultKind.EXECUTED for r in results)
         self.counts = replace(self.counts, errors=0 if went_well else errors + 1)
 
     def said(self, steered: Steered | None) -> None:
         """The message of the turn: it is not said again before something changes, or for long."""
         if steered is not None:
-            self.lasting = steered.next_action if steered.lasting else None
+            self._lasting = steered.next_action if steered.lasting else None
             self._spoken.note(steered.rule)
 
     def widen(self, paths: Iterable[str]) -> None:
@@ -229,44 +191,44 @@ class Looker:
         if self.repair is not None:
             self.repair = repair.widen(self.repair, self._widened)
 
-    def around(self, call: Call, outcome: Outcome | None = None) -> View:
+    def around(self, call: Call, result: Result | None = None) -> View:
         """The state as it is now, around one call."""
-        now = self._look()
-        alike, edits = self._blocked.of(key_of(call)), self._failed_edits.of(call.target)
-        if outcome is not None and outcome.kind is OutcomeKind.BLOCKED:
-            alike = max(0, alike - 1)  # this block is counted by now, and is not one before it
-        faults = (self._faults.of(_fault_key(call, f)) for f in self._breaks_of(outcome))
-        task = self.plan.task()
+        now, task = self._look(), self.plan.task()
+        blocked = result is not None and result.kind is ResultKind.BLOCKED
+        link = result is not None and result.rule == "broken_link"
+        faults = (
+            self._faults.of(_fault_key(call, f)) for f in (self._breaks(call) if link else ())
+        )
+        counts = replace(
+            self.counts,
+            # A block is counted by now, and is not one before it.
+            blocked_alike=max(0, self._blocked.of(key_of(call)) - blocked),
+            failed_edits=self._failed_edits.of(call.target),
+            broken_alike=max(faults, default=0),
+        )
         return View(
             task=task,
             call=call,
-            outcome=outcome,
+            result=result,
             missing=now.missing,
             substantive=now.substantive,
             open_steps=self.open_steps(),
             completed_now=self.completed.get(call.id),
             next_target=now.target,
             repair=self.repair,
-            facts=tuple(self._facts)[-self.limits.facts :] if self.limits.facts else (),
-            counts=replace(
-                self.counts,
-                blocked_alike=alike,
-                failed_edits=edits,
-                broken_alike=max(faults, default=0),
-            ),
+            facts=tuple(self._facts),
+            counts=counts,
             limits=self.limits,
-            last_written=self.last_written,
             failed_edit=self._failed_edit,
-            wrote_whole=self._wrote_whole,
-            heard=self._spoken.heard(state_of(task, now.missing, self.repair)),
-            lasting=self.lasting,
+            heard=self._spoken.heard(_state_of(task, now.missing, self.repair)),
+            lasting=self._lasting,
             tools=self.tools,
             shapes=self.shapes,
         )
 
     def missing(self) -> tuple[Artifact, ...]:
         """What is planned and not there, looked at again."""
-        self._fresh = False
+        self._disk_now = None
         return self._look().missing
 
     def ease(self) -> None:
@@ -279,17 +241,13 @@ class Looker:
         self.duplicates.forget()
 
     def _look(self) -> _OnDisk:
-        planned, known = self.plan.task().planned, self._disk_now
-        if self._fresh and known is not None and known.planned == planned:
-            return known
-        missing = artifacts.missing(planned, self.disk.root)
-        self._fresh = True
-        self._disk_now = _OnDisk(
-            planned,
-            missing,
-            sum(not (a.directory or is_summary(a.path)) for a in planned if a not in missing),
-            artifacts.next_target(missing, self.disk.root),
-        )
+        planned, root = self.plan.task().planned, self.disk.root
+        if self._disk_now is None or self._disk_now.planned != planned:
+            missing = artifacts.missing(planned, root)
+            there = (a for a in planned if a not in missing and not a.directory)
+            substantive = sum(not is_summary(a.path) for a in there)
+            target = artifacts.next_target(missing, root)
+            self._disk_now = _OnDisk(planned, missing, substantive, target)
         return self._disk_now
 
     def _focus(self) -> None:
@@ -303,70 +261,74 @@ class Looker:
         if last is None or last.changed or decided == self._focused:
             return
         self._focused = decided
-        before = self.repair.findings if self.repair is not None else ()
-        focus = repair.focus_of(last, task, before)
+        focus = repair.focus_of(last, task)
         if focus is not None:
             focus = repair.widen(focus, (*self._widened, *repair.referred(focus, self.disk)))
         self.repair = focus
 
-    def _changed(self, outcome: Outcome) -> None:
-        assert outcome.result is not None
-        self.counts = replace(self.counts, looks=0, audits=0, reference_reads=0)
-        self._blocked.clear()
-        self._said_no.clear()
-        self._fresh = False
-        call = outcome.call
-        by_its_words = WHOLE in call.shape.payload and outcome.changed == (call.target,)
-        self._wrote_whole = call.target if by_its_words else ""
-        if call.target in outcome.changed:
-            self._faults.drop_all(f"{call.target}\n")
-        for path, digest in outcome.result.writes.items():
-            shown = f"`{escape_line(path)[:100]}`"
-            self._note(f"{shown} was written" if digest else f"{shown} was removed")
-            self.last_written = path if digest else self.last_written
-
-    def _with_error(self, outcome: Outcome) -> Counts:
+    def _with_error(self, result: Result) -> Counts:
         """A command that says no is no error; the very same again, with nothing changed, is one."""
         again = False
-        if outcome.observed and not outcome.ok:
-            key = key_of(outcome.call)
-            again = self._said_no.of(key) > 0 and not outcome.changed
+        if result.observed and not result.ok:
+            key = key_of(result.call)
+            again = self._said_no.of(key) > 0 and not result.changed
             self._said_no.add(key)
-        if outcome.is_error or again:
+        if result.is_error or again:
             return replace(self.counts, errors=self.counts.errors + 1)
-        executed = outcome.kind is OutcomeKind.EXECUTED
+        executed = result.kind is ResultKind.EXECUTED
         return replace(self.counts, errors=0) if executed else self.counts
 
-    def _known(self, view: View, outcome: Outcome) -> bool:
-        """Whether a look showed nothing that was not shown or written before."""
-        if outcome.kind is OutcomeKind.DUPLICATE:
-            return True
-        read = outcome.result.reads if outcome.result is not None else {}
+    def _count_block(self, view: View, result: Result) -> None:
+        self._blocked.add(key_of(result.call))
+        for fault in view.breaks if result.rule == "broken_link" else ():
+            self._faults.add(_fault_key(result.call, fault))
+        if result.rule == "shell_rewrite":
+            self._faults.add(f"shell\n{rewritten(result.call.command)[0]}")
+
+    def _count_look(self, view: View, result: Result) -> None:
+        repaired = self.repair is not None and self.repair.changed
+        seen_all = repaired or (view.built and bool(view.task.touched))
         touched = frozenset(view.task.touched)
-        return bool(read) and all(self._shown.of(p) > 0 or p in touched for p in read)
+        read = all(self._shown.of(p) > 0 or p in touched for p in result.reads)
+        known = result.kind is ResultKind.DUPLICATE or (bool(result.reads) and read)
+        # Material beside the planned outputs.
+        paths = [path for path in view.call.paths if path not in ("", ".")]
+        refers = bool(paths) and not any(map(view.declares, paths))
+        self.counts = replace(
+            self.counts,
+            looks=self.counts.looks + 1,
+            audits=self.counts.audits + (seen_all and known),
+            reference_reads=self.counts.reference_reads + refers,
+        )
 
-    def _note(self, fact: str) -> None:
-        if fact in self._facts:
-            self._facts.remove(fact)
-        self._facts.append(fact)
-
-    def _count_edits(self, outcome: Outcome) -> None:
-        call = outcome.call
+    def _count_edits(self, result: Result) -> None:
+        call = result.call
         if call.shape.nature is not Nature.MUTATE or not call.target:
             return
-        if outcome.ok and outcome.changed:
-            self._failed_edits.drop(call.target)
+        if result.ok and result.changed:
+            self._failed_edits.pop(call.target, None)
             self._failed_edit = ""
-        elif outcome.kind is OutcomeKind.DUPLICATE:
+        elif result.kind is ResultKind.DUPLICATE:
             self._failed_edit = ""  # the file holds what was wanted
-        elif outcome.kind is OutcomeKind.EXECUTED and not outcome.ok:
+        elif result.kind is ResultKind.EXECUTED and not result.ok:
             self._failed_edits.add(call.target)
             self._failed_edit = call.target
 
-    def _breaks_of(self, outcome: Outcome | None) -> tuple[Fault, ...]:
-        """What a write that was refused for it would have brought in."""
-        refused = outcome is not None and outcome.rule == "broken_link"
-        return self._breaks(outcome.call) if refused and outcome is not None else ()
+    def _changed(self, result: Result) -> None:
+        self.counts = replace(self.counts, looks=0, audits=0, reference_reads=0)
+        self._blocked.clear()
+        self._said_no.clear()
+        self._disk_now = None
+        call = result.call
+        if call.target in result.changed:
+            for key in [key for key in self._faults if key.startswith(f"{call.target}\n")]:
+                del self._faults[key]
+        for path, digest in result.writes.items():
+            shown = f"`{escape_line(path)[:100]}`"
+            fact = f"{shown} was written" if digest else f"{shown} was removed"
+            if fact in self._facts:
+                self._facts.remove(fact)
+            self._facts.append(fact)
 
     def _breaks(self, call: Call) -> tuple[Fault, ...]:
         if self.check_write is None or call.shape.nature is not Nature.MUTATE:
@@ -376,7 +338,7 @@ class Looker:
     def _named_first(self, view: View) -> bool:
         """Whether the root file names what the call would make."""
         target = view.call.target
-        if view.call.shape.nature is not Nature.MUTATE or not target or declared(view, target):
+        if view.call.shape.nature is not Nature.MUTATE or not target or view.declares(target):
             return False
         roots = [a.path for a in view.task.planned if is_summary(a.path)]
         name = target.rsplit("/", 1)[-1].encode("utf-8", "replace")

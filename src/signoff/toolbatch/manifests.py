@@ -15,18 +15,17 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from signoff.commands.programs import idle_word
 from signoff.commands.proofs import ProjectRecipes, Proof
+from signoff.toolbatch.disk import entries_below
 
 LARGEST_MANIFEST = 1_000_000
 MOST_LOOKED_AT = 20_000  # entries of a project, in search of its tests
 MOST_TESTS = 500  # that a command is said to rest on
-_NOT_ENTERED = frozenset(
-    {"node_modules", "__pycache__", "venv", "build", "dist", "target", "vendor"}
-)
 _PYTHON = frozenset({".py", ".pyi"})
 _NODE = frozenset(
     {".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".css", ".html", ".json"}
@@ -44,6 +43,9 @@ _FORCED_END = re.compile(
     r"|^collect_ignore(?:_glob)?\b",
     re.MULTILINE,
 )
+
+
+Settings = tuple[str, Mapping[str, str]]  # where they stand, and what they say
 
 
 @dataclass(frozen=True)
@@ -145,10 +147,10 @@ def _go(root: Path) -> Offered:
 def _pytest(root: Path) -> Offered:
     """Where pytest is configured, or tests lie where it looks for them."""
     tests = tuple(files_named(root, _PYTEST_NAME, within=("tests", "test")))
-    if not (_pytest_is_configured(root) or tests):
+    settings = tuple(_pytest_settings(root))
+    if not (settings or tests or (root / "pytest.ini").is_file()):
         return Offered()
-    conftests = tuple(files_named(root, re.compile(r"conftest\.py"), within=("tests", "test")))
-    why = _pytest_is_idle(root, conftests, tests)
+    why = _pytest_is_idle(root, settings, tests)
     # Without pytest nothing was tested: that is unknown (127), not broken. Without tests it fails.
     run = "python3 -m pytest -q -p no:cacheprovider"
     run = f"python3 -c 'import pytest' || exit 127; {run}"
@@ -157,20 +159,11 @@ def _pytest(root: Path) -> Offered:
     return Offered((run,))
 
 
-def _pytest_is_configured(root: Path) -> bool:
-    if (root / "pytest.ini").is_file():
-        return True
-    tool = toml_of(root / "pyproject.toml").get("tool")
-    if isinstance(tool, dict) and "pytest" in tool:
-        return True
-    return "tool:pytest" in ini_of(root / "setup.cfg") or "pytest" in ini_of(root / "tox.ini")
-
-
-def _pytest_is_idle(root: Path, conftests: Collection[str], tests: Collection[str]) -> str:
+def _pytest_is_idle(root: Path, found: Iterable[Settings], tests: Collection[str]) -> str:
     for name in _SHADOWS:
         if (root / name).exists():
             return f"`{name}` stands in its place"
-    for path, settings in _pytest_settings(root):
+    for path, settings in found:
         options = settings.get("addopts", "")
         word = idle_word(tuple(options.split()))
         if word:
@@ -180,6 +173,7 @@ def _pytest_is_idle(root: Path, conftests: Collection[str], tests: Collection[st
             return f"`{path}` gives it a plug-in of the project"
         if tests and not any(_is_collected(test, settings) for test in tests):
             return f"`{path}` has it pass over every test"
+    conftests = files_named(root, re.compile(r"conftest\.py"), within=("tests", "test"))
     for path in {"conftest.py", *conftests}:
         if _FORCED_END.search(text_of(root / path)):
             return f"`{path}` decides how it ends"
@@ -203,7 +197,7 @@ def _is_below(path: str, folder: str) -> bool:
     return not folder or wild or path == folder or path.startswith(f"{folder}/")
 
 
-def _pytest_settings(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def _pytest_settings(root: Path) -> Iterator[Settings]:
     tool = toml_of(root / "pyproject.toml").get("tool")
     section = tool.get("pytest") if isinstance(tool, dict) else None
     section = section.get("ini_options", section) if isinstance(section, dict) else None
@@ -238,25 +232,15 @@ def files_named(
     saying: re.Pattern[str] | None = None,
 ) -> Iterator[str]:
     """Files of this name, at the top or below a folder called one of `within`; with an end."""
-    looked = found = 0
-    for place, folders, files in os.walk(root):
-        folders[:] = sorted(
-            folder for folder in folders if folder not in _NOT_ENTERED and folder[0] != "."
-        )
-        looked += len(files) + len(folders)
-        if looked > MOST_LOOKED_AT or found >= MOST_TESTS:
-            return
-        named = sorted(filter(name.fullmatch, files))
-        if not named:
-            continue
-        inside = Path(place).relative_to(root)
-        if within and inside.parts and not set(within) & set(inside.parts):
-            continue
-        for file in named:
-            path = inside / file
-            if (root / path).is_file() and (saying is None or saying.search(text_of(root / path))):
-                found += 1
-                yield path.as_posix()
+
+    def is_meant(path: str) -> bool:
+        above, _, file = path.rpartition("/")
+        placed = not within or not above or not set(within).isdisjoint(above.split("/"))
+        if not name.fullmatch(file) or not placed or not (root / path).is_file():
+            return False
+        return saying is None or saying.search(text_of(root / path)) is not None
+
+    return islice(filter(is_meant, entries_below(root, MOST_LOOKED_AT)), MOST_TESTS)
 
 
 def content_of(path: Path) -> bytes | None:

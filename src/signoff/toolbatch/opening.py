@@ -11,7 +11,7 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.session import ToolCall
 from signoff.domain.task import Artifact
 from signoff.gate.task import SOMETHING, Task
-from signoff.toolbatch.artifacts import nearest_file
+from signoff.toolbatch.artifacts import is_summary, nearest_file, of_a_set, promised
 from signoff.toolbatch.calls import STANDARD_SHAPES, Call, ToolShape
 from signoff.toolbatch.checkers import Finding, Severity, Thresholds, check_write
 from signoff.toolbatch.checkers.links import HTML_SUFFIXES, MARKDOWN_SUFFIXES, resolve
@@ -20,13 +20,10 @@ from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import Disk, Folder
 from signoff.toolbatch.duplicates import NEW, OLD, WHOLE
 from signoff.toolbatch.events import Stream
-from signoff.toolbatch.executing import Execute
-from signoff.toolbatch.kept import MemoryShelf, Shelf, Snapshots
+from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.looking import CheckWrite, Looker
 from signoff.toolbatch.paths import paths_in
-from signoff.toolbatch.pipeline import BatchRunner, Confidence, Record
-from signoff.toolbatch.rollback import Keep
-from signoff.toolbatch.sets import is_summary, of_a_set, promised
+from signoff.toolbatch.pipeline import BatchRunner, Confidence, Execute, Record
 from signoff.toolbatch.taskplan import Books, MemoryBooks, TaskPlan
 from signoff.toolbatch.view import BatchLimits, Fault
 
@@ -49,8 +46,7 @@ class Parts:
     sources: CheckSources | None = None  # what checks are derived from; None: nothing is checked
     derives: bool = True  # False: a person's plan, whose contracts alone decide
     disk: Disk | None = None
-    shelf: Shelf | None = None  # where contents are kept for undoing; None: in memory
-    snapshots: Snapshots | None = None  # for commands; None: what they change cannot be undone
+    keep: Rollbacks | None = None  # what calls change, for undoing; None: it cannot be undone
     check_write: CheckWrite | None = None  # None: the local links of pages
     confidence: Confidence | None = None
     record: Record | None = None
@@ -87,7 +83,7 @@ def open_runner(
         looker,
         plan,
         heard,
-        Keep(disk, parts.shelf if parts.shelf is not None else MemoryShelf(), parts.snapshots),
+        parts.keep,
         parts.confidence,
         parts.record,
         parts.steering,

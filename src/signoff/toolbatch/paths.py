@@ -15,13 +15,13 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from signoff.domain.globs import has_wildcard
 from signoff.domain.task import Artifact
 from signoff.domain.text import escape
+from signoff.toolbatch.disk import entries_below
 
 LONGEST_READ = 200_000  # characters of a text that are looked at
 LONGEST_PATH = 400
@@ -148,28 +148,7 @@ def _ends_there(root: Path, paths: Sequence[str]) -> frozenset[str]:
     if not wanted:
         return frozenset(there)
     names = {posixpath.basename(path) for path in wanted}
-    folders, seen = deque([""]), 0
-    while folders:
-        inside = _entries(root, folders.popleft())
-        seen += len(inside)
-        if seen > MOST_ENTRIES:
-            return frozenset(there | {path for path in wanted if "/" not in path})
-        alike = [below[1:] for below, _ in inside if posixpath.basename(below) in names]
-        there |= _ends_of(wanted, alike)
-        folders += [below[1:] for below, is_folder in inside if is_folder]
-    return frozenset(there)
-
-
-def _entries(root: Path, folder: str) -> list[tuple[str, bool]]:
-    """What lies in a folder, each with a slash before its path; hidden folders are left out."""
-    try:
-        with os.scandir(root / folder) as found:
-            inside = [(e.name, e.is_dir(follow_symlinks=False)) for e in found]
-    except OSError:
-        return []
-    start = f"/{folder}/" if folder else "/"
-    return [
-        (f"{start}{name}", is_folder)
-        for name, is_folder in inside
-        if not (is_folder and (name.startswith(".") or name in ("node_modules", "__pycache__")))
-    ]
+    below = [path.rstrip("/") for path in entries_below(root, MOST_ENTRIES)]
+    there |= _ends_of(wanted, [path for path in below if posixpath.basename(path) in names])
+    crowded = len(below) >= MOST_ENTRIES
+    return frozenset(there | {path for path in wanted if crowded and "/" not in path})

@@ -1,11 +1,10 @@
 """What happens to a batch of calls that a model proposes.
 
 BatchRunner.run
-  announce               the calls, as things under way
   each group             neighbouring looks beside each other, everything else by itself
-    settle early         malformed, not confident, or a pre-flight rule: skipped, blocked, rewritten
+    refuse               malformed, not confident, or a pre-flight rule: skipped, blocked, rewritten
     execute              with what is about to change kept for undoing
-    settle               the derived plan, recovery, counts; every call has an outcome
+    settle               the derived plan, recovery, counts; every call has a result
     stop                 too many errors in a row, a call blocked again and again
   end                    the one most specific steering message; go on, be judged, or halt
 """
@@ -13,11 +12,12 @@ BatchRunner.run
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.session import ToolCall
+from signoff.domain.session import ToolCall, shown_list
 from signoff.gate.task import SOMETHING, Round, RoundStatus
 from signoff.toolbatch import todo
 from signoff.toolbatch.calls import (
@@ -25,46 +25,37 @@ from signoff.toolbatch.calls import (
     BOOKKEEPING,
     Call,
     Nature,
-    Outcome,
-    OutcomeKind,
     Result,
+    ResultKind,
     ToolShape,
 )
+from signoff.toolbatch.duplicates import key_of
+from signoff.toolbatch.episodes import Category, Episodes, Failure
 from signoff.toolbatch.events import (
-    RecoverySuggested,
     Responded,
-    RollbackKept,
-    RoundChanged,
     Steered,
     Stream,
     TimelineNoted,
-    TodoUpdated,
     ToolCalled,
     ToolResulted,
 )
-from signoff.toolbatch.executing import (
-    Execute,
-    execute_beside,
-    failure_in,
-    groups_of,
-    honest,
-    hopeless,
-    not_made,
-    outcome_of,
-    with_unnamed,
-)
+from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.looking import Looker
-from signoff.toolbatch.preflight import decide, must_stop, only_judging_left, worded
-from signoff.toolbatch.recovery.advice import Failed, advise
-from signoff.toolbatch.recovery.categories import Category, Episodes, Failure
-from signoff.toolbatch.rollback import Held, Keep
-from signoff.toolbatch.sets import looks
-from signoff.toolbatch.shellwork import command_of, only_looks
+from signoff.toolbatch.preflight import decide, must_stop, worded
+from signoff.toolbatch.recovery import Failed, advise, failure_in
+from signoff.toolbatch.shellwork import looks
 from signoff.toolbatch.steering import idles, most_specific
 from signoff.toolbatch.taskplan import TaskPlan
-from signoff.toolbatch.view import Block, Skip, View
+from signoff.toolbatch.view import View
 
+MOST_BESIDE = 8
+NOT_FINISHED = (
+    "error: the harness was stopped before this call gave a result. It may have run in part: look "
+    "at what is there before you repeat it."
+)
 _ENDLESS = 3  # times the looks that are usual before something is made
+# Carries out one call. What goes wrong with it is a Result; looks may come from threads.
+Execute = Callable[[Call], Result]
 Confidence = Callable[[Call], str | None]
 Record = Callable[[Call, Result], Result]
 
@@ -81,7 +72,7 @@ class Ending(StrEnum):
 class BatchResult:
     """What became of a batch; `response` says why it is judged or was halted."""
 
-    outcomes: tuple[Outcome, ...]
+    results: tuple[Result, ...]
     ending: Ending
     steering: Steered | None = None
     response: str = ""
@@ -95,55 +86,52 @@ class BatchRunner:
     looker: Looker
     plan: TaskPlan
     stream: Stream = field(default_factory=Stream)
-    keep: Keep | None = None
+    keep: Rollbacks | None = None
     confidence: Confidence | None = None
     record: Record | None = None  # records each result in order, and may add to its text
     steering: bool = True  # off: calls are made, recorded and kept; nothing is said or stopped
-    announced: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._episodes = Episodes(self.looker.limits.recoveries)
+        self.episodes = Episodes(self.looker.limits.recoveries)
         self._stopped = ""
 
-    def run(self, calls: Sequence[Call], outcomes: list[Outcome] | None = None) -> BatchResult:
-        """Make every call that may be made; `outcomes` is right even when this is interrupted."""
-        outcomes = [] if outcomes is None else outcomes
+    def run(self, calls: Sequence[Call], results: list[Result] | None = None) -> BatchResult:
+        """Make every call that may be made; `results` is right even when this is interrupted."""
+        results = [] if results is None else results
         self._stopped, handed, views = "", "", list[View]()
-        self._announce(calls)
+        self.looker.begin(calls)
+        self.episodes.answered()
         try:
             for group in groups_of(calls):
                 settled = self._through(group)
-                outcomes += settled
+                results += settled
                 views = self._around(settled)
                 self._stopped = self._stopped or _first(map(self._stop, views))
                 handed = handed or _first(map(handed_over, views))
                 if self._stopped or handed:
                     break
         finally:
-            self.announced.clear()
             why = self._stopped or handed
-            outcomes += [not_made(call, why) for call in calls[len(outcomes) :]]
+            results += [_not_made(call, why) for call in calls[len(results) :]]
         # What the last group saw is how it stands; calls before it are looked at once more.
-        seen = views if len(views) == len(outcomes) else self._around(outcomes)
-        return self._end(outcomes, seen, handed)
+        seen = views if len(views) == len(results) else self._around(results)
+        return self._end(results, seen, handed)
 
     def answer(self, text: str) -> BatchResult:
         """The model made no call: an empty answer is a failure, any other is to be judged."""
         call = Call(ANSWER, ANSWER, {"text": text}, ToolShape(Nature.OTHER))
         self._stopped = ""
         self.looker.begin(())
-        if text.strip():
-            self._episodes.answered()
-            answered = [Outcome(call, OutcomeKind.EXECUTED, text, ok=True)]
-            return self._end(answered, self._around(answered))
-        failure = Failure(Category.EMPTY, "")
+        result = Result(text.strip() and text, ok=bool(text.strip()), call=call)
+        if result.ok:
+            self.episodes.answered()
+            return self._end([result], self._around([result]))
         view = self.looker.around(call)
-        outcome = Outcome(call, OutcomeKind.EXECUTED, "", ok=False)
-        outcome = self._recovered(view, outcome, failure)
-        self.looker.after(view, outcome)
-        views = self._around([outcome])
+        result = self._recovered(view, result, Failure(Category.EMPTY, ""))
+        self.looker.after(view, result)
+        views = self._around([result])
         self._stopped = self._stopped or _first(map(self._stop, views))
-        return self._end([outcome], views)
+        return self._end([result], views)
 
     def judge(self) -> Round | None:
         """Have everything judged that is due now; None where nothing can be."""
@@ -151,157 +139,139 @@ class BatchRunner:
         self.looker.begin(())
         for why in (said for said in self.plan.refused if said not in known):
             self.stream.emit(TimelineNoted("no_check", why))
-        if held is not None:
-            self.stream.emit(RoundChanged(held))
         return held
 
-    def _announce(self, calls: Sequence[Call]) -> None:
-        self.looker.begin(calls)
-        self._episodes.answered()
-        labels = tuple(call.label for call in calls)
-        self.stream.emit(TodoUpdated(self.plan.task().items, labels))
-
-    def _through(self, group: Sequence[Call]) -> list[Outcome]:
-        """One group: settled early or executed, and the outcomes in the order of the calls."""
+    def _through(self, group: Sequence[Call]) -> list[Result]:
+        """One group: refused or executed, and the results in the order of the calls."""
         for call in group:
-            if call.id not in self.announced:  # a streamed call was announced as it came
-                self.stream.emit(ToolCalled(call))
+            self.stream.emit(ToolCalled(call))
         look = self.looker.before if self.steering else self.looker.around
         views, errors = [look(call) for call in group], self.looker.counts.errors
-        early = [self._early(view) for view in views]
-        made = [view.call for view, outcome in zip(views, early, strict=True) if outcome is None]
-        results = self._executed(made)
-        outcomes = []
-        for view, outcome in zip(views, early, strict=True):
-            settled = outcome if outcome is not None else outcome_of(view.call, next(results))
-            outcomes.append(self._settle(view, settled))
-        self.looker.count_together(errors, outcomes)
-        return outcomes
+        refused = [self._refused(view) for view in views]
+        made = [view.call for view, result in zip(views, refused, strict=True) if result is None]
+        executed = self._executed(made)
+        results = [
+            self._settle(view, result if result is not None else next(executed))
+            for view, result in zip(views, refused, strict=True)
+        ]
+        self.looker.count_together(errors, results)
+        return results
 
-    def _around(self, outcomes: Sequence[Outcome]) -> list[View]:
+    def _around(self, results: Sequence[Result]) -> list[View]:
         """How it stands after these calls; nobody asks where nothing is said or stopped."""
-        return [self.looker.around(o.call, o) for o in outcomes] if self.steering else []
+        return [self.looker.around(r.call, r) for r in results] if self.steering else []
 
-    def _early(self, view: View) -> Outcome | None:
+    def _refused(self, view: View) -> Result | None:
         """What speaks against a call before it is made; None: it is made."""
         call = view.call
+        blocked = Result("", ok=False, kind=ResultKind.BLOCKED, call=call)
         if call.malformed:
-            text = f"error: {call.malformed}"
-            return Outcome(call, OutcomeKind.BLOCKED, text, ok=False, rule="malformed")
+            return replace(blocked, text=f"error: {call.malformed}", rule="malformed")
         doubt = self.confidence(call) if self.confidence is not None else None
         if doubt:
-            return Outcome(call, OutcomeKind.BLOCKED, f"skipped: {doubt}", ok=False, guidance=True)
+            return replace(blocked, text=f"skipped: {doubt}", guidance=True)
         found = decide(view) if self.steering else None
         if found is None:
             return None
-        rule, decision = found
-        if isinstance(decision, Skip):
-            text, action = f"duplicate: {worded(view, decision)}", decision.next_action
-            return Outcome(call, OutcomeKind.DUPLICATE, text, True, rule, next_action=action)
-        if isinstance(decision, Block):
-            said, action = "blocked" if decision.guidance else "error", decision.next_action
-            text = f"{said}: {worded(view, decision)}"
-            return Outcome(call, OutcomeKind.BLOCKED, text, False, rule, decision.guidance, action)
-        rewritten = replace(call, arguments=dict(decision.arguments))
-        outcome = outcome_of(rewritten, next(self._executed([rewritten])))
-        return replace(outcome, rule=rule, text=f"{decision.text}\n{outcome.text}")
+        rule, said = found
+        if said.arguments is not None:
+            (result,) = self._executed([replace(call, arguments=dict(said.arguments))])
+            return replace(result, rule=rule, text=f"{said.text}\n{result.text}")
+        skipped = said.kind is ResultKind.DUPLICATE
+        begin = "duplicate" if skipped else "blocked" if said.guidance else "error"
+        return replace(
+            blocked,
+            text=f"{begin}: {worded(view, said)}",
+            ok=skipped,
+            kind=said.kind,
+            rule=rule,
+            guidance=said.guidance,
+            next_action=said.next_action,
+        )
 
     def _executed(self, calls: Sequence[Call]) -> Iterator[Result]:
-        held = [self.keep.before(call) if self.keep is not None else Held() for call in calls]
         results: dict[int, Result] = {}
+        if self.keep is not None:
+            for call in calls:
+                self.keep.begin(call)
         try:
             execute_beside(self.execute, calls, results)
         finally:
             for place, call in enumerate(calls):
-                changed = self._keep_before(call, held[place], results.get(place))
-                if place in results:
-                    results[place] = with_unnamed(call, results[place], changed)
+                results |= self._kept(place, call, results.get(place))
         return (self._recorded(call, results[place]) for place, call in enumerate(calls))
 
+    def _kept(self, place: int, call: Call, result: Result | None) -> dict[int, Result]:
+        """Keep what it changed for undoing; a tool that we do not know may not tell of it."""
+        if result is None and not call.shape.reads_only:
+            # Interrupted: it may have changed anything, so nothing is proved any more.
+            self._append(call, Result("", ok=False, touched=(SOMETHING,)))
+        kept = self.keep.end() if self.keep is not None else None
+        if result is None or kept is None or call.shape.nature is not Nature.OTHER:
+            return {}
+        named = {*result.writes, *result.touched}
+        unnamed = [file.path for file in kept.files if file.path not in named]
+        return {place: replace(result, touched=(*result.touched, *unnamed))}
+
     def _recorded(self, call: Call, result: Result) -> Result:
-        if _may_have_changed(call, result):
-            result = replace(result, touched=(*result.touched, SOMETHING))
+        unseen = call.shape.nature is Nature.SHELL and not looks(call)
+        if unseen and not (result.content or result.writes or result.touched):
+            # It may have changed files that nobody saw: then nothing is proved any more.
+            result = replace(result, touched=(SOMETHING,))
         if self.record is not None:
-            return self.record(call, result)
-        if result.writes or result.touched:
+            result = self.record(call, result)
+        elif result.writes or result.touched:
             self._append(call, result)
-        return result
+        return replace(result, call=call)
 
     def _append(self, call: Call, result: Result) -> None:
         touched = tuple(dict.fromkeys((*result.writes, *result.touched)))
         seen = ToolCall(call.id, call.tool, result.ok, touched=touched)
         self.plan.books.append(Draft(Kind.TOOL_CALLED, seen.to_data()), durable=False)
 
-    def _keep_before(self, call: Call, held: Held, result: Result | None) -> tuple[str, ...]:
-        """What was there before it, kept for undoing; the paths at which something changed."""
-        kept = self.keep.after(call, held, result) if self.keep is not None else None
-        paths = () if kept is None else tuple(file.path for file in kept.files)
-        if kept is not None:
-            self.stream.emit(RollbackKept(kept.number, paths, call.id))
-        if result is None and not call.shape.reads_only:
-            # Interrupted: it may have changed anything, so nothing is proved any more.
-            self._append(call, Result("", ok=False, touched=(SOMETHING,)))
-        return paths
+    def _settle(self, view: View, result: Result) -> Result:
+        result = self._booked(result)
+        self.episodes.settle(result)
+        result = self._recovered(view, result, failure_in(result))
+        self.looker.after(view, result)
+        self.stream.emit(ToolResulted(result))
+        return result
 
-    def _settle(self, view: View, outcome: Outcome) -> Outcome:
-        outcome = self._booked(outcome)
-        self._episodes.settle(outcome)
-        outcome = self._recovered(view, outcome, failure_in(outcome))
-        self.looker.after(view, outcome)
-        self.stream.emit(ToolResulted(outcome))
-        return outcome
-
-    def _booked(self, outcome: Outcome) -> Outcome:
+    def _booked(self, result: Result) -> Result:
         """The plan knows what the call did; the list shows what it knows."""
-        if outcome.kind is not OutcomeKind.EXECUTED:
-            return outcome
-        call, result, before = outcome.call, outcome.result, self.plan.task()
-        if result is not None and (result.writes or result.touched):
+        call = result.call
+        if result.kind is not ResultKind.EXECUTED:
+            return result
+        if result.writes or result.touched:
             self.plan.work_began()
-            done = todo.complete(self.plan, outcome)
+            done = todo.complete(self.plan, result)
             self.looker.completed |= {} if done is None else {call.id: done}
-        if call.shape.nature is Nature.LIST and outcome.ok:
-            outcome = self._listed(outcome)
-        after = self.plan.task()
-        if after.items != before.items or after.planned != before.planned:
-            self.stream.emit(TodoUpdated(after.items))
-        return outcome
-
-    def _listed(self, outcome: Outcome) -> Outcome:
-        """The list as it is true; where the model has a plan of its own, the list is a note."""
-        call, open_before = outcome.call, self.plan.task().pending
+        if call.shape.nature is not Nature.LIST or not result.ok:
+            return result
+        open_before = {item.id for item in self.plan.task().pending}
         sent = next((call.arguments.get(name) for name in call.shape.payload), None)
         taken = todo.take_list(self.plan, sent, repairing=self.looker.repair is not None)
         task = self.plan.task()
-        ticked = [i for i in task.items if i.done and any(i.id == old.id for old in open_before)]
+        ticked = [item for item in task.items if item.done and item.id in open_before]
         self.looker.completed |= {call.id: ticked[0]} if ticked else {}
+        # Where the model has a plan of its own, the list is a note.
         if not self.steering or self.plan.is_own or not self.plan.derives:
-            return outcome
-        return replace(outcome, text=todo.show(task, self.looker.missing(), taken))
+            return result
+        return replace(result, text=todo.show(task, self.looker.missing(), taken))
 
-    def _recovered(self, view: View, outcome: Outcome, failure: Failure | None) -> Outcome:
+    def _recovered(self, view: View, result: Result, failure: Failure | None) -> Result:
         """A failure with a name gets a follow-up, and counts in its episode."""
         if failure is None:
-            return outcome
-        episode = self._episodes.count(failure, outcome.call)
-        advice = advise(Failed(view, outcome.result, episode, self.looker.disk))
-        if self.steering:
-            self._stopped = self._stopped or hopeless(episode)
-        outcome = replace(outcome, category=str(failure.category))
-        if not self.steering or (outcome.kind is OutcomeKind.BLOCKED and outcome.next_action):
-            return outcome
-        self.stream.emit(
-            RecoverySuggested(
-                str(failure.category),
-                failure.subject,
-                episode.attempts,
-                episode.budget,
-                advice.text,
-                advice.next_action,
-            )
-        )
-        text = f"{outcome.text}\n{advice.text}".strip()
-        return replace(outcome, text=text, next_action=advice.next_action)
+            return result
+        episode = self.episodes.count(failure, result.call)
+        result = replace(result, category=str(failure.category))
+        if not self.steering:
+            return result
+        self._stopped = self._stopped or episode.hopeless
+        if result.kind is ResultKind.BLOCKED and result.next_action:
+            return result
+        text, action = advise(Failed(view, result, episode, self.looker.disk))
+        return replace(result, text=f"{result.text}\n{text}".strip(), next_action=action)
 
     def _stop(self, view: View) -> str:
         limits = self.looker.limits
@@ -310,12 +280,12 @@ class BatchRunner:
         return f"`{view.call.label}` was blocked again and again" if must_stop(view) else ""
 
     def _end(
-        self, outcomes: Sequence[Outcome], views: Sequence[View], handed: str = ""
+        self, results: Sequence[Result], views: Sequence[View], handed: str = ""
     ) -> BatchResult:
         """One message at most, and what comes next."""
-        made = tuple(outcomes)
+        made = tuple(results)
         if self._stopped:
-            text = honest(self._stopped, self.plan.task(), self.looker.missing())
+            text = self._honest(self._stopped)
             self.stream.emit(TimelineNoted("halted", self._stopped))
             self.stream.emit(Responded(text, failed=True))
             return BatchResult(made, Ending.HALT, None, text)
@@ -331,11 +301,62 @@ class BatchRunner:
             self.stream.emit(said)
         return BatchResult(made, Ending.CONTINUE, said)
 
+    def _honest(self, why: str) -> str:
+        """What a person is told: why it ended, and that it is not done."""
+        task, missing = self.plan.task(), self.looker.missing()
+        parts = [f"missing: {shown_list(map(str, missing), 5)}"] if missing else []
+        parts += [f"open: {shown_list((i.text for i in task.pending), 5)}"] if task.pending else []
+        parts += [] if task.round is None else [f"{task.round} is {task.round.status}"]
+        undone = "; ".join(parts)
+        return f"I stopped: {why}. The work is not done" + (f": {undone}." if undone else ".")
 
-def _may_have_changed(call: Call, result: Result) -> bool:
-    """Whether a command may have changed files that nobody saw: then nothing is proved any more."""
-    unseen = call.shape.nature is Nature.SHELL and not (result.content or result.writes)
-    return unseen and not result.touched and not only_looks(command_of(call))
+
+def groups_of(calls: Sequence[Call]) -> Iterator[tuple[Call, ...]]:
+    """Neighbouring looks together, unless one is there twice; everything else by itself."""
+    group: dict[str, Call] = {}
+    for call in calls:
+        alone = not call.shape.reads_only or bool(call.malformed)
+        if group and (alone or key_of(call) in group or len(group) == MOST_BESIDE):
+            yield tuple(group.values())
+            group = {}
+        if alone:
+            yield (call,)
+        else:
+            group[key_of(call)] = call
+    if group:
+        yield tuple(group.values())
+
+
+def execute_beside(execute: Execute, calls: Sequence[Call], results: dict[int, Result]) -> None:
+    """Carry out a group and add each result under its call's place; ids may be there twice.
+
+    Interrupted, what had begun is waited for, so that no thread works on behind the caller's back,
+    and what had ended is in `results`.
+    """
+    if len(calls) <= 1:
+        results |= {place: execute(call) for place, call in enumerate(calls)}
+        return
+    with ThreadPoolExecutor(max_workers=min(len(calls), MOST_BESIDE)) as pool:
+        begun = [pool.submit(execute, call) for call in calls]
+        try:
+            wait(begun, return_when=FIRST_EXCEPTION)
+        finally:
+            for future in begun:
+                future.cancel()
+            pool.shutdown(wait=True)
+            ended = ((place, f) for place, f in enumerate(begun) if not f.cancelled())
+            results |= {place: f.result() for place, f in ended if f.exception() is None}
+        for future in begun:
+            if not future.cancelled():
+                future.result()
+
+
+def _not_made(call: Call, why: str) -> Result:
+    """Of a call that the batch did not get to; without a reason, it was interrupted."""
+    if not why:
+        return Result(NOT_FINISHED, ok=False, call=call)
+    blocked = ResultKind.BLOCKED
+    return Result(f"not made: {why}", False, kind=blocked, call=call, rule="ended", guidance=True)
 
 
 def _first(texts: Iterable[str]) -> str:
@@ -344,37 +365,31 @@ def _first(texts: Iterable[str]) -> str:
 
 def handed_over(view: View) -> str:
     """Why it is judged now, in words; empty: the model goes on."""
-    outcome = view.outcome
-    if outcome is None or outcome.is_error or view.settled:
+    result, focus = view.result, view.repair
+    if result is None or result.is_error or view.settled:
         return ""
+    worked_on = focus is None or focus.changed
     if view.call.tool == ANSWER:
-        return "the model says that it is finished" if _may_be_judged(view) else ""
-    if outcome.changed:
-        return ""
-    due = view.repair.worked_on if view.repair is not None else only_judging_left(view)
+        # A final answer is judged unless it is plain that it comes too early.
+        return "the model says that it is finished" if not view.missing and worked_on else ""
+    due = worked_on if focus is not None else view.only_judging_left
     last = view.task.round
     judged = last is not None and last.status is RoundStatus.KEPT
-    if not due or judged or view.open_steps:
+    if result.changed or not due or judged or view.open_steps:
         return ""
-    return _circling(view)
+    return _circling(view, result)
 
 
-def _may_be_judged(view: View) -> bool:
-    """A final answer is judged unless it is plain that it comes too early."""
-    return not view.missing and (view.repair is None or view.repair.worked_on)
-
-
-def _circling(view: View) -> str:
-    outcome, counts, limits = view.outcome, view.counts, view.limits
-    assert outcome is not None
+def _circling(view: View, result: Result) -> str:
+    counts, limits, nature = view.counts, view.limits, view.call.shape.nature
     state = "everything is built" if view.repair is None else "the repair was worked on"
-    if view.call.shape.nature is Nature.ASK and outcome.kind is OutcomeKind.BLOCKED:
+    if nature is Nature.ASK and result.kind is ResultKind.BLOCKED:
         return f"{state} and the model asks"
     # Something new to look at may be work that nobody planned; but not without end.
-    if looks(view) and counts.audits > limits.audits:
+    if looks(view.call) and counts.audits > limits.audits:
         return f"{state} and the model keeps looking"
-    if (looks(view) or idles(view)) and counts.looks > _ENDLESS * limits.looks:
+    if (looks(view.call) or idles(view)) and counts.looks > _ENDLESS * limits.looks:
         return f"{state} and nothing is changed any more"
-    if view.call.shape.nature in BOOKKEEPING and counts.bookkeeping_turns >= limits.bookkeeping:
+    if nature in BOOKKEEPING and counts.bookkeeping_turns >= limits.bookkeeping:
         return f"{state} and only books are kept"
     return ""

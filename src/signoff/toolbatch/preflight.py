@@ -1,22 +1,22 @@
 """Pre-flight: what speaks against a call before it is made; the first rule that speaks decides.
 
 What a rule says is the result of the call, with the next step behind it: nobody says it again. To
-add a rule: write a function `View -> Skip | Block | Rewrite | None` with one line about it as its
-docstring, and put it at its place in `PREFLIGHT`.
+add a rule: write a function `View -> Decision | None` with one line about it as its docstring, and
+put it at its place in `PREFLIGHT`.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from signoff.gate.task import RoundStatus
-from signoff.toolbatch.calls import ANSWER, Call, Nature, NextAction, OutcomeKind
+from signoff.toolbatch.artifacts import beyond_the_set, nearest_missing, root_page
+from signoff.toolbatch.calls import ANSWER, Call, Nature, NextAction, ResultKind
 from signoff.toolbatch.duplicates import WHOLE
-from signoff.toolbatch.sets import beyond_the_set, declared, nearest, root_page
-from signoff.toolbatch.shellwork import command_of, rewritten
+from signoff.toolbatch.shellwork import rewritten
 from signoff.toolbatch.steps import (
     Step,
     answer,
@@ -24,21 +24,14 @@ from signoff.toolbatch.steps import (
     listed,
     next_action,
     next_step,
-    open_work,
     openly,
     quoted,
     step_text,
     writer,
 )
-from signoff.toolbatch.view import (
-    Block,
-    Decision,
-    PreflightRule,
-    Rewrite,
-    Skip,
-    View,
-    preflight_rules,
-)
+from signoff.toolbatch.view import Decision, View
+
+PreflightRule = Callable[[View], Decision | None]
 
 _CHANGES = frozenset({Nature.MUTATE, Nature.SHELL})
 _FENCED = re.compile(r"```[\w+.#-]*\n((?:(?!```).)*?)\n?```", re.DOTALL)
@@ -48,31 +41,42 @@ _MAY_BE_EMPTY = frozenset({"new", WHOLE})
 _LIKENESS = 0.4
 
 
-def lacking(call: Call) -> tuple[str, ...]:
-    """The arguments that a change or a command cannot do without, and that did not come."""
-    wanted = [call.shape.path] if call.shape.path and not call.target else []
-    for name in call.shape.payload:
-        value = call.arguments.get(name)
-        if value is None or (value == "" and name not in _MAY_BE_EMPTY):
-            wanted.append(name)
-    return tuple(wanted)
+def blocked_again(view: View) -> Decision | None:
+    """The same call was blocked before and would be again: another way, then an error."""
+    times, limit = view.counts.blocked_alike, view.limits.repeats
+    found = _first(PREFLIGHT[1:], view) if times else None
+    if found is None or found[1].kind is not ResultKind.BLOCKED or found[1].arguments is not None:
+        return None
+    block = found[1]
+    text = f"blocked for the {times + 1}. time, and sending it again will not help: {block.text}"
+    if times >= limit:
+        text += "; leave it and go another way"
+        block = replace(block, next_action=_action(_another_way(view)))
+    return replace(block, text=text, guidance=block.guidance and times <= limit)
 
 
-def missing_payload(view: View) -> Block | None:
+def missing_payload(view: View) -> Decision | None:
     """A change or command without its target or its text."""
     call = view.call
     if call.shape.nature not in _CHANGES or call.malformed or call.tool not in view.tools:
         return None
-    without = lacking(call)
+    without = _lacking(call)
     if not without:
         return _emptied(view)
     what = ", ".join(quoted(name) for name in without)
     verb = "is" if len(without) == 1 else "are"
     text = f"{what} {verb} missing{_misnamed(call, without)}; send the call whole"
-    return Block(f"{text}: {call.shape.usage}", NextAction(call.tool, call.target))
+    return Decision(f"{text}: {call.shape.usage}", NextAction(call.tool, call.target))
 
 
-def _misnamed(call: Call, without: tuple[str, ...]) -> str:
+def _lacking(call: Call) -> list[str]:
+    """The arguments that a change or a command cannot do without, and that did not come."""
+    wanted = [call.shape.path] if call.shape.path and not call.target else []
+    given = ((name, call.arguments.get(name)) for name in call.shape.payload)
+    return wanted + [n for n, v in given if v is None or (v == "" and n not in _MAY_BE_EMPTY)]
+
+
+def _misnamed(call: Call, without: list[str]) -> str:
     """Which argument came under another name."""
     known = {call.shape.path, *call.shape.payload}
     for name in (name for name in call.arguments if name not in known):
@@ -82,7 +86,7 @@ def _misnamed(call: Call, without: tuple[str, ...]) -> str:
     return ""
 
 
-def _emptied(view: View) -> Block | None:
+def _emptied(view: View) -> Decision | None:
     """An empty text is a text, but not for a planned file that this task has made already."""
     call = view.call
     made = {a.path for a in view.task.planned} - {a.path for a in view.missing}
@@ -91,14 +95,30 @@ def _emptied(view: View) -> Block | None:
     if call.target not in made or call.target not in view.task.touched or view.repeated:
         return None
     text = f"this would empty {quoted(call.target)}, which is planned and made: send its text"
-    return Block(text, next_action(view), guidance=True)
+    return Decision(text, next_action(view), guidance=True)
 
 
-def shell_rewrite(view: View) -> Block | None:
+def out_of_scope(view: View) -> Decision | None:
+    """A change beside the files that an open repair is about; reads go anywhere."""
+    focus, call = view.repair, view.call
+    if focus is None or call.shape.nature not in _CHANGES:
+        return None
+    named = call.paths if call.shape.nature is Nature.MUTATE else rewritten(call.command)
+    outside = [path for path in named if path not in ("", ".") and not focus.allows(path)]
+    if not outside:
+        return None
+    text = (
+        f"{quoted(outside[0])} is outside of the repair that round {focus.round} asks for; "
+        f"what may be changed until it is made: {listed(focus.allowed)}. A person can widen it"
+    )
+    return Decision(text, next_action(view), guidance=True)
+
+
+def shell_rewrite(view: View) -> Decision | None:
     """A text file that exists is rewritten through the shell (`sed -i`, `perl -pi`, `> file`)."""
     if view.call.shape.nature is not Nature.SHELL or not view.exists:
         return None
-    command = command_of(view.call)
+    command = view.call.command
     paths = rewritten(command)
     in_place = " -i" in f" {command} " or "-pi" in command or "--in-place" in command
     if in_place and len(paths) > 1:
@@ -114,10 +134,72 @@ def shell_rewrite(view: View) -> Block | None:
     action = NextAction(tool, paths[0])
     if view.counts.broken_alike >= view.limits.repeats and view.repair is None:
         action = next_action(view) or action  # one file over and over: the others wait
-    return Block(text, action, guidance=True)
+    return Decision(text, action, guidance=True)
 
 
-def fenced_text(view: View) -> Rewrite | None:
+def duplicate_mutation(view: View) -> Decision | None:
+    """A write or edit that would not change the file, or was made already."""
+    if not view.repeated or view.call.shape.nature is not Nature.MUTATE:
+        return None
+    step = next_step(view)
+    same = step is not None and step.action == NextAction(view.call.tool, view.call.target)
+    if same and not view.open_work and view.repair is None:
+        step = answer(view)
+    return Decision(f"nothing to change: {view.repeated}", _action(step), ResultKind.DUPLICATE)
+
+
+def duplicate_observation(view: View) -> Decision | None:
+    """A look at what was shown before, with nothing changed that it shows."""
+    if not view.repeated or view.call.shape.nature not in (Nature.OBSERVE, Nature.SHELL):
+        return None
+    text = f"already shown: {view.repeated}; see above"
+    return Decision(text, next_action(view), ResultKind.DUPLICATE)
+
+
+def late_question(view: View) -> Decision | None:
+    """A question to the person when everything is built."""
+    if view.call.shape.nature is not Nature.ASK or not view.only_judging_left:
+        return None
+    text = "everything planned is built: there is nothing left to ask; it is judged now"
+    return Decision(text, next_action(view), guidance=True)
+
+
+def expanding(view: View) -> Decision | None:
+    """A new page beside a declared set of its kind, which nothing declares."""
+    call, target = view.call, view.call.target
+    if call.shape.nature is not Nature.MUTATE or not target or view.repair is not None:
+        return None
+    is_next = view.next_target is not None and view.next_target.path == target
+    if view.exists or view.named_first or is_next or not beyond_the_set(view.task, target):
+        return None
+    near, root = nearest_missing(view.missing, target), root_page(view.task)
+    action = NextAction(writer(view), near) if near else next_action(view)
+    first = f"name it in {quoted(root)}" if root else "name it in the todo list"
+    instead = f", or write the nearest declared one, {quoted(near)}" if near else ""
+    text = f"{quoted(target)} is not in the declared set: {first} first{instead}"
+    return Decision(text, action, guidance=True)
+
+
+def broken_link(view: View) -> Decision | None:
+    """A write that brings in a link to nowhere: said, then with every way out, then an error."""
+    if not view.breaks:
+        return None
+    action, times = NextAction(view.call.tool, view.call.target), view.counts.broken_alike
+    if not times:
+        found = listed(tuple(fault.text for fault in view.breaks))
+        text = f"this would bring in what does not hold: {found}; mend it and send again"
+        return Decision(text, action, guidance=True)
+    fault = view.breaks[0]
+    near = f" 2. link to {quoted(fault.near)}, which is there." if fault.near else ""
+    text = (
+        f"for the {times + 1}. time {quoted(view.call.target)} refers to {quoted(fault.target)},"
+        f" which is not there. Ways out: 1. write {quoted(fault.target)} first.{near}"
+        f" {3 if near else 2}. leave the link out"
+    )
+    return Decision(text, action, guidance=times <= view.limits.repeats)
+
+
+def fenced_text(view: View) -> Decision | None:
     """The text of a file comes in a markdown fence: it is written without."""
     call = view.call
     text = call.arguments.get(WHOLE)
@@ -127,123 +209,45 @@ def fenced_text(view: View) -> Rewrite | None:
     if found is None or PurePosixPath(call.target).suffix.lower() in _MAY_BE_FENCED:
         return None
     said = "the fence around the text was taken off: a file holds the text alone"
-    return Rewrite({**call.arguments, WHOLE: f"{found[1]}\n"}, said)
+    return Decision(said, arguments={**call.arguments, WHOLE: f"{found[1]}\n"})
 
 
-def duplicate_mutation(view: View) -> Skip | None:
-    """A write or edit that would not change the file, or was made already."""
-    if not view.repeated or view.call.shape.nature is not Nature.MUTATE:
-        return None
+PREFLIGHT: tuple[PreflightRule, ...] = (
+    blocked_again,
+    missing_payload,
+    out_of_scope,
+    shell_rewrite,
+    duplicate_mutation,
+    duplicate_observation,
+    late_question,
+    expanding,
+    broken_link,
+    fenced_text,  # the last, for what is rewritten is made
+)
+
+
+def decide(view: View) -> tuple[str, Decision] | None:
+    """The rule that speaks about a call, and what it says; None: nothing is against it."""
+    return _first(PREFLIGHT, view)
+
+
+def worded(view: View, decision: Decision) -> str:
+    """What the model reads: why it was not made, and the one thing to do now."""
+    action = decision.next_action
+    if action is None:
+        return decision.text
     step = next_step(view)
-    same = step is not None and step.action == NextAction(view.call.tool, view.call.target)
-    if same and not open_work(view) and view.repair is None:
-        step = answer(view)
-    return Skip(f"nothing to change: {view.repeated}", _action(step))
-
-
-def duplicate_observation(view: View) -> Skip | None:
-    """A look at what was shown before, with nothing changed that it shows."""
-    if not view.repeated or view.call.shape.nature not in (Nature.OBSERVE, Nature.SHELL):
-        return None
-    return Skip(f"already shown: {view.repeated}; see above", next_action(view))
-
-
-def out_of_scope(view: View) -> Block | None:
-    """A change beside the files that an open repair is about; reads go anywhere."""
-    focus, call = view.repair, view.call
-    if focus is None or call.shape.nature not in _CHANGES:
-        return None
-    named = call.paths if call.shape.nature is Nature.MUTATE else rewritten(command_of(call))
-    outside = tuple(path for path in named if path not in ("", ".") and not focus.allows(path))
-    if not outside:
-        return None
-    text = (
-        f"{quoted(outside[0])} is outside of the repair that round {focus.round} asks for; "
-        f"what may be changed until it is made: {listed(focus.allowed)}. A person can widen it"
-    )
-    return Block(text, next_action(view), guidance=True)
-
-
-def expanding(view: View) -> Block | None:
-    """A new page beside a declared set of its kind, which nothing declares."""
-    call, target = view.call, view.call.target
-    if call.shape.nature is not Nature.MUTATE or not target or view.repair is not None:
-        return None
-    is_next = view.next_target is not None and view.next_target.path == target
-    if view.exists or view.named_first or is_next or not beyond_the_set(view, target):
-        return None
-    near, root = nearest(view, target), root_page(view)
-    action = NextAction(writer(view), near) if near else next_action(view)
-    first = f"name it in {quoted(root)}" if root else "name it in the todo list"
-    instead = f", or write the nearest declared one, {quoted(near)}" if near else ""
-    text = f"{quoted(target)} is not in the declared set: {first} first{instead}"
-    return Block(text, action, guidance=True)
-
-
-def only_judging_left(view: View) -> bool:
-    """Whether everything planned was built in this task, and no finding is open."""
-    if not view.built or open_work(view) or view.repair is not None or view.task.is_over:
-        return False
-    last = view.task.round
-    failed = last is not None and last.status in (RoundStatus.BROKEN, RoundStatus.UNKNOWN)
-    # Files that were there before anything was done are not a thing that was built.
-    return bool(view.task.touched) and not failed
-
-
-def late_question(view: View) -> Block | None:
-    """A question to the person when everything is built."""
-    if view.call.shape.nature is not Nature.ASK or not only_judging_left(view):
-        return None
-    text = "everything planned is built: there is nothing left to ask; it is judged now"
-    return Block(text, next_action(view), guidance=True)
-
-
-def refers(view: View) -> bool:
-    """Whether the call is about material beside the planned outputs."""
-    paths = [path for path in view.call.paths if path not in ("", ".")]
-    return bool(paths) and not any(declared(view, path) for path in paths)
-
-
-def broken_link(view: View) -> Block | None:
-    """A write that brings in a link to nowhere: said, then with every way out, then an error."""
-    if not view.breaks:
-        return None
-    action, times = NextAction(view.call.tool, view.call.target), view.counts.broken_alike
-    if not times:
-        found = listed(tuple(fault.text for fault in view.breaks))
-        text = f"this would bring in what does not hold: {found}; mend it and send again"
-        return Block(text, action, guidance=True)
-    fault = view.breaks[0]
-    near = f" 2. link to {quoted(fault.near)}, which is there." if fault.near else ""
-    text = (
-        f"for the {times + 1}. time {quoted(view.call.target)} refers to {quoted(fault.target)},"
-        f" which is not there. Ways out: 1. write {quoted(fault.target)} first.{near}"
-        f" {3 if near else 2}. leave the link out"
-    )
-    return Block(text, action, guidance=times <= view.limits.repeats)
-
-
-def blocked_again(view: View) -> Decision | None:
-    """The same call was blocked before and would be again: another way, then an error."""
-    times = view.counts.blocked_alike
-    found = _first(_OTHERS, view) if times else None
-    if found is None or not isinstance(found[1], Block):
-        return None
-    block, limit = found[1], view.limits.repeats
-    text = f"blocked for the {times + 1}. time, and sending it again will not help: {block.text}"
-    if times >= limit:
-        text += "; leave it and go another way"
-        block = replace(block, next_action=_action(_another_way(view)))
-    return replace(block, text=text, guidance=block.guidance and times <= limit)
+    if step is None or step.action != action:
+        step = openly() if action.tool == ANSWER else Step(action)
+    return f"{decision.text}. {step_text(view, step)}"
 
 
 def must_stop(view: View) -> bool:
     """Whether the same was blocked so often that no further advice will help."""
-    outcome = view.outcome
-    if outcome is None or outcome.kind is not OutcomeKind.BLOCKED:
+    if view.result is None or view.result.kind is not ResultKind.BLOCKED:
         return False
     repeats = view.limits.repeats
-    links = outcome.rule == "broken_link" and view.counts.broken_alike > repeats + 1
+    links = view.result.rule == "broken_link" and view.counts.broken_alike > repeats + 1
     return links or view.counts.blocked_alike > repeats
 
 
@@ -265,40 +269,9 @@ def _action(step: Step | None) -> NextAction | None:
     return step.action if step is not None and step.possible else None
 
 
-PREFLIGHT = preflight_rules(
-    blocked_again,
-    missing_payload,
-    out_of_scope,
-    shell_rewrite,
-    duplicate_mutation,
-    duplicate_observation,
-    late_question,
-    expanding,
-    broken_link,
-    fenced_text,  # the last, for what is rewritten is made
-)
-_OTHERS = PREFLIGHT[1:]
-
-
-def decide(view: View) -> tuple[str, Decision] | None:
-    """The rule that speaks about a call, and what it says; None: nothing is against it."""
-    return _first(PREFLIGHT, view)
-
-
-def worded(view: View, decision: Skip | Block) -> str:
-    """What the model reads: why it was not made, and the one thing to do now."""
-    action = decision.next_action
-    if action is None:
-        return decision.text
-    step = next_step(view)
-    if step is None or step.action != action:
-        step = openly() if action.tool == ANSWER else Step(action)
-    return f"{decision.text}. {step_text(view, step)}"
-
-
 def _first(rules: tuple[PreflightRule, ...], view: View) -> tuple[str, Decision] | None:
     for rule in rules:
-        decision = rule.decide(view)
+        decision = rule(view)
         if decision is not None:
-            return rule.name, decision
+            return rule.__name__, decision
     return None

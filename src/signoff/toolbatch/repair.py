@@ -1,4 +1,4 @@
-"""Repair focus: the files a broken round is about, its findings as deltas, where work stays.
+"""Repair focus: the files a broken round is about, its findings, where work stays.
 
 focus_of    a broken round -> the focus, from what it saw
 referred    files that those of the repair speak of
@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from signoff.gate.task import Against, Round, RoundStatus, Task
-from signoff.toolbatch.calls import Nature, Outcome, OutcomeKind
+from signoff.toolbatch.calls import Nature, Result, ResultKind
 from signoff.toolbatch.deriving import CHECKER
 from signoff.toolbatch.disk import Disk
-from signoff.toolbatch.recovery.categories import RUNS_TESTS
+from signoff.toolbatch.recovery import RUNS_TESTS
 from signoff.toolbatch.view import RepairFocus, RepairTarget
 
 MOST_TARGETS = 20
@@ -35,22 +35,22 @@ _LONGEST_TEXT = 20_000
 _LONGEST_SOURCE = 200_000
 _PATH = re.compile(r"(?<![\w./-])(?:\./)?[\w-][\w./-]{0,200}\.\w{1,8}(?![\w/])")
 _WORD = re.compile(r"[\w-]{3,100}")
-_MARKED = re.compile(r"(?:new|still|gone): ")
 _TEST_NAME = re.compile(r"(?:test_.*|.*_test\.\w+|.*\.(?:test|spec)\.\w+|conftest\.py)$")
 
 
-def focus_of(round: Round, task: Task, before: tuple[str, ...] = ()) -> RepairFocus | None:
-    """What a broken round asks for; `before` are the findings of the round before it."""
+def focus_of(round: Round, task: Task) -> RepairFocus | None:
+    """What a broken round asks for; None for any other round."""
     if round.status is not RoundStatus.BROKEN:
         return None
-    known = _known(task)
+    # Planned files first, then touched ones: output of commands adds no target.
+    known = tuple(dict.fromkeys((*map(str, task.planned), *task.touched)))
     # A command names every file that it looks at; what it says names those that it found.
-    named = [(found, _mentioned(_faults(found), known)) for found in round.against]
-    if not any(paths for _, paths in named):
-        named = [(found, _mentioned(found.command, known)) for found in round.against]
+    texts = [_faults(found) for found in round.against]
+    if not any(_mentions(text, path) for text in texts for path in known):
+        texts = [found.command for found in round.against]
     targets: dict[str, RepairTarget] = {}
-    for found, paths in named:
-        for path in paths:
+    for found, text in zip(round.against, texts, strict=True):
+        for path in (path for path in known if _mentions(text, path)):
             old = targets.get(path) or RepairTarget(path, ())
             sure = CHECKER in found.command or _accused(found, path)
             findings = dict.fromkeys((*old.findings, *_about(found, path)))
@@ -62,8 +62,8 @@ def focus_of(round: Round, task: Task, before: tuple[str, ...] = ()) -> RepairFo
     listed = tuple(ordered[:MOST_TARGETS])
     # A finding that names no file of the task leaves all of them open.
     allowed = (*(tuple(t.path for t in listed) or known), *_named_by(round.against))
-    deltas = _deltas([_finding(found) for found in round.against], before)
-    return RepairFocus(round.number, listed, tuple(dict.fromkeys(allowed)), deltas)
+    said = tuple(_finding(found) for found in round.against[:MOST_FINDINGS])
+    return RepairFocus(round.number, listed, tuple(dict.fromkeys(allowed)), said)
 
 
 def _faults(found: Against) -> str:
@@ -88,17 +88,30 @@ def referred(focus: RepairFocus, disk: Disk) -> tuple[str, ...]:
     return tuple(found)[:MOST_NAMED]
 
 
-def after(focus: RepairFocus, outcome: Outcome) -> RepairFocus:
+def after(focus: RepairFocus, result: Result) -> RepairFocus:
     """The focus after one call: what was changed is visited, an edit that failed is counted.
 
     Whatever was changed, wherever it is and however: it may be the repair.
     """
-    if outcome.changed:
-        targets = tuple(_visited(target, outcome.changed) for target in focus.targets)
-        return replace(focus, targets=targets, changed=True)
-    if not _failed_change(outcome):
+    changed, call = result.changed, result.call
+    if changed:
+        hit = {t.path for t in focus.targets for path in changed if _covers(t.path, path)}
+        visited = (
+            replace(t, visited=True, failed_edits=0) if t.path in hit else t for t in focus.targets
+        )
+        return replace(focus, targets=tuple(visited), changed=True)
+    duplicate = result.kind is ResultKind.DUPLICATE
+    if call.shape.nature is not Nature.MUTATE or (result.ok and not duplicate):
         return focus
-    return replace(focus, targets=tuple(_missed(t, outcome.call.target) for t in focus.targets))
+    missed = (
+        replace(t, failed_edits=t.failed_edits + 1) if t.path == call.target else t
+        for t in focus.targets
+    )
+    return replace(focus, targets=tuple(missed))
+
+
+def _covers(target: str, path: str) -> bool:
+    return path == target or (target.endswith("/") and path.startswith(target))
 
 
 def widen(focus: RepairFocus, paths: Iterable[str]) -> RepairFocus:
@@ -112,11 +125,6 @@ def is_inside(path: str) -> bool:
     parts = path.rstrip("/").split("/")
     climbs = any(part in ("", ".", "..") for part in parts)
     return bool(path.strip()) and not path.startswith("/") and not climbs
-
-
-def _known(task: Task) -> tuple[str, ...]:
-    """The files of the task: planned first, then touched. Output of commands adds no target."""
-    return tuple(dict.fromkeys((*map(str, task.planned), *task.touched)))
 
 
 def _named_by(against: Iterable[Against]) -> tuple[str, ...]:
@@ -147,10 +155,6 @@ def _tests(path: str) -> bool:
     return bool(_TEST_NAME.match(name)) or path.split("/", 1)[0] in ("test", "tests")
 
 
-def _mentioned(text: str, known: tuple[str, ...]) -> list[str]:
-    return [path for path in known if _mentions(text, path)]
-
-
 def _mentions(text: str, path: str) -> bool:
     """The path as a whole word: `a.md` is not named by `data.md` or `a.md.bak`."""
     name = re.escape(path.rstrip("/"))
@@ -168,32 +172,3 @@ def _finding(found: Against) -> str:
     lines = [line.strip() for line in _faults(found).split("\n") if line.strip()]
     said = lines[-1] if lines else "does not hold"
     return f"{found.command[:_SUBJECT_CHARACTERS]}: {said}"[:_FINDING_CHARACTERS]
-
-
-def _deltas(now: list[str], before: tuple[str, ...]) -> tuple[str, ...]:
-    """New findings first, then those that stayed, then those that are gone since the last round."""
-    stood = [said for said in before if not said.startswith("gone: ")]
-    earlier = [said.partition(": ")[2] if _MARKED.match(said) else said for said in stood]
-    if not earlier:
-        return tuple(now[:MOST_FINDINGS])
-    marked = [f"new: {finding}" for finding in now if finding not in earlier]
-    marked += [f"still: {finding}" for finding in now if finding in earlier]
-    marked += [f"gone: {finding}" for finding in dict.fromkeys(earlier) if finding not in now]
-    return tuple(marked[:MOST_FINDINGS])
-
-
-def _visited(target: RepairTarget, changed: tuple[str, ...]) -> RepairTarget:
-    folder = target.path.endswith("/")
-    hit = any(path == target.path or (folder and path.startswith(target.path)) for path in changed)
-    return replace(target, visited=True, failed_edits=0) if hit else target
-
-
-def _missed(target: RepairTarget, path: str) -> RepairTarget:
-    return replace(target, failed_edits=target.failed_edits + 1) if target.path == path else target
-
-
-def _failed_change(outcome: Outcome) -> bool:
-    """A change that was meant and not made; one that a person declined is no failure."""
-    if outcome.call.shape.nature is not Nature.MUTATE or outcome.changed:
-        return False
-    return outcome.kind is OutcomeKind.DUPLICATE or not outcome.ok

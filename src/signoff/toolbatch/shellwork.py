@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Any
 
 from signoff.commands.analysis import analyse
 from signoff.toolbatch.calls import Call, Nature
@@ -50,13 +49,9 @@ TEXT_SUFFIXES = frozenset(
 )
 
 
-def command_of(call: Call) -> str:
-    """The command of a shell call; empty for other calls."""
-    if call.shape.nature is not Nature.SHELL:
-        return ""
-    names = (*call.shape.payload, "command")
-    values: list[Any] = [call.arguments.get(name) for name in names]
-    return next((value for value in values if isinstance(value, str)), "")
+def looks(call: Call) -> bool:
+    """Whether a call only looks, for sure."""
+    return call.shape.nature is Nature.OBSERVE or only_looks(call.command)
 
 
 @lru_cache(maxsize=1024)
@@ -81,12 +76,6 @@ def rewritten(command: str) -> tuple[str, ...]:
         if write.path and write.how in _REWRITES and (write.made_up or write.how.endswith("-i"))
     ]
     return tuple(dict.fromkeys(path for path in found if is_text(path)))
-
-
-def made_folders(call: Call) -> tuple[str, ...]:
-    """Folders that a command makes, as far as it names them."""
-    making = [made for made in analyse(command_of(call)).calls if made.name == "mkdir"]
-    return tuple(word for made in making for word in made.args if not word.startswith("-"))
 
 
 @lru_cache(maxsize=1024)

@@ -18,16 +18,12 @@ from dataclasses import dataclass
 from signoff.domain.text import escape_line
 from signoff.gate.task import Item
 from signoff.toolbatch.calls import ANSWER, Nature, NextAction, ToolShape
-from signoff.toolbatch.events import Steered
 from signoff.toolbatch.view import RepairTarget, View
 
-MOST_CHARACTERS = 500  # of one message: a weak model reads the first lines
 _UNJUDGED = "if nothing is left to do, say so in an answer: it is judged at once"
 _JUDGED = "give your final answer"
 _TO_EDIT = 2  # payloads: what is replaced, and by what
-_MOST_FACTS = 2
 _LONGEST_NAME, _BRIEF = 120, 56  # characters; the second where a text has little room
-_FACT, _WHY = 70, 190
 # Results of some computation: a first version of them would be made up.
 _DATA = frozenset(
     (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", ".db", ".sqlite", ".png", ".jpg", ".pdf")
@@ -62,55 +58,24 @@ def next_step(view: View) -> Step | None:
     if looked and view.failed_edit and view.failed_edit == view.call.target:
         return _edit_again(view)
     if view.repair is not None:
-        return repair_step(view)
+        return _repair_step(view)
     if view.missing:
-        return artifact_step(view)
+        return _artifact_step(view)
     if view.next_item is not None:
         return _ticking(view, view.next_item)
     return answer(view)
 
 
 def next_action(view: View) -> NextAction | None:
-    """The same for a machine."""
+    """The same for a machine; None where there is no tool for it."""
     step = next_step(view)
     return step.action if step is not None and step.possible else None
-
-
-def open_work(view: View) -> bool:
-    """Whether something is left to build, judging apart."""
-    return bool(view.missing) or view.next_item is not None or view.open_steps > 0
-
-
-def artifact_step(view: View) -> Step:
-    """Make what is planned and missing; never a folder, but a file in it."""
-    target = view.next_target
-    path = target.path if target is not None else str(view.missing[0])
-    return Step(
-        NextAction(writer(view), path),
-        whole=True,
-        makes_parents=target is not None and not target.parent_exists,
-        folder=target.folder if target is not None else "",
-    )
-
-
-def repair_step(view: View) -> Step | None:
-    """The next target of the repair; the answer when something was changed."""
-    focus = view.repair
-    assert focus is not None
-    target = focus.next_target
-    if target is not None:
-        return _target_step(view, target)
-    if focus.worked_on:
-        return Step(NextAction(ANSWER), _UNJUDGED)
-    # The findings name no file: if only one was worked on, the repair begins there.
-    touched = {path for path in view.task.touched if focus.allows(path)}
-    return Step(NextAction(editor(view), touched.pop())) if len(touched) == 1 else None
 
 
 def answer(view: View) -> Step | None:
     """Hand over to judging, where nothing that is known is open."""
     done = view.settled and not view.task.is_over
-    if view.open_steps or not (done or (view.built and not open_work(view))):
+    if view.open_steps or not (done or (view.built and not view.open_work)):
         return None
     return Step(NextAction(ANSWER), _JUDGED if done else _UNJUDGED)
 
@@ -130,16 +95,32 @@ def editor(view: View) -> str:
     return _mutating(view, lambda shape: len(shape.payload) == _TO_EDIT)
 
 
-def _edit_again(view: View) -> Step | None:
-    """It was looked at because an edit of it did not fit: that edit comes next."""
-    path = view.failed_edit
-    if view.repair is not None and not view.repair.allows(path):
-        return repair_step(view)
-    if view.counts.failed_edits >= view.limits.failed_edits:
-        return Step(
-            NextAction(writer(view), path), "edits of it keep failing, so write all of it: "
-        )
-    return Step(NextAction(editor(view), path), "copy the old text exactly as it stands: ")
+def looker(view: View) -> str:
+    """The first tool that only looks; the answer where there is none."""
+    return _first(view, Nature.OBSERVE) or ANSWER
+
+
+def _artifact_step(view: View) -> Step:
+    """Make what is planned and missing; never a folder, but a file in it."""
+    target = view.next_target
+    if target is None:
+        return Step(NextAction(writer(view), str(view.missing[0])), whole=True)
+    action = NextAction(writer(view), target.path)
+    return Step(action, whole=True, makes_parents=not target.parent_exists, folder=target.folder)
+
+
+def _repair_step(view: View) -> Step | None:
+    """The next target of the repair; the answer when something was changed."""
+    focus = view.repair
+    assert focus is not None
+    target = focus.next_target
+    if target is not None:
+        return _target_step(view, target)
+    if focus.changed:
+        return Step(NextAction(ANSWER), _UNJUDGED)
+    # The findings name no file: if only one was worked on, the repair begins there.
+    touched = {path for path in view.task.touched if focus.allows(path)}
+    return Step(NextAction(editor(view), touched.pop())) if len(touched) == 1 else None
 
 
 def _target_step(view: View, target: RepairTarget) -> Step:
@@ -150,10 +131,22 @@ def _target_step(view: View, target: RepairTarget) -> Step:
     return Step(NextAction(tool, target.path), reason=times if rewrite else "", whole=missing)
 
 
+def _edit_again(view: View) -> Step | None:
+    """It was looked at because an edit of it did not fit: that edit comes next."""
+    path = view.failed_edit
+    if view.repair is not None and not view.repair.allows(path):
+        return _repair_step(view)
+    if view.counts.failed_edits >= view.limits.failed_edits:
+        return Step(
+            NextAction(writer(view), path), "edits of it keep failing, so write all of it: "
+        )
+    return Step(NextAction(editor(view), path), "copy the old text exactly as it stands: ")
+
+
 def _ticking(view: View, item: Item) -> Step | None:
     """Nobody can see when an item without a file is done: the model says so in its list."""
     tool = _first(view, Nature.LIST)
-    if view.missing or not view.task.touched or not tool:
+    if not view.task.touched or not tool:
         return None
     return Step(NextAction(tool), "do it, and mark it as done with ", item)
 
@@ -175,23 +168,6 @@ def _first(view: View, nature: Nature) -> str:
     )
 
 
-def steered(rule: str, view: View, why: str, step: Step | None) -> Steered | None:
-    """The message of a rule: why it speaks, the facts a forgetful model needs, the next step.
-
-    Where no step is known there is no message: words without a way on only worry.
-    """
-    if step is None or not step.possible:
-        return None
-    parts = (clipped(escape_line(why), _WHY), _facts(view), step_text(view, step))
-    text = clipped(" ".join(part for part in parts if part), MOST_CHARACTERS)
-    return Steered(rule, text, step.action, lasting=lasts(view))
-
-
-def lasts(view: View) -> bool:
-    """A message stands until it is followed while nothing substantive exists; else for one turn."""
-    return view.substantive == 0 and open_work(view)
-
-
 def step_text(view: View, step: Step) -> str:
     """The next step in words."""
     item = f"item {brief(step.item.text)}: " if step.item is not None else ""
@@ -207,13 +183,6 @@ def step_text(view: View, step: Step) -> str:
     if step.makes_parents:
         words.append("The same call makes its folders.")
     return " ".join(words)
-
-
-def _facts(view: View) -> str:
-    facts = view.facts[: min(view.limits.facts, _MOST_FACTS)]
-    if not facts:
-        return ""
-    return "Known: " + "; ".join(clipped(escape_line(fact), _FACT) for fact in facts) + "."
 
 
 def quoted(text: str, most: int = _LONGEST_NAME) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from signoff.domain.digests import digest_of
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Author, Contract, Plan
+from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.session import ClaimStatus, Declared
 from signoff.domain.task import MOST_PARTS, Artifact, TaskBasis
 from signoff.domain.text import escape_line
@@ -36,6 +37,10 @@ JudgeOne = Callable[[str, Contract], Verdict]
 class Books(Protocol):
     """A session's chain: what is recorded, and where that leaves the plan."""
 
+    @property
+    def redactor(self) -> Redactor:
+        """Takes secrets out of what is recorded."""
+
     def look(self) -> State:
         """The state as it is now."""
 
@@ -48,6 +53,8 @@ class Books(Protocol):
 
 class MemoryBooks:
     """A chain for as long as the process lives; `judge` runs a contract."""
+
+    redactor = NOTHING_SECRET
 
     def __init__(self, judge: JudgeOne | None = None):
         self._state, self._judge = State(None, driven=False), judge
@@ -132,6 +139,7 @@ class TaskPlan:
 
     def say(self, words: str) -> None:
         """A person's words. They are looked at once: what they plan on another day is not asked."""
+        words = self.books.redactor.text(words)
         digest, basis = digest_of(words.strip())[:16], self._known() or self._basis
         if not self.derives or not words.strip() or digest in basis.said:
             return
@@ -212,7 +220,13 @@ class TaskPlan:
         return any((part.path or part.description) not in given_up for part in parts)
 
     def _record(self, steps: list[Part], posts: list[Part], basis: TaskBasis) -> None:
-        text = compose(self.objective, steps, posts)
+        # As it will be stored: compared with that, nothing is written twice.
+        clean = self.books.redactor.text
+        steps, posts = (
+            [replace(part, description=clean(part.description)) for part in parts]
+            for parts in (steps, posts)
+        )
+        text = compose(clean(self.objective), steps, posts)
         plan = parse(text).plan
         assert _says(plan, steps, posts), text
         asked = tuple(s.id for s, p in zip(plan.steps, steps, strict=True) if p.asked)

@@ -17,7 +17,7 @@ from signoff.domain.task import MOST_PARTS, Artifact
 from signoff.domain.text import escape_line
 from signoff.gate.gate import how_to_drop
 from signoff.gate.task import Item, Task
-from signoff.toolbatch.calls import Outcome
+from signoff.toolbatch.calls import Result
 from signoff.toolbatch.paths import paths_in, planned_by
 from signoff.toolbatch.taskplan import LONGEST_ITEM, Part, TaskPlan, plain
 
@@ -72,7 +72,7 @@ def take_list(plan: TaskPlan, sent: Any, *, repairing: bool = False) -> Taken:
 
     One that is sent during a repair would tidy away what the repair is about: it is left aside.
     """
-    entries = entries_of(sent)
+    entries = entries_of(plan.books.redactor.data(sent))
     if not plan.derives:
         return Taken()
     undropped = tuple(
@@ -144,13 +144,13 @@ def _description(plan: TaskPlan, subject: str) -> str:
     return next((getattr(s, "task", "") for s in subjects if s.id == subject), "")
 
 
-def complete(plan: TaskPlan, outcome: Outcome) -> Item | None:
+def complete(plan: TaskPlan, result: Result) -> Item | None:
     """The first open item that names a file which the call changed, ticked; None: there is none."""
-    for item in plan.task().pending if outcome.ok and not plan.is_own else ():
+    for item in plan.task().pending if result.ok and not plan.is_own else ():
         named = [path.removeprefix("./").rstrip("/") for path in paths_in(item.text)]
-        whole = [(f"/{path}/", f"/{name}/") for path in outcome.changed for name in named]
+        whole = [(f"/{path}/", f"/{name}/") for path in result.changed for name in named]
         if any(name in path for path, name in whole):
-            plan.claim(item.id, ClaimStatus.DONE, f"{outcome.call.tool} changed what it names")
+            plan.claim(item.id, ClaimStatus.DONE, f"{result.call.tool} changed what it names")
             return item
     return None
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from signoff.domain.task import Artifact
 from signoff.gate.task import Item, RoundStatus, Task
-from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, Call, NextAction, Outcome, ToolShape
-from signoff.toolbatch.events import Steered
+from signoff.toolbatch.calls import (
+    ANSWER,
+    STANDARD_SHAPES,
+    Call,
+    NextAction,
+    Result,
+    ResultKind,
+    ToolShape,
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class RepairFocus:
     targets: tuple[RepairTarget, ...]
     allowed: tuple[str, ...]  # paths and folders (trailing `/`) that may be changed
     findings: tuple[str, ...] = ()
-    changed: bool = False  # some file was changed since the round
+    changed: bool = False  # some file was changed since: it may be the repair, so judging is due
 
     @property
     def next_target(self) -> RepairTarget | None:
@@ -58,11 +65,6 @@ class RepairFocus:
         """
         open_ones = (t for t in self.targets if not t.visited)
         return next((t for t in open_ones if t.sure or not self.changed), None)
-
-    @property
-    def worked_on(self) -> bool:
-        """Whether the round is due again: whatever was changed, it may be the repair."""
-        return self.changed
 
     def allows(self, path: str) -> bool:
         """Whether a path may be changed during the repair; reading is never held against anyone."""
@@ -82,7 +84,6 @@ class Counts:
     bookkeeping_turns: int = 0  # in a row
     blocked_alike: int = 0  # times this very call was blocked before
     broken_alike: int = 0  # times a change of this file was refused for the same fault
-    questions: int = 0
     failed_edits: int = 0  # of the file this call is about, in a row
 
 
@@ -106,11 +107,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class View:
-    """The state around one call: before it (no outcome yet), or after it."""
+    """The state around one call: before it (no result yet), or after it."""
 
     task: Task
     call: Call
-    outcome: Outcome | None = None
+    result: Result | None = None
     missing: tuple[Artifact, ...] = ()  # planned, and not there
     substantive: int = 0  # planned files that exist, index and readme not counted
     completed_now: Item | None = None  # the item that this call completed
@@ -120,16 +121,14 @@ class View:
     facts: tuple[str, ...] = ()
     counts: Counts = Counts()
     limits: BatchLimits = BatchLimits()
-    last_written: str = ""
     failed_edit: str = ""  # the file that the last change was meant for and did not fit
-    wrote_whole: str = ""  # the file whose every word the model sent in the last change
     heard: frozenset[str] = frozenset()  # rules that spoke, with nothing changed since
     lasting: NextAction | None = None  # what the standing message asks for
     tools: frozenset[str] = field(default_factory=frozenset)  # names that can be called
     repeated: str = ""  # why nothing can come of this call, in words; empty: something can
     exists: bool = True  # whether what the call is about is there, before it
     breaks: tuple[Fault, ...] = ()  # what this write would bring in
-    named_first: bool = False  # whether the root file or an item names what the call would make
+    named_first: bool = False  # whether the root file names what the call would make
     shapes: Mapping[str, ToolShape] = field(default_factory=lambda: STANDARD_SHAPES)
 
     @property
@@ -141,6 +140,11 @@ class View:
     def next_item(self) -> Item | None:
         """The first open one of the list."""
         return next(iter(self.task.pending), None)
+
+    @property
+    def open_work(self) -> bool:
+        """Whether something is left to build, judging apart."""
+        return bool(self.missing) or self.next_item is not None or self.open_steps > 0
 
     @property
     def built(self) -> bool:
@@ -155,65 +159,39 @@ class View:
         return self.task.is_over or (kept and not self.missing and not self.task.pending)
 
     @property
+    def only_judging_left(self) -> bool:
+        """Whether everything planned was built in this task, and no finding is open."""
+        if not self.built or self.open_work or self.repair is not None or self.task.is_over:
+            return False
+        last = self.task.round
+        failed = last is not None and last.status in (RoundStatus.BROKEN, RoundStatus.UNKNOWN)
+        # Files that were there before anything was done are not a thing that was built.
+        return bool(self.task.touched) and not failed
+
+    @property
     def late(self) -> bool:
         """Whether most of the artifacts are done, and some are not."""
-        planned = len(self.task.planned)
-        return (
-            bool(self.missing) and planned - len(self.missing) >= planned * self.limits.late_share
+        planned, missing = len(self.task.planned), len(self.missing)
+        return bool(missing) and planned - missing >= planned * self.limits.late_share
+
+    def declares(self, path: str) -> bool:
+        """Whether a path is a planned artifact or lies in a planned folder."""
+        return any(
+            path == a.path or (a.directory and path.startswith(f"{a.path}/"))
+            for a in self.task.planned
         )
 
 
 @dataclass(frozen=True)
-class Skip:
-    """Not executed and no error: there is nothing in it that is not known or done already."""
+class Decision:
+    """Why a call is not made as it was sent.
+
+    Blocked, skipped (a duplicate: there is nothing new in it), or made with other arguments.
+    Guidance does not count as an error.
+    """
 
     text: str
     next_action: NextAction | None = None
-
-
-@dataclass(frozen=True)
-class Block:
-    """Not executed; the text says what to do instead. Guidance does not count as an error."""
-
-    text: str
-    next_action: NextAction | None
+    kind: ResultKind = ResultKind.BLOCKED
     guidance: bool = False
-
-
-@dataclass(frozen=True)
-class Rewrite:
-    """Executed with other arguments, and the model is told."""
-
-    arguments: Mapping[str, Any]
-    text: str
-
-
-Decision = Skip | Block | Rewrite
-
-
-@dataclass(frozen=True)
-class PreflightRule:
-    """Looks at a call before it is executed; None means: nothing against it."""
-
-    name: str
-    about: str  # one line for the table in the documentation
-    decide: Callable[[View], Decision | None]
-
-
-@dataclass(frozen=True)
-class SteeringRule:
-    """Looks at what came of a call; None means: nothing to say. The table's order is precedence."""
-
-    name: str
-    about: str
-    speak: Callable[[View], Steered | None]
-
-
-def preflight_rules(*rules: Callable[[View], Decision | None]) -> tuple[PreflightRule, ...]:
-    """Functions as rules: each has its own name, and its docstring says what it is about."""
-    return tuple(PreflightRule(rule.__name__, rule.__doc__ or "", rule) for rule in rules)
-
-
-def steering_rules(*rules: Callable[[View], Steered | None]) -> tuple[SteeringRule, ...]:
-    """The same for steering."""
-    return tuple(SteeringRule(rule.__name__, rule.__doc__ or "", rule) for rule in rules)
+    arguments: Mapping[str, Any] | None = None

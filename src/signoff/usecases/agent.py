@@ -13,7 +13,7 @@ from pydantic_ai.models import Model
 
 from signoff.agents.loop.acting import Batching, Confirm, LoopReporter, Silent
 from signoff.agents.loop.asking import open_model
-from signoff.agents.loop.delegation import SecondModel, delegate_tool
+from signoff.agents.loop.delegation import SecondModel, with_delegate
 from signoff.agents.loop.drive import AgentLoop, LoopSetup
 from signoff.agents.loop.limits import Charge, Ended, LoopLimits, LoopReport
 from signoff.agents.loop.transcript import Past, Transcript
@@ -358,7 +358,7 @@ class _Play:
         planning = not PLAN_TOOL_NAMES.isdisjoint(tool.name for tool in tools)
         if session is None or not (planning and request.delegates):
             return tools
-        return [*tools, delegate_tool(session, tools, self._child)]
+        return with_delegate(session, tools, self._child)
 
     def _transcript(self, name: str) -> Transcript:
         folder = self._site.home.path / "logs" / "sessions"

@@ -11,9 +11,16 @@ from signoff.domain.plan import Plan
 from signoff.domain.session import SESSION_PREFIX, ClaimStatus, session_id_of
 from signoff.errors import NoSuchRun
 from signoff.storage.records import Holder
-from signoff.toolbatch.kept import LedgerShelf
-from signoff.toolbatch.moments import WorkspaceSnapshots
-from signoff.toolbatch.undoing import Restoring, Rollbacks, Step, Undone, Unrestored
+from signoff.toolbatch.kept import Lost, Rollbacks, open_rollbacks
+from signoff.toolbatch.undo import (
+    Restoring,
+    Step,
+    Undone,
+    last,
+    plan_undo,
+    since,
+    undo,
+)
 from signoff.usecases.openwork import open_pinned_workspace, taken
 from signoff.usecases.person import require_person
 from signoff.usecases.site import PlanPlace, Site, session_place
@@ -21,10 +28,10 @@ from signoff.verification.pins import Pins
 
 __all__ = [
     "HowFar",
+    "Lost",
     "Restoring",
     "Step",
     "UndoReport",
-    "Unrestored",
     "restore_step",
     "undo_changes",
 ]
@@ -43,7 +50,7 @@ class UndoReport:
 
     session: str
     steps: tuple[Step, ...]
-    lost: tuple[Unrestored, ...]
+    lost: tuple[Lost, ...]
     undone: bool
     left: int
 
@@ -64,10 +71,8 @@ def undo_changes(
     require_person(site.environ, site.home.path)
     name = session_id_of(session) if session is not None else _newest(site, workspace)
     changes = _Changes.of(site, name)
-    _refuse_nothing(changes.shelf, name)
-    if dry_run:
-        return _report(name, changes.planned(back), changes.shelf, undone=False)
-    return changes.undo(back, force=force)
+    _refuse_nothing(changes.rollbacks, name)
+    return changes.report(back) if dry_run else changes.undo(back, force=force)
 
 
 def restore_step(site: Site, session: str) -> UndoReport | None:
@@ -77,9 +82,7 @@ def restore_step(site: Site, session: str) -> UndoReport | None:
     changed since is overwritten.
     """
     changes = _Changes.of(site, session)
-    if not changes.planned(HowFar.STEP).steps:
-        return None
-    return changes.undo(HowFar.STEP, force=False)
+    return changes.undo(HowFar.STEP) if changes.planned(HowFar.STEP).steps else None
 
 
 @dataclass(frozen=True)
@@ -88,44 +91,40 @@ class _Changes:
 
     site: Site
     session: str
-    root: Path
     place: PlanPlace
-    shelf: LedgerShelf
     rollbacks: Rollbacks
 
     @classmethod
     def of(cls, site: Site, session: str) -> _Changes:
         began = _beginning(site, session)
-        root = Path(began.data["workspace"])
-        place = session_place(root, session)
-        shelf = LedgerShelf(site.ledger, session)
+        place = session_place(Path(began.data["workspace"]), session)
         pins = Pins.from_bytes(site.ledger.get_blob(str(began.data["pins"])))
         kept = open_pinned_workspace(site, place, pins, Plan(title="", steps=()))
-        rollbacks = Rollbacks(shelf, root, WorkspaceSnapshots(kept))
-        return cls(site, session, root, place, shelf, rollbacks)
+        return cls(site, session, place, Rollbacks(site.ledger, session, kept))
 
     def planned(self, back: int | HowFar) -> Undone:
         if isinstance(back, int):
-            return self.rollbacks.last(back)
-        return self.rollbacks.since(_point(self.site, self.session, back))
+            chosen = last(self.rollbacks, back)
+        else:
+            chosen = since(self.rollbacks, _point(self.site, self.session, back))
+        return plan_undo(self.rollbacks.workspace, chosen)
 
-    def undo(self, back: int | HowFar, *, force: bool) -> UndoReport:
-        with taken(self.site, self.place, Holder.current(str(self.root))):
-            if isinstance(back, int):
-                done = self.rollbacks.undo(back, force=force)
-            else:
-                point = _point(self.site, self.session, back)
-                done = self.rollbacks.undo_since(point, force=force)
-        return _report(self.session, done, self.shelf, undone=True)
+    def report(self, back: int | HowFar) -> UndoReport:
+        return self._report(self.planned(back), undone=False)
+
+    def undo(self, back: int | HowFar, *, force: bool = False) -> UndoReport:
+        with taken(self.site, self.place, Holder.current(str(self.rollbacks.workspace.root))):
+            done = self.planned(back)
+            undo(self.rollbacks, done, force=force)
+        return self._report(done, undone=True)
+
+    def _report(self, done: Undone, *, undone: bool) -> UndoReport:
+        left = sum(rollback.can_be_undone for rollback in self.rollbacks.open())
+        return UndoReport(self.session, done.steps, done.lost, undone, left)
 
 
-def _report(session: str, done: Undone, shelf: LedgerShelf, *, undone: bool) -> UndoReport:
-    left = sum(rollback.can_be_undone for rollback in shelf.open())
-    return UndoReport(session, done.steps, done.lost, undone, left)
-
-
-def _refuse_nothing(shelf: LedgerShelf, session: str) -> None:
-    kept = shelf.open()
+def _refuse_nothing(rollbacks: Rollbacks, session: str) -> None:
+    kept = rollbacks.open()
     if any(rollback.can_be_undone for rollback in kept):
         return
     lost = [lost for rollback in kept for lost in rollback.lost]
@@ -154,7 +153,7 @@ def _newest(site: Site, workspace: Path) -> str:
     for record in site.ledger.plans():
         if not record.id.startswith(SESSION_PREFIX) or record.path != str(workspace):
             continue
-        kept = LedgerShelf(site.ledger, record.id).open()
+        kept = open_rollbacks(site.ledger, record.id)
         if kept:
             at = max((e.at for e in site.ledger.entries(record.id) if _changes(e)), default="")
             found.append((any(one.can_be_undone for one in kept), at, record.id))

@@ -28,8 +28,8 @@ from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
     Call,
     Nature,
-    Outcome,
     Result,
+    ResultKind,
     ToolShape,
     propose,
 )
@@ -45,10 +45,9 @@ from signoff.toolbatch.events import (
     ToolCalled,
     ToolResulted,
 )
-from signoff.toolbatch.executing import NOT_FINISHED
-from signoff.toolbatch.kept import Shelf, Snapshots
+from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.opening import Parts, open_runner
-from signoff.toolbatch.pipeline import BatchResult
+from signoff.toolbatch.pipeline import NOT_FINISHED, BatchResult
 from signoff.toolbatch.taskplan import Books
 from signoff.toolbatch.view import BatchLimits
 
@@ -74,8 +73,7 @@ class Batching:
     planned: tuple[Artifact, ...] = ()  # what a person's plan declares
     derives: bool = True  # False: a person's contracts decide, and nothing beside them
     books: Books | None = None
-    shelf: Shelf | None = None
-    snapshots: Snapshots | None = None
+    keep: Rollbacks | None = None  # what calls change, for undoing
     sources: CheckSources | None = None  # what the task's checks are derived from
     thresholds: Thresholds = field(default_factory=Thresholds)
     confidence: float = 0.0  # below which a call that may change something is not made
@@ -220,8 +218,7 @@ class Actor:
                 derives=batching.derives,
                 thresholds=batching.thresholds,
                 disk=ToolDisk(self.context.files, self.context.watch),
-                shelf=batching.shelf,
-                snapshots=batching.snapshots,
+                keep=batching.keep,
                 record=self._record,
                 confidence=self._doubt if batching.confidence else None,
                 steering=batching.steering,
@@ -230,13 +227,13 @@ class Actor:
 
     def perform(self, calls: Sequence[ToolCallPart], results: list[ToolReturnPart]) -> BatchResult:
         """Make every call and add its result; the list is right even when this is interrupted."""
-        few, outcomes = calls[:MOST_CALLS], list[Outcome]()
+        few, made = calls[:MOST_CALLS], list[Result]()
         # What a tool was about to be told is what the model is told of it, interrupted or not.
         self._notes = dict(self.context.notebook.scratchpad)
         try:
-            return self.runner.run([self._proposed(call) for call in few], outcomes)
+            return self.runner.run([self._proposed(call) for call in few], made)
         finally:
-            texts = [outcome.text for outcome in outcomes]
+            texts = [result.text for result in made]
             texts += [NOT_FINISHED] * (len(few) - len(texts))
             results += [_result(call, text) for call, text in zip(few, texts, strict=True)]
             too_many = f"error: one answer may make {MOST_CALLS} calls; make this one again"
@@ -272,7 +269,7 @@ class Actor:
     def _execute(self, call: Call) -> Result:
         """One call of a tool; looks come from several threads."""
         if not self._confirmed(call):
-            return Result(_DECLINED, ok=False, declined=True)
+            return Result(_DECLINED, ok=False, kind=ResultKind.DECLINED)
         if call.tool in _STARTS_PROCESSES:
             with self._alone:
                 return _as_result(self._outcome(call))
@@ -307,6 +304,7 @@ class Actor:
             content=result.content,
             called_at=datetime.now(UTC).isoformat(),
             says_no=result.says_no,
+            delegated=call.tool in self.tools and self.tools[call.tool].delegates,
         )
         id = self.session.record_call(seen)
         for key, text in self.context.notebook.scratchpad.items():
@@ -322,11 +320,12 @@ class Actor:
         if isinstance(event, ToolCalled):
             self.reporter.called(event.call.tool, _json(event.call.arguments))
         elif isinstance(event, ToolResulted):
-            outcome, result = event.outcome, event.outcome.result
-            self.calls += result is None  # nothing was made, so nothing was recorded
-            self.failed += not outcome.ok
-            trace = Trace() if result is None else Trace(dict(result.reads), dict(result.writes))
-            self.reporter.returned(outcome.call.tool, ToolOutcome(outcome.text, outcome.ok, trace))
+            result = event.result
+            # Nothing was made, so nothing was recorded.
+            self.calls += result.kind in (ResultKind.BLOCKED, ResultKind.DUPLICATE)
+            self.failed += not result.ok
+            trace = Trace(dict(result.reads), dict(result.writes))
+            self.reporter.returned(result.call.tool, ToolOutcome(result.text, result.ok, trace))
         elif isinstance(event, Steered):
             self.reporter.noted(f"{event.rule}: {event.text}")
         elif isinstance(event, TimelineNoted) and event.reason == "no_check":

@@ -20,7 +20,7 @@ from signoff.agents.sessions.adjudicating import BlockedClaim, Ruling
 from signoff.agents.tools.context import Notebook, ToolContext
 from signoff.agents.tools.definition import Tool, tool
 from signoff.agents.tools.files import ToolError
-from signoff.domain.session import PLAN_TOOL_NAMES
+from signoff.domain.session import DELEGATE_TOOL, PLAN_TOOL_NAMES
 from signoff.domain.text import escape, tail
 from signoff.errors import SignoffError
 
@@ -70,13 +70,19 @@ def delegate_tool(session: PlanSession, tools: Sequence[Tool], play: PlayChild) 
             f"It answered:\n{tail(report.answer, LONGEST_ANSWER) or '(nothing)'}"
         )
 
-    return delegate
+    return replace(delegate, delegates=True)
 
 
 def child_tools(child: PlanSession, tools: Sequence[Tool], play: PlayChild) -> list[Tool]:
     """The same tools, with the plan tools of the child in place of its parent's."""
     kept = [t for t in tools if t.name not in PLAN_TOOL_NAMES]
-    return [*kept, *plan_tools(child), delegate_tool(child, kept, play)]
+    return with_delegate(child, [*kept, *plan_tools(child)], play)
+
+
+def with_delegate(session: PlanSession, tools: Sequence[Tool], play: PlayChild) -> list[Tool]:
+    """The tools and the one that delegates; a caller's own of that name stays in its place."""
+    taken = any(t.name == DELEGATE_TOOL for t in tools)
+    return [*tools] if taken else [*tools, delegate_tool(session, tools, play)]
 
 
 @dataclass(frozen=True)

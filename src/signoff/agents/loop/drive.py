@@ -37,7 +37,7 @@ from signoff.agents.session import PlanSession
 from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.definition import Tool
 from signoff.errors import UsageError
-from signoff.toolbatch.calls import OutcomeKind
+from signoff.toolbatch.calls import ResultKind
 from signoff.toolbatch.opening import take_up
 from signoff.toolbatch.pipeline import BatchResult, Ending
 
@@ -79,7 +79,7 @@ CUT_OFF = (
     "in smaller pieces."
 )
 RESUMED = "The session is resumed. Go on with the task, and look first at where it stands."
-_MOVE_NOTHING = frozenset({OutcomeKind.BLOCKED, OutcomeKind.DUPLICATE})
+_MOVE_NOTHING = frozenset({ResultKind.BLOCKED, ResultKind.DUPLICATE})
 
 
 @dataclass(frozen=True)
@@ -272,10 +272,10 @@ class AgentLoop:
 
     def _count_fruitless(self, batch: BatchResult) -> None:
         """Nothing moved: nothing was made, or the same was tried again and failed again."""
-        tried = [(o.call.tool, o.call.arguments) for o in batch.outcomes]
-        again = tried == self._tried and not any(o.ok for o in batch.outcomes)
+        tried = [(o.call.tool, o.call.arguments) for o in batch.results]
+        again = tried == self._tried and not any(o.ok for o in batch.results)
         self._tried = tried
-        idle = again or all(o.is_error or o.kind in _MOVE_NOTHING for o in batch.outcomes)
+        idle = again or all(o.is_error or o.kind in _MOVE_NOTHING for o in batch.results)
         self._fruitless = self._fruitless + 1 if idle else 0
 
     def _emptied(self) -> str:
@@ -283,7 +283,7 @@ class AgentLoop:
         batch = self._actor.runner.answer("")
         if batch.ending is Ending.HALT:
             raise self._given_up(batch.response)
-        return "\n".join((EMPTY_ANSWER, *(o.text for o in batch.outcomes if o.text)))
+        return "\n".join((EMPTY_ANSWER, *(o.text for o in batch.results if o.text)))
 
     def _given_up(self, why: str) -> End:
         return End(Ended.STUCK, why)

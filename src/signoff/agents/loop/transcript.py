@@ -24,7 +24,7 @@ from signoff.agents.loop.asking import Reply
 from signoff.agents.loop.limits import Charge
 from signoff.errors import TranscriptUnusable
 from signoff.storage.files import append_lines
-from signoff.toolbatch.executing import NOT_FINISHED
+from signoff.toolbatch.pipeline import NOT_FINISHED
 
 SCHEMA_VERSION = 1
 Facts = dict[str, float | int | None]

@@ -18,7 +18,7 @@ from signoff.domain.digests import digest_of
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Contract, Postcondition, Step
-from signoff.domain.redaction import REDACTED
+from signoff.domain.redaction import REDACTED, Redactor
 from signoff.domain.session import SESSION_PREFIX, Basis
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
@@ -62,6 +62,11 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.files = CitedFiles(self.workspace, self.policy.readable)
+
+    @property
+    def redactor(self) -> Redactor:
+        """Takes secrets out of what is recorded."""
+        return self.ledger.redactor
 
     def look(self) -> State:
         """The state as the ledger has it now; other processes may have written meanwhile."""

@@ -10,7 +10,6 @@ from signoff.agents.sessions.files import CitedFiles
 from signoff.agents.sessions.urls import Response
 from signoff.domain.plan import POSTCONDITION_PREFIX
 from signoff.domain.session import (
-    DELEGATE_TOOL,
     SHORTEST_DIGEST,
     Basis,
     Reference,
@@ -85,7 +84,7 @@ def _tool(reference: Reference, claim: Claim, sources: Sources) -> Basis:
         )
     if seq <= claim.counts_from:
         raise Unresolved("that call happened before this step began; call it again and cite that")
-    if call.name == DELEGATE_TOOL and not claim.children:
+    if call.hands_on and not claim.children:
         raise Unresolved("nothing of this step was delegated")
     return _unchanged(call, sources)
 

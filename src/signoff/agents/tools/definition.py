@@ -60,6 +60,7 @@ class Tool:
     read: Callable[[Mapping[str, Any] | str], dict[str, Any]] = field(repr=False)
     context_name: str | None = None
     reads: tuple[str, ...] = ()  # arguments that name files which it reads by itself
+    delegates: bool = False  # the harness's own tool that hands a step on
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The function itself, for code that calls it directly."""

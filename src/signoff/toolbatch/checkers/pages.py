@@ -266,7 +266,10 @@ def read_markdown(subject: Subject, text: str) -> Page:
         else:
             children: list[Token] = []
             parser.inline.parse(token.content, parser, environment, children)
-            said = _add_paragraph(page, subject, children, line)
+            page.remarks += _undefined(subject, children, line)
+            shown = parser.renderer.render(children, parser.options, environment)
+            said = "".join(_add_html(page, shown, line).texts)
+            page.texts.append(said)
             titles += [said] if heading else []
             if heading and heading != "h1":
                 page.sections.append(False)
@@ -278,39 +281,25 @@ def read_markdown(subject: Subject, text: str) -> Page:
     return page
 
 
-def _add_paragraph(page: Page, subject: Subject, children: Iterable[Token], line: int) -> str:
-    """Add what it refers to; the words that a reader sees."""
-    said = ""
+def _undefined(subject: Subject, children: Iterable[Token], line: int) -> Iterator[Finding]:
+    """References of a paragraph that nothing defines: they are left in its text."""
     for child in children:
-        if child.type == "link_open":
-            page.links.append(PageLink(str(child.attrGet("href") or ""), line))
-        elif child.type == "image":
-            page.shows = True
-            page.links.append(PageLink(str(child.attrGet("src") or ""), line, is_asset=True))
-        elif child.type == "html_inline":
-            _add_html(page, child.content, line)
-        elif child.type in ("softbreak", "hardbreak"):
-            said += " "
-        elif child.type in ("text", "text_special", "code_inline"):
-            said += child.content
         line += child.content.count("\n") + (child.type in ("softbreak", "hardbreak"))
         for found in _UNDEFINED.finditer(child.content if child.type == "text" else ""):
             label = (found[2] or found[1]).strip()
             if label and not label.startswith("^"):
-                message = f"there is no definition of `[{label}]`"
+                said = f"there is no definition of `[{label}]`"
                 hint = f"add a line `[{label}]: target`, or write the link out"
-                page.remarks.append(
-                    subject.finding("undefined-reference", message, hint, line, about=label)
-                )
-    page.texts.append(said)
-    return said
+                yield subject.finding("undefined-reference", said, hint, line, about=label)
 
 
-def _add_html(page: Page, text: str, line: int) -> None:
+def _add_html(page: Page, text: str, line: int) -> Page:
+    """Add what a piece of HTML refers to and shows; the piece as a page of its own."""
     inside = read_html(Subject(""), text)
     page.anchors |= inside.anchors
     page.shows = page.shows or inside.shows
     page.links += [link._replace(line=link.line + line - 1) for link in inside.links]
+    return inside
 
 
 def heading_anchors(titles: Iterable[str]) -> set[str]:

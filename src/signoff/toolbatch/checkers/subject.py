@@ -11,55 +11,6 @@ from typing import Protocol, runtime_checkable
 
 from signoff.toolbatch.checkers.tree import FileTree
 
-CODES: Mapping[str, str] = {
-    "bad-csv": "quoting that readers of the table disagree about",
-    "bad-image": "the picture cannot be decoded",
-    "bad-json": "not JSON",
-    "bad-notebook": "JSON, but not a notebook of format 4",
-    "bad-pdf": "the document cannot be opened, or has no pages",
-    "bad-toml": "not TOML",
-    "bad-yaml": "not YAML",
-    "base-elsewhere": "`<base>` sends every link to another site, so none can be followed",
-    "broken-anchor": "a link names a place in a page that is not there",
-    "broken-asset": "a picture, script or style sheet that is not there, or is empty",
-    "broken-html": "a tag or comment that never ends hides the rest of the page",
-    "broken-link": "a link to a local file that is not there",
-    "cell-error": "a cell of a notebook ended in an error",
-    "cell-order": "cells were not run from top to bottom, each once",
-    "cell-without-output": "a code cell shows nothing",
-    "checker-failed": "a checker broke down on this file; nothing is known about it",
-    "duplicate-header": "two columns have the same name",
-    "duplicate-id": "two elements of a page have the same id",
-    "duplicate-key": "a key stands twice, and which counts is unclear",
-    "empty-file": "nothing is in the file",
-    "empty-header": "a column has no name",
-    "empty-page": "a page on which a reader sees nothing",
-    "encoding": "text that is not UTF-8",
-    "leaves-root": "a link out of the folder, or to a place on one machine",
-    "missing-file": "a file or folder that was to be checked is not there",
-    "no-checker": "nobody can judge a file of this kind",
-    "no-rows": "a table with a header and nothing below it",
-    "not-executed": "a code cell was never run",
-    "nothing-checked": "a folder holds no file that could be checked",
-    "orphan-page": "a page that no way leads to from the index",
-    "other-dialect": "not in the language or version that is read here; nothing is known about it",
-    "placeholder-link": "a link that goes nowhere on purpose",
-    "plugin-broken": "a third-party checker cannot be loaded or used",
-    "plugin-shadows": "a third-party checker has a name that is taken",
-    "ragged-row": "a row is wider or narrower than the header",
-    "syntax": "code that does not parse",
-    "thin-page": "fewer words or sections than asked for, or the same words again and again",
-    "too-complex": "nested or long beyond what is read, or locked; nothing is known about it",
-    "too-large": "larger than what is read; nothing is known about it",
-    "too-many-files": "more files than are checked at once",
-    "too-many-findings": "the list of findings was cut off",
-    "tool-missing": "the program or the library that could tell is not installed",
-    "unchecked-page": "a link to a page in a folder that is never checked",
-    "undefined-alias": "YAML refers to an anchor that is not there",
-    "undefined-reference": "a reference link without its definition: readers see the brackets",
-    "unreadable": "the file cannot be read, or leads out of the root",
-}
-
 
 class Severity(StrEnum):
     """Errors are wrong; `unknown` could not be judged, and that is never a pass."""
@@ -75,19 +26,64 @@ class Severity(StrEnum):
         return _SEVERITIES.get(code, cls.ERROR)
 
 
-_SEVERITIES: Mapping[str, Severity] = {
-    **dict.fromkeys(
-        "cell-without-output duplicate-header duplicate-id no-rows orphan-page placeholder-link"  # noqa: SIM905
-        " undefined-reference".split(),
-        Severity.WARNING,
-    ),
-    **dict.fromkeys(
-        "base-elsewhere checker-failed no-checker nothing-checked other-dialect plugin-broken"  # noqa: SIM905
-        " plugin-shadows too-complex too-large too-many-files tool-missing unreadable".split(),
-        Severity.UNKNOWN,
-    ),
-    "too-many-findings": Severity.NOTE,
+_MEANINGS: Mapping[Severity, Mapping[str, str]] = {
+    Severity.ERROR: {
+        "bad-csv": "quoting that readers of the table disagree about",
+        "bad-image": "the picture cannot be decoded",
+        "bad-json": "not JSON",
+        "bad-notebook": "JSON, but not a notebook of format 4",
+        "bad-pdf": "the document cannot be opened, or has no pages",
+        "bad-toml": "not TOML",
+        "bad-yaml": "not YAML",
+        "broken-anchor": "a link names a place in a page that is not there",
+        "broken-asset": "a picture, script or style sheet that is not there, or is empty",
+        "broken-html": "a tag or comment that never ends hides the rest of the page",
+        "broken-link": "a link to a local file that is not there",
+        "cell-error": "a cell of a notebook ended in an error",
+        "cell-order": "cells were not run from top to bottom, each once",
+        "duplicate-key": "a key stands twice, and which counts is unclear",
+        "empty-file": "nothing is in the file",
+        "empty-header": "a column has no name",
+        "empty-page": "a page on which a reader sees nothing",
+        "encoding": "text that is not UTF-8",
+        "leaves-root": "a link out of the folder, or to a place on one machine",
+        "missing-file": "a file or folder that was to be checked is not there",
+        "not-executed": "a code cell was never run",
+        "ragged-row": "a row is wider or narrower than the header",
+        "syntax": "code that does not parse",
+        "thin-page": "fewer words or sections than asked for, or the same words again and again",
+        "unchecked-page": "a link to a page in a folder that is never checked",
+        "undefined-alias": "YAML refers to an anchor that is not there",
+    },
+    Severity.WARNING: {
+        "cell-without-output": "a code cell shows nothing",
+        "duplicate-header": "two columns have the same name",
+        "duplicate-id": "two elements of a page have the same id",
+        "no-rows": "a table with a header and nothing below it",
+        "orphan-page": "a page that no way leads to from the index",
+        "placeholder-link": "a link that goes nowhere on purpose",
+        "undefined-reference": "a reference link without its definition: readers see the brackets",
+    },
+    Severity.UNKNOWN: {
+        "base-elsewhere": "`<base>` sends every link to another site, so none can be followed",
+        "checker-failed": "a checker broke down on this file; nothing is known about it",
+        "no-checker": "nobody can judge a file of this kind",
+        "nothing-checked": "a folder holds no file that could be checked",
+        "other-dialect": "not in the language or version read here; nothing is known about it",
+        "plugin-broken": "a third-party checker cannot be loaded or used",
+        "plugin-shadows": "a third-party checker has a name that is taken",
+        "too-complex": "nested or long beyond what is read, or locked; nothing is known about it",
+        "too-large": "larger than what is read; nothing is known about it",
+        "too-many-files": "more files than are checked at once",
+        "tool-missing": "the program or the library that could tell is not installed",
+        "unreadable": "the file cannot be read, or leads out of the root",
+    },
+    Severity.NOTE: {
+        "too-many-findings": "the list of findings was cut off",
+    },
 }
+CODES = dict(sorted((code, said) for codes in _MEANINGS.values() for code, said in codes.items()))
+_SEVERITIES = {code: severity for severity, codes in _MEANINGS.items() for code in codes}
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from signoff.storage.ledger import Ledger
 from signoff.toolbatch.checkers import Thresholds
 from signoff.toolbatch.deriving import CHECKER, CheckSources
 from signoff.toolbatch.events import Event, Responded
-from signoff.toolbatch.kept import LedgerShelf
-from signoff.toolbatch.moments import WorkspaceSnapshots
+from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.paths import declared
 from signoff.toolbatch.view import BatchLimits
 from signoff.usecases.sessions.watching import WorkspaceWatch
@@ -48,8 +47,7 @@ def batching_of(
         planned=declared(path for step in steps for path in step.produces),
         derives=bound is None,  # a person's contracts decide about a person's plan
         books=session.books,
-        shelf=LedgerShelf(site.ledger, session.id),
-        snapshots=WorkspaceSnapshots(watch.workspace) if watch is not None else None,
+        keep=Rollbacks(site.ledger, session.id, watch.workspace) if watch is not None else None,
         sources=sources if bound is None else None,
         thresholds=thin,
         confidence=policy.confidence,
