@@ -75,7 +75,7 @@ class Bureau:
 
     def content(self) -> str:
         """The workspace's digest."""
-        return self.session._desk.content()
+        return self.session.content()
 
     def plan(self, *steps: Any, posts: tuple[Any, ...] = (), reason: str = "") -> str:
         """Write a plan."""

@@ -170,7 +170,7 @@ def test_a_child_that_a_crash_kept_from_beginning_begins_when_it_is_taken_up(
 ) -> None:
     given = {"child": "session-00000000000000aa", "objective": "x", "tokens": 300, "usd": None}
     session = bureau.session
-    session._desk.append(Draft(Kind.SESSION_DELEGATED, given, step="1"))
+    session.append(Draft(Kind.SESSION_DELEGATED, given, step="1"))
     again = session.delegate(1, "a part")
     assert again.session is not None and again.session.left().tokens == 300
     assert again.session.plan_create("a part", ["one"], []).startswith("plan created")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from signoff.agents.session import PlanSession
-from signoff.agents.sessions.checks import CHECKS
+from signoff.agents.sessions.writing import CHECK_KINDS
 from signoff.agents.tools.definition import Effect, Tool, as_object
 from signoff.agents.tools.files import ToolError
 from signoff.gate.subjects import Standing
@@ -18,7 +18,7 @@ _CHECK = {
     "type": "object",
     "description": "a check that the harness runs; then only the harness decides",
     "properties": {
-        "kind": {"type": "string", "enum": list(CHECKS)},
+        "kind": {"type": "string", "enum": list(CHECK_KINDS)},
         "path": _TEXT,
         "text": _TEXT,
         "command": _TEXT,

@@ -19,7 +19,6 @@ from signoff.agents.loop.limits import Charge, Ended, LoopLimits, LoopReport
 from signoff.agents.loop.transcript import Past, Transcript
 from signoff.agents.plantools import plan_tools
 from signoff.agents.session import Delegation, PlanSession, SessionReport
-from signoff.agents.sessions.delegating import told_of_unfinished
 from signoff.agents.tools.context import Shell, ToolContext
 from signoff.agents.tools.definition import Tool
 from signoff.agents.tools.files import Files
@@ -255,7 +254,12 @@ class _Play:
     def _followup(self) -> str:
         """What the person adds, and what became of sub-agents that were at work meanwhile."""
         stopped = self.session.unfinished_children() if self.session is not None else ()
-        return "\n\n".join(filter(None, (self._request.task, told_of_unfinished(stopped))))
+        told = [
+            f"Step {step} was handed to `{child.id}`, which was stopped before it was finished."
+            f" delegate({step}, …) takes it up again, with what is left of its budget."
+            for child, step in stopped
+        ]
+        return "\n\n".join(filter(None, (self._request.task, "\n".join(told))))
 
     @property
     def _model(self) -> Model:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from signoff.agents.loop.limits import End, Ended
 from signoff.agents.session import PlanSession
-from signoff.agents.sessions.showing import show_missing
+from signoff.agents.sessions.finishing import show_missing
 from signoff.domain.session import Decision
 from signoff.toolbatch.pipeline import BatchResult, BatchRunner, Ending
 

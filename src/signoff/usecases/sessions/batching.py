@@ -47,7 +47,7 @@ def batching_of(
         limits=limits,
         planned=declared(path for step in steps for path in step.produces),
         derives=bound is None,  # a person's contracts decide about a person's plan
-        books=session.books,
+        books=session,
         shelf=LedgerShelf(site.ledger, session.id),
         snapshots=WorkspaceSnapshots(watch.workspace) if watch is not None else None,
         sources=sources if bound is None else None,

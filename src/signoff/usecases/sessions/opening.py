@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.agents.session import PlanSession, SessionReport, sign_session
-from signoff.agents.sessions.desk import CANCELLED
+from signoff.agents.sessions.chain import CANCELLED
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Budget, Contract, Plan
 from signoff.domain.session import session_id_of
