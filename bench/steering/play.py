@@ -165,16 +165,7 @@ class Hands:
         tool = _TOOLS.get(call.tool)
         if tool is None:
             return Result(f"error: there is no tool `{call.tool}`", ok=False)
-        outcome = tool.call("{broken" if call.malformed else call.arguments, self._context)
-        trace = outcome.trace
-        return Result(
-            outcome.text,
-            outcome.ok,
-            trace.reads,
-            trace.writes,
-            trace.content,
-            exit_code=trace.exit_code,
-        )
+        return tool.call("{broken" if call.malformed else call.arguments, self._context)
 
 
 class Watcher:

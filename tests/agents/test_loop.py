@@ -14,9 +14,10 @@ from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.errors import UsageError
 from signoff.testing.conversation import Call
 from signoff.testing.script import Script, Turn, say, use
+from signoff.toolbatch.opening import Parts
 from tests.agents.loopkit import QUICK, Stage, bash, write
 
-PLAIN = Batching(steering=False)
+PLAIN = Batching(Parts(steering=False))
 
 
 @pytest.fixture

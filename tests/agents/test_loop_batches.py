@@ -17,12 +17,13 @@ from signoff.domain.session import SessionStanding
 from signoff.testing.conversation import Call, Conversation
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
+from signoff.toolbatch.opening import Parts
 from signoff.toolbatch.view import BatchLimits
 from signoff.usecases.agent import AgentReport
 from tests.agents.loopkit import QUICK, Stage, bash, entries, write
 from tests.unconfined import UNCONFINED
 
-PLAIN = Batching(steering=False)
+PLAIN = Batching(Parts(steering=False))
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_three_errors_in_a_row_end_the_sitting_openly(stage: Stage) -> None:
 
 
 def test_a_user_sets_how_many(stage: Stage) -> None:
-    batching = Batching(limits=BatchLimits(errors=5))
+    batching = Batching(Parts(limits=BatchLimits(errors=5)))
     report = stage.play(Script([bash("no-such-command")], last_repeats=True), batching=batching)
     assert report.turns == 5
 

@@ -31,7 +31,7 @@ from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
     from signoff.agents.loop.limits import LoopLimits
-    from signoff.agents.tools.definition import ToolOutcome
+    from signoff.toolbatch.calls import Outcome
     from signoff.usecases.agent import AgentReport
 
 LONGEST_SHOWN = 160
@@ -281,7 +281,7 @@ class TerminalReporter:
         """A call."""
         self._line(f"→ {name} {_short(arguments)}")
 
-    def returned(self, name: str, outcome: ToolOutcome) -> None:
+    def returned(self, name: str, outcome: Outcome) -> None:
         """A result."""
         del name
         self._line(f"{'←' if outcome.ok else '✗'} {_short(outcome.text)}")

@@ -15,7 +15,7 @@ from signoff.agents.loop.acting import Batching, Confirm, LoopReporter, Silent
 from signoff.agents.loop.asking import open_model
 from signoff.agents.loop.delegation import SecondModel, delegate_tool
 from signoff.agents.loop.drive import AgentLoop, LoopSetup
-from signoff.agents.loop.limits import Charge, Ended, LoopLimits, LoopReport
+from signoff.agents.loop.limits import Ended, LoopLimits, LoopReport, Used
 from signoff.agents.loop.transcript import Past, Transcript
 from signoff.agents.plantools import plan_tools
 from signoff.agents.session import Delegation, PlanSession, SessionReport
@@ -292,7 +292,7 @@ class _Play:
                 context=context,
                 session=child,
                 system=self._request.system,
-                limits=limits if past is None else limits.after(past),
+                limits=limits if past is None else limits.after(past.used),
                 transcript=transcript,
                 reporter=self._request.reporter,
                 past=past,
@@ -301,8 +301,8 @@ class _Play:
                 confirm=self._request.confirm,
             )
         )
-        used = report if past is None else report.since(past)
-        parent.charge(Charge(used.tokens_in, used.tokens_out, used.usd, used.turns))
+        # What it used before is paid for already.
+        parent.charge(report - (Used() if past is None else past.used))
         if report.ended is Ended.INTERRUPTED:
             raise KeyboardInterrupt
         return report
@@ -351,7 +351,7 @@ class _Play:
             )
         )
 
-    def _charge(self, used: Charge) -> None:
+    def _charge(self, used: Used) -> None:
         self._loops[-1].charge(used)
 
     def _tools(self) -> list[Tool]:

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,13 +17,12 @@ from typing import Any, Protocol
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 
 from signoff.agents.session import PlanSession
-from signoff.agents.tools.context import ToolContext, Trace, Watch
-from signoff.agents.tools.definition import Tool, ToolOutcome
+from signoff.agents.tools.context import ToolContext, Watch
+from signoff.agents.tools.definition import Tool
 from signoff.agents.tools.files import Files, ToolError
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall
-from signoff.domain.task import Artifact
 from signoff.domain.text import escape_line
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
@@ -33,8 +33,6 @@ from signoff.toolbatch.calls import (
     ToolShape,
     propose,
 )
-from signoff.toolbatch.checkers import Thresholds
-from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import MOST_NAMES
 from signoff.toolbatch.events import (
     Event,
@@ -46,11 +44,8 @@ from signoff.toolbatch.events import (
     ToolResulted,
 )
 from signoff.toolbatch.executing import NOT_FINISHED
-from signoff.toolbatch.kept import Shelf, Snapshots
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
-from signoff.toolbatch.taskplan import Books
-from signoff.toolbatch.view import BatchLimits
 
 SLOW_WALK_S = 0.2  # a workspace that takes longer to look at is not looked at for every search
 _PLAN, _OTHER = ToolShape(Nature.PLAN), ToolShape(Nature.OTHER)
@@ -69,15 +64,7 @@ Confirm = Callable[[str, str], bool]  # name and arguments of a call → whether
 class Batching:
     """How the calls of a session are run, and where what must last is kept."""
 
-    steering: bool = True
-    limits: BatchLimits = field(default_factory=BatchLimits)
-    planned: tuple[Artifact, ...] = ()  # what a person's plan declares
-    derives: bool = True  # False: a person's contracts decide, and nothing beside them
-    books: Books | None = None
-    shelf: Shelf | None = None
-    snapshots: Snapshots | None = None
-    sources: CheckSources | None = None  # what the task's checks are derived from
-    thresholds: Thresholds = field(default_factory=Thresholds)
+    parts: Parts = field(default_factory=Parts)
     confidence: float = 0.0  # below which a call that may change something is not made
     subscribers: tuple[Subscriber, ...] = ()
 
@@ -101,14 +88,9 @@ def asking_confidence(tools: Sequence[Tool]) -> list[Tool]:
 
 def _shapes_of(tools: Mapping[str, Tool]) -> dict[str, ToolShape]:
     """What is known about each tool; of one that we did not write, nothing is assumed."""
-    standard = {tool.name: tool for tool in STANDARD_TOOLS}
-    shapes = {}
-    for name, tool in tools.items():
-        if standard.get(name) is tool and name in STANDARD_SHAPES:
-            shapes[name] = STANDARD_SHAPES[name]
-        else:
-            shapes[name] = _PLAN if name in PLAN_TOOL_NAMES else _OTHER
-    return shapes
+    standard = {id(tool) for tool in STANDARD_TOOLS}
+    ours = {n: STANDARD_SHAPES.get(n, _OTHER) for n, tool in tools.items() if id(tool) in standard}
+    return {name: _PLAN if name in PLAN_TOOL_NAMES else _OTHER for name in tools} | ours
 
 
 @dataclass
@@ -175,7 +157,7 @@ class LoopReporter(Protocol):
     def called(self, name: str, arguments: str) -> None:
         """It calls a tool."""
 
-    def returned(self, name: str, outcome: ToolOutcome) -> None:
+    def returned(self, name: str, outcome: Outcome) -> None:
         """The tool gave a result."""
 
     def noted(self, text: str) -> None:
@@ -210,21 +192,13 @@ class Actor:
             self._execute,
             self.task,
             stream=Stream(self._hear, *batching.subscribers),
-            parts=Parts(
+            parts=replace(
+                batching.parts,
                 tools=self.tools,
                 shapes=_shapes_of(self.tools),
-                planned=batching.planned,
-                limits=batching.limits,
-                books=batching.books,
-                sources=batching.sources,
-                derives=batching.derives,
-                thresholds=batching.thresholds,
                 disk=ToolDisk(self.context.files, self.context.watch),
-                shelf=batching.shelf,
-                snapshots=batching.snapshots,
                 record=self._record,
                 confidence=self._doubt if batching.confidence else None,
-                steering=batching.steering,
             ),
         )
 
@@ -243,7 +217,14 @@ class Actor:
             results += [_result(call, too_many) for call in calls[MOST_CALLS:]]
 
     def _proposed(self, call: ToolCallPart) -> Call:
-        proposed = self._as_sent(call)
+        proposed = propose(
+            call.tool_call_id,
+            escape_line(call.tool_name),
+            call.args or {},
+            root=self.context.workspace,
+            shapes=self.runner.looker.shapes,
+            named=partial(_named_by, self.context.files),
+        )
         if not self.batching.confidence or proposed.shape.nature not in _MAY_CHANGE:
             return proposed
         given = dict(proposed.arguments)
@@ -259,37 +240,17 @@ class Actor:
         said = f"you are {sure:g} sure of it" if isinstance(sure, int | float) else _UNSAID
         return f"{said}, and {wanted:g} is asked for: look first, then send it with `{CONFIDENCE}`"
 
-    def _as_sent(self, call: ToolCallPart) -> Call:
-        return propose(
-            call.tool_call_id,
-            escape_line(call.tool_name),
-            call.args or {},
-            root=self.context.workspace,
-            shapes=self.runner.looker.shapes,
-            named=partial(_named_by, self.context.files),
-        )
-
     def _execute(self, call: Call) -> Result:
         """One call of a tool; looks come from several threads."""
-        if not self._confirmed(call):
+        confirm = self.confirm if call.shape.nature in _MAY_CHANGE else None
+        if confirm is not None and not confirm(call.tool, _json(call.arguments)):
             return Result(_DECLINED, ok=False, declined=True)
-        if call.tool in _STARTS_PROCESSES:
-            with self._alone:
-                return _as_result(self._outcome(call))
-        return _as_result(self._outcome(call))
-
-    def _confirmed(self, call: Call) -> bool:
-        if self.confirm is None or call.shape.nature not in _MAY_CHANGE:
-            return True
-        return self.confirm(call.tool, _json(call.arguments))
-
-    def _outcome(self, call: Call) -> ToolOutcome:
         tool = self.tools.get(call.tool)
         if tool is None:
             known = ", ".join(f"`{known}`" for known in self.tools)
-            text = f"error: there is no tool `{call.tool}`; there are: {known}"
-            return ToolOutcome(text, ok=False)
-        return tool.call(call.arguments, self.context)
+            return Result(f"error: there is no tool `{call.tool}`; there are: {known}", ok=False)
+        with self._alone if call.tool in _STARTS_PROCESSES else nullcontext():
+            return tool.call(call.arguments, self.context)
 
     def _record(self, call: Call, result: Result) -> Result:
         """In the session, in the order of the calls; the model is told how to cite it."""
@@ -322,29 +283,14 @@ class Actor:
         if isinstance(event, ToolCalled):
             self.reporter.called(event.call.tool, _json(event.call.arguments))
         elif isinstance(event, ToolResulted):
-            outcome, result = event.outcome, event.outcome.result
-            self.calls += result is None  # nothing was made, so nothing was recorded
+            outcome = event.outcome
+            self.calls += outcome.result is None  # nothing was made, so nothing was recorded
             self.failed += not outcome.ok
-            trace = Trace() if result is None else Trace(dict(result.reads), dict(result.writes))
-            self.reporter.returned(outcome.call.tool, ToolOutcome(outcome.text, outcome.ok, trace))
+            self.reporter.returned(outcome.call.tool, outcome)
         elif isinstance(event, Steered):
             self.reporter.noted(f"{event.rule}: {event.text}")
         elif isinstance(event, TimelineNoted) and event.reason == "no_check":
             self.reporter.noted(f"no check: {event.text}")
-
-
-def _as_result(outcome: ToolOutcome) -> Result:
-    trace = outcome.trace
-    return Result(
-        outcome.text,
-        outcome.ok,
-        trace.reads,
-        trace.writes,
-        trace.content,
-        touched=trace.touched,
-        exit_code=trace.exit_code,
-        says_no=trace.says_no,
-    )
 
 
 def _citation(id: str, result: Result) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from signoff.agents.tools.files import Files
 from signoff.process.environment import STANDARD_PATH
 from signoff.settings.loading import Role
+from signoff.toolbatch.calls import Result
 from signoff.verification.enclosure import UNCONFINED, Enclosure
 
 Ask = Callable[[str], str | None]
@@ -29,6 +30,10 @@ class Trace:
     touched: tuple[str, ...] = ()
     exit_code: int | None = None  # of a command that was started and came to its end
     says_no: bool = False  # it answered, and the answer is no: it proves nothing
+
+    def result(self, text: str, ok: bool) -> Result:
+        """What the call gave, with what it did."""
+        return Result(text, ok, **vars(self))
 
 
 @dataclass(frozen=True)

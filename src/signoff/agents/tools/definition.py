@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
 
-from signoff.agents.tools.context import ToolContext, Trace
+from signoff.agents.tools.context import ToolContext
 from signoff.agents.tools.files import ToolError
 from signoff.domain.text import decode_output
 from signoff.errors import ExtraMissing, SignoffError, UsageError, how_to_install
+from signoff.toolbatch.calls import Result
 
 if TYPE_CHECKING:
     from signoff.agents.tools.schema import Arguments
@@ -39,15 +40,6 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True)
-class ToolOutcome:
-    """What one call gave: text for the model, whether it worked, and the files it touched."""
-
-    text: str
-    ok: bool
-    trace: Trace = field(default_factory=Trace)
-
-
-@dataclass(frozen=True)
 class Tool:
     """A function as a model sees it; make one with `@tool`."""
 
@@ -65,7 +57,7 @@ class Tool:
         """The function itself, for code that calls it directly."""
         return self.function(*arguments, **named)
 
-    def call(self, arguments: Mapping[str, Any] | str, context: ToolContext) -> ToolOutcome:
+    def call(self, arguments: Mapping[str, Any] | str, context: ToolContext) -> Result:
         """Run it for a model: whatever is wrong comes back as text that it can act on."""
         seen = context.for_call()
         try:
@@ -83,7 +75,7 @@ class Tool:
         except Exception as error:
             # The model is told instead of the session ended: the tool may be anybody's.
             text, ok = f"error: `{self.name}` failed: {type(error).__name__}: {error}", False
-        return ToolOutcome(_capped(text), ok, seen.trace)
+        return seen.trace.result(_capped(text), ok)
 
     def _note_read(self, given: Mapping[str, Any], context: ToolContext) -> None:
         """Files that its arguments name are what the result rests on, as they are now."""

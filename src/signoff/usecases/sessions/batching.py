@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from signoff.toolbatch.deriving import CHECKER, CheckSources
 from signoff.toolbatch.events import Event, Responded
 from signoff.toolbatch.kept import LedgerShelf
 from signoff.toolbatch.moments import WorkspaceSnapshots
+from signoff.toolbatch.opening import Parts
 from signoff.toolbatch.paths import declared
 from signoff.toolbatch.view import BatchLimits
 from signoff.usecases.ground.site import PlanPlace, Site
@@ -37,14 +39,14 @@ def batching_of(
     policy = (session.policy if session is not None else site.settings.agent).batches
     chosen: dict[str, Any] = dict(policy.limits)
     limits = BatchLimits(**chosen)
+    parts = Parts(steering=policy.steering, limits=limits)
     if session is None:
-        return Batching(policy.steering, limits, confidence=policy.confidence)
+        return Batching(parts, policy.confidence)
     steps = bound.parse().plan.steps if bound is not None else ()
     thin = Thresholds(policy.thin_words, policy.thin_sections)
     sources = CheckSources(checker=checker_command(search_path, thin))
-    return Batching(
-        steering=policy.steering,
-        limits=limits,
+    parts = replace(
+        parts,
         planned=declared(path for step in steps for path in step.produces),
         derives=bound is None,  # a person's contracts decide about a person's plan
         books=session,
@@ -52,9 +54,8 @@ def batching_of(
         snapshots=WorkspaceSnapshots(watch.workspace) if watch is not None else None,
         sources=sources if bound is None else None,
         thresholds=thin,
-        confidence=policy.confidence,
-        subscribers=(HaltRecord(site.ledger, session.id),),
     )
+    return Batching(parts, policy.confidence, (HaltRecord(site.ledger, session.id),))
 
 
 class HaltRecord:
