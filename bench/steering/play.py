@@ -13,8 +13,7 @@ from pathlib import Path
 from forgetful import Habit, Make, Model, Say
 from tasks import CHECK_S
 
-from signoff.agents.tools.context import Changes, ToolContext
-from signoff.agents.tools.files import Files
+from signoff.agents.tools.context import Changes, Files, ToolContext
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Phase, Reason, Verdict

@@ -10,9 +10,8 @@ from typing import Any
 from signoff.agents.loop.drive import AgentLoop, LoopSetup
 from signoff.agents.loop.limits import LoopLimits, LoopReport
 from signoff.agents.loop.transcript import Transcript
-from signoff.agents.tools.context import Shell, ToolContext
+from signoff.agents.tools.context import Files, Shell, ToolContext
 from signoff.agents.tools.definition import Tool
-from signoff.agents.tools.files import Files
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.ledger import Kind
 from signoff.process.environment import STANDARD_PATH

@@ -10,9 +10,8 @@ from typing import Any, Literal, Optional
 
 import pytest
 
-from signoff.agents.tools.context import ToolContext
+from signoff.agents.tools.context import Files, ToolContext, ToolError
 from signoff.agents.tools.definition import Effect, tool
-from signoff.agents.tools.files import Files, ToolError
 from signoff.errors import UsageError
 from signoff.toolbatch.calls import Result
 

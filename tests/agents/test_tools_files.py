@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.tools.files import ToolError
+from signoff.agents.tools.context import ToolError
 from signoff.domain.digests import digest_bytes
 from tests.agents.toolkit import Bench
 

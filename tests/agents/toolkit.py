@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from signoff.agents.tools.context import Shell, ToolContext
-from signoff.agents.tools.files import Files
+from signoff.agents.tools.context import Files, Shell, ToolContext
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.process.environment import STANDARD_PATH
 from signoff.toolbatch.calls import Result

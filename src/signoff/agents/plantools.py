@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from signoff.agents.session import PlanSession
 from signoff.agents.sessions.writing import CHECK_KINDS
+from signoff.agents.tools.context import ToolError
 from signoff.agents.tools.definition import Effect, Tool, as_object
-from signoff.agents.tools.files import ToolError
 from signoff.gate.subjects import Standing
 
 _TEXT = {"type": "string"}

@@ -19,9 +19,8 @@ from signoff.agents.loop.limits import Ended, LoopLimits, LoopReport, Used
 from signoff.agents.loop.transcript import Past, Transcript
 from signoff.agents.plantools import plan_tools
 from signoff.agents.session import Delegation, PlanSession, SessionReport
-from signoff.agents.tools.context import Shell, ToolContext
+from signoff.agents.tools.context import Files, Shell, ToolContext
 from signoff.agents.tools.definition import Tool
-from signoff.agents.tools.files import Files
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Budget

@@ -17,9 +17,8 @@ from typing import Any, Protocol
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 
 from signoff.agents.session import PlanSession
-from signoff.agents.tools.context import ToolContext, Watch
+from signoff.agents.tools.context import Files, ToolContext, ToolError, Watch
 from signoff.agents.tools.definition import Tool
-from signoff.agents.tools.files import Files, ToolError
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall

@@ -18,9 +18,8 @@ from signoff.agents.loop.prompts import RULING_PROMPT
 from signoff.agents.plantools import plan_tools
 from signoff.agents.session import Delegation, PlanSession
 from signoff.agents.sessions.chain import Ruling
-from signoff.agents.tools.context import Notebook, ToolContext
+from signoff.agents.tools.context import Notebook, ToolContext, ToolError
 from signoff.agents.tools.definition import Tool, tool
-from signoff.agents.tools.files import ToolError
 from signoff.domain.session import PLAN_TOOL_NAMES
 from signoff.domain.text import tail
 from signoff.errors import SignoffError

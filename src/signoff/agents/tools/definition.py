@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
 
-from signoff.agents.tools.context import ToolContext
-from signoff.agents.tools.files import ToolError
+from signoff.agents.tools.context import ToolContext, ToolError
 from signoff.domain.text import decode_output
 from signoff.errors import ExtraMissing, SignoffError, UsageError, how_to_install
 from signoff.toolbatch.calls import Result
