@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from signoff.agents.program import troubles_of
+from signoff.agents.command import troubles_of
 from signoff.domain.findings import SyntaxProblem, Trouble
 from signoff.domain.globs import has_wildcard, matches
 from signoff.process.shell import find_tool
