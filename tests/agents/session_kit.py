@@ -16,7 +16,7 @@ from signoff.settings.agent import SessionPolicy
 from signoff.usecases.ground.questions import Item, open_items
 from signoff.usecases.ground.site import Site, find_plan
 from signoff.usecases.inbox import answer
-from signoff.usecases.sessions.opening import open_session, sign
+from signoff.usecases.open_session import open_session, sign
 from signoff.wiring import open_site
 from tests.unconfined import UNCONFINED
 

@@ -11,7 +11,7 @@ from signoff.domain.escalation import Choice
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Budget, Cost
 from signoff.domain.session import DEEPEST_DELEGATION, Decision, SessionStanding
-from signoff.usecases.sessions.opening import open_session
+from signoff.usecases.open_session import open_session
 from tests.agents.session_kit import BRIEF, Bureau, checked
 
 

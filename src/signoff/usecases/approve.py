@@ -24,7 +24,7 @@ from signoff.usecases.ground.upgrading import OLDER, Upgrade, describe, upgraded
 from signoff.usecases.ground.workbench import enclosure_of, learn_secrets
 from signoff.usecases.running.marks import write_status
 from signoff.usecases.running.rehoming import pins_for
-from signoff.usecases.sessions.sittings import find_sittings
+from signoff.usecases.sittings import find_sittings
 from signoff.usecases.verify import find_all, require_valid
 from signoff.verification.pins import Pins
 

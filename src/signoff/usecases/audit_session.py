@@ -16,10 +16,10 @@ from signoff.usecases.audit import AuditReport, outside_proofs, record_audit
 from signoff.usecases.ground.history import trusted_chain
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import enclosure_of, open_pinned_workspace, taken
+from signoff.usecases.open_session import open_session
 from signoff.usecases.proofs.rejudging import Finding, Line, why_not_rerun
 from signoff.usecases.proofs.sign_offs import waivers_of
-from signoff.usecases.sessions.opening import open_session
-from signoff.usecases.sessions.sittings import Sitting, find_sitting, read_sitting
+from signoff.usecases.sittings import Sitting, find_sitting, read_sitting
 from signoff.verification.pins import Pins
 
 Tell = Callable[[str], None]

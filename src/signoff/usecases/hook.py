@@ -34,7 +34,7 @@ from signoff.usecases.ground.history import (
     read_pins,
 )
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
-from signoff.usecases.sessions.opening import open_session
+from signoff.usecases.open_session import open_session
 
 LONGEST_REASON = 8_000
 

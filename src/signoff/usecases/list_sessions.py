@@ -18,8 +18,8 @@ from signoff.storage.locks import holders
 from signoff.usecases.clients.seats import living_client
 from signoff.usecases.ground.history import proved_history
 from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.sessions.opening import open_session
-from signoff.usecases.sessions.sittings import (
+from signoff.usecases.open_session import open_session
+from signoff.usecases.sittings import (
     Sitting,
     find_sitting,
     find_sittings,

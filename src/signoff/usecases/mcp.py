@@ -28,8 +28,8 @@ from signoff.usecases.clients.seats import Seat, note_session, take_seat
 from signoff.usecases.ground.history import read_history
 from signoff.usecases.ground.site import PlanPlace, Site, find_plan
 from signoff.usecases.hook import bound_plan, bound_session, own_session
+from signoff.usecases.open_session import open_session
 from signoff.usecases.ready import find_ready
-from signoff.usecases.sessions.opening import open_session
 
 MOST_PLANS = 50
 MOST_ENTRIES = 200

@@ -35,6 +35,11 @@ LONGEST_RULING = 600
 CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("cancelled", default=lambda: False)
 
 
+def is_cancelled() -> bool:
+    """Asked of the thread that judges, which need not be the one that opened the session."""
+    return CANCELLED.get()()
+
+
 class Refused(ValueError):
     """What an agent asks for or cites does not hold; the message says why and what would."""
 
