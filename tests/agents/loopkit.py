@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from signoff.agents.loop.drive import AgentLoop, LoopSetup
+from signoff.agents.loop.acting import LoopSetup
+from signoff.agents.loop.drive import AgentLoop
 from signoff.agents.loop.limits import LoopLimits, LoopReport
 from signoff.agents.loop.transcript import Transcript
 from signoff.agents.tools.context import Files, Shell, ToolContext

@@ -24,7 +24,6 @@ from signoff.agents.sessions.finishing import (
     make_report,
     show_plan,
     sign,
-    why_broken,
 )
 from signoff.domain.digests import digest_of
 from signoff.domain.facts import SessionStarted
@@ -40,7 +39,6 @@ from signoff.domain.session import (
     session_id_of,
 )
 from signoff.domain.text import escape_line
-from signoff.domain.verdict import Verdict
 from signoff.errors import PlanConflict, UsageError
 from signoff.gate.gate import session_standing
 from signoff.gate.state import State
@@ -306,19 +304,9 @@ class PlanSession(SessionChain):
 
     # The end.
 
-    def judge_again(self, subject: str) -> Verdict:
-        """Judge the contract of a step or postcondition and record nothing: for an audit."""
-        contract = self.look().contract(subject)
-        assert contract is not None
-        return self.judged(subject, contract, provisional=False)
-
     def try_finish(self, answer: str, *, limit_s: float | None = None) -> Finalization:
         """A final answer: accepted, refused with what is missing, or handed to a person."""
         return finish(self, answer, limit_s)
-
-    def why_broken(self) -> str:
-        """What the first check that does not hold printed."""
-        return why_broken(self, self.gate())
 
     @property
     def standing(self) -> SessionStanding:

@@ -111,5 +111,5 @@ def _line(
     if subject.contract.judged_once:
         return Line(subject.id, title, Finding.NOT_RERUN, why_not_rerun(subject.contract))
     tell(subject.id)
-    verdict = session.judge_again(subject.id)
+    verdict = session.judged(subject.id, subject.contract, provisional=False)
     return Line(subject.id, title, Finding(verdict.result.value), verdict.message)

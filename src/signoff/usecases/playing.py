@@ -17,10 +17,10 @@ from typing import Any
 from pydantic_ai.models import Model
 
 import signoff
-from signoff.agents.loop.acting import Batching, Confirm, LoopReporter, Silent
+from signoff.agents.loop.acting import Confirm, LoopReporter, LoopSetup, Silent
 from signoff.agents.loop.asking import open_model
 from signoff.agents.loop.delegation import SecondModel, delegate_tool
-from signoff.agents.loop.drive import AgentLoop, LoopSetup
+from signoff.agents.loop.drive import AgentLoop
 from signoff.agents.loop.limits import Ended, LoopLimits, LoopReport, Used
 from signoff.agents.loop.transcript import Past, Transcript
 from signoff.agents.plantools import plan_tools
@@ -135,13 +135,12 @@ class Play:
         request = self._request
         loop = AgentLoop(
             replace(
-                setup,
+                self._with_runtime(setup),
                 task=setup.task if past is None else past.task,
                 system=request.system,
                 transcript=self._transcript(name),
                 reporter=request.reporter,
                 past=past,
-                batching=self._batching(setup.session, setup.context),
                 confirm=request.confirm,
             ),
             self._runner,
@@ -193,20 +192,20 @@ class Play:
             raise KeyboardInterrupt
         return report
 
-    def _batching(self, session: PlanSession | None, context: ToolContext) -> Batching:
+    def _with_runtime(self, setup: LoopSetup) -> LoopSetup:
         """With a session, on its chain of the ledger; else for as long as the process lives."""
+        session, ledger, watch = setup.session, self._site.ledger, setup.context.watch
         policy = (session.policy if session is not None else self._site.settings.agent).batches
         sure = self._request.confidence
-        confidence = policy.confidence if sure is None else sure
         chosen: dict[str, Any] = dict(policy.limits)
         parts = Parts(steering=policy.steering, limits=BatchLimits(**chosen))
+        setup = replace(setup, parts=parts, confidence=policy.confidence if sure is None else sure)
         if session is None:
-            return Batching(parts, confidence)
+            return setup
         bound = self._request.bound if session is self.session else None
         steps = bound.parse().plan.steps if bound is not None else ()
         thin = Thresholds(policy.thin_words, policy.thin_sections)
-        sources = CheckSources(checker=checker_command(context.shell.search_path, thin))
-        ledger, watch = self._site.ledger, context.watch
+        sources = CheckSources(checker=checker_command(setup.context.shell.search_path, thin))
         watched = watch.workspace if isinstance(watch, WorkspaceWatch) else None
         parts = replace(
             parts,
@@ -225,7 +224,7 @@ class Play:
                 data = {"text": event.text[:LONGEST_TEXT]}
                 ledger.append(session.id, [Draft(Kind.TURN_HALTED, data)])
 
-        return Batching(parts, confidence, (record_halt,))
+        return replace(setup, parts=parts, subscribers=(record_halt,))
 
     def _read_past(self) -> Past | None:
         if self._request.resume is None:

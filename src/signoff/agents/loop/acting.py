@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai.models import Model
 
+from signoff.agents.loop.limits import LoopLimits
+from signoff.agents.loop.prompts import PLAIN_PROMPT, SYSTEM_PROMPT
+from signoff.agents.loop.transcript import Past, Transcript
 from signoff.agents.session import PlanSession
 from signoff.agents.tools.context import Files, ToolContext, ToolError, Watch
 from signoff.agents.tools.definition import Tool
@@ -23,6 +27,7 @@ from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall
 from signoff.domain.text import escape_line
+from signoff.errors import UsageError
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
     Call,
@@ -57,15 +62,6 @@ _DECLINED = "the user said no to this call. Go on without it, or ask what they w
 CONFIDENCE = "confidence"  # the argument in which a model says how sure it is, from 0 to 1
 _UNSAID = "you do not say how sure you are of it"
 Confirm = Callable[[str, str], bool]  # name and arguments of a call → whether it may be made
-
-
-@dataclass(frozen=True)
-class Batching:
-    """How the calls of a session are run, and where what must last is kept."""
-
-    parts: Parts = field(default_factory=Parts)
-    confidence: float = 0.0  # below which a call that may change something is not made
-    subscribers: tuple[Subscriber, ...] = ()
 
 
 def asking_confidence(tools: Sequence[Tool]) -> list[Tool]:
@@ -167,37 +163,63 @@ class Silent(LoopReporter):
     """Tells nobody."""
 
 
-@dataclass
+@dataclass(frozen=True)
+class LoopSetup:
+    """Everything a loop is made of; without a session there is no plan and no gate."""
+
+    task: str
+    model: Model
+    tools: Sequence[Tool]
+    context: ToolContext
+    session: PlanSession | None = None
+    name: str = ""  # of the session, where there is none in the ledger
+    system: str | None = None  # in place of our own system prompt
+    limits: LoopLimits = field(default_factory=LoopLimits)
+    transcript: Transcript = field(default_factory=lambda: Transcript(None))
+    reporter: LoopReporter = field(default_factory=Silent)
+    past: Past | None = None  # of a session that is resumed
+    followup: str = ""  # what the model is told when it is resumed
+    words: str = ""  # of it, what the person says
+    parts: Parts = field(default_factory=Parts)  # of the runtime that runs its calls
+    confidence: float = 0.0  # below which a call that may change something is not made
+    subscribers: tuple[Subscriber, ...] = ()  # told what the runtime does
+    confirm: Confirm | None = None  # asked before every call that may change something
+
+    @property
+    def system_prompt(self) -> str:
+        """What the model is told about its work."""
+        if self.system is not None:
+            return self.system
+        return PLAIN_PROMPT if self.session is None else SYSTEM_PROMPT
+
+    @property
+    def session_name(self) -> str:
+        """What reports and the transcript call it."""
+        return self.name if self.session is None else self.session.id
+
+
 class Actor:
     """Performs calls for a model; counts them, and goes on counting in a resumed session."""
 
-    tools: Mapping[str, Tool]
-    context: ToolContext
-    session: PlanSession | None
-    reporter: LoopReporter
-    calls: int = 0
-    failed: int = 0
-    task: str = ""
-    batching: Batching = field(default_factory=Batching)
-    confirm: Confirm | None = None  # asked before every call that may change something
-
-    def __post_init__(self) -> None:
+    def __init__(self, setup: LoopSetup, context: ToolContext, calls: int = 0, failed: int = 0):
+        self.calls, self.failed = calls, failed
+        self._setup, self._context, self._session = setup, context, setup.session
+        self._tools = _by_name(setup.tools)
         self._sure: dict[str, Any] = {}  # what the model said of each call
         self._alone = threading.Lock()
-        self._notes = dict(self.context.notebook.scratchpad)
-        batching = self.batching
+        self._notes = dict(context.notebook.scratchpad)
         self.runner = open_runner(
-            self.context.workspace,
+            context.workspace,
             self._execute,
-            self.task,
-            stream=Stream(self._hear, *batching.subscribers),
+            setup.task,
+            stream=Stream(self._hear, *setup.subscribers),
             parts=replace(
-                batching.parts,
-                tools=self.tools,
-                shapes=_shapes_of(self.tools),
-                disk=ToolDisk(self.context.files, self.context.watch),
+                setup.parts,
+                tools=self._tools,
+                shapes=_shapes_of(self._tools),
+                disk=ToolDisk(context.files, context.watch),
                 record=self._record,
-                confidence=self._doubt if batching.confidence else None,
+                confidence=self._doubt if setup.confidence else None,
             ),
         )
 
@@ -205,7 +227,7 @@ class Actor:
         """Make every call and add its result; the list is right even when this is interrupted."""
         few, outcomes = calls[:MOST_CALLS], list[Outcome]()
         # What a tool was about to be told is what the model is told of it, interrupted or not.
-        self._notes = dict(self.context.notebook.scratchpad)
+        self._notes = dict(self._context.notebook.scratchpad)
         try:
             return self.runner.run([self._proposed(call) for call in few], outcomes)
         finally:
@@ -220,11 +242,11 @@ class Actor:
             call.tool_call_id,
             escape_line(call.tool_name),
             call.args or {},
-            root=self.context.workspace,
+            root=self._context.workspace,
             shapes=self.runner.looker.shapes,
-            named=partial(_named_by, self.context.files),
+            named=partial(_named_by, self._context.files),
         )
-        if not self.batching.confidence or proposed.shape.nature not in _MAY_CHANGE:
+        if not self._setup.confidence or proposed.shape.nature not in _MAY_CHANGE:
             return proposed
         given = dict(proposed.arguments)
         self._sure[proposed.id] = given.pop(CONFIDENCE, None)
@@ -232,7 +254,7 @@ class Actor:
 
     def _doubt(self, call: Call) -> str | None:
         """Why a call is not made: the model is less sure of it than the user asks for."""
-        wanted = self.batching.confidence
+        wanted = self._setup.confidence
         sure = self._sure.pop(call.id, 1.0)
         if isinstance(sure, int | float) and sure >= wanted:
             return None
@@ -241,20 +263,20 @@ class Actor:
 
     def _execute(self, call: Call) -> Result:
         """One call of a tool; looks come from several threads."""
-        confirm = self.confirm if call.shape.nature in _MAY_CHANGE else None
+        confirm = self._setup.confirm if call.shape.nature in _MAY_CHANGE else None
         if confirm is not None and not confirm(call.tool, _json(call.arguments)):
             return Result(_DECLINED, ok=False, declined=True)
-        tool = self.tools.get(call.tool)
+        tool = self._tools.get(call.tool)
         if tool is None:
-            known = ", ".join(f"`{known}`" for known in self.tools)
+            known = ", ".join(f"`{known}`" for known in self._tools)
             return Result(f"error: there is no tool `{call.tool}`; there are: {known}", ok=False)
         with self._alone if call.tool in _STARTS_PROCESSES else nullcontext():
-            return tool.call(call.arguments, self.context)
+            return tool.call(call.arguments, self._context)
 
     def _record(self, call: Call, result: Result) -> Result:
         """In the session, in the order of the calls; the model is told how to cite it."""
         self.calls += 1
-        if self.session is None or call.tool in PLAN_TOOL_NAMES:
+        if self._session is None or call.tool in PLAN_TOOL_NAMES:
             return result
         seen = ToolCall(
             id=f"c{self.calls}",
@@ -268,28 +290,28 @@ class Actor:
             called_at=datetime.now(UTC).isoformat(),
             says_no=result.says_no,
         )
-        id = self.session.record_call(seen)
-        for key, text in self.context.notebook.scratchpad.items():
+        id = self._session.record_call(seen)
+        for key, text in self._context.notebook.scratchpad.items():
             if self._notes.get(key) != text:
-                self.session.note_scratchpad(key, text)
-        self._notes = dict(self.context.notebook.scratchpad)
-        strayed = self.session.note_mutation(tuple(result.writes), id) if result.writes else ""
+                self._session.note_scratchpad(key, text)
+        self._notes = dict(self._context.notebook.scratchpad)
+        strayed = self._session.note_mutation(tuple(result.writes), id) if result.writes else ""
         cited = _citation(id, result) if seen.ok and seen.can_prove and not seen.says_no else ""
         text = "\n".join(filter(None, (result.text, strayed, cited)))
         return replace(result, text=text)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, ToolCalled):
-            self.reporter.called(event.call.tool, _json(event.call.arguments))
+            self._setup.reporter.called(event.call.tool, _json(event.call.arguments))
         elif isinstance(event, ToolResulted):
             outcome = event.outcome
             self.calls += outcome.result is None  # nothing was made, so nothing was recorded
             self.failed += not outcome.ok
-            self.reporter.returned(outcome.call.tool, outcome)
+            self._setup.reporter.returned(outcome.call.tool, outcome)
         elif isinstance(event, Steered):
-            self.reporter.noted(f"{event.rule}: {event.text}")
+            self._setup.reporter.noted(f"{event.rule}: {event.text}")
         elif isinstance(event, TimelineNoted) and event.reason == "no_check":
-            self.reporter.noted(f"no check: {event.text}")
+            self._setup.reporter.noted(f"no check: {event.text}")
 
 
 def _citation(id: str, result: Result) -> str:
@@ -309,3 +331,12 @@ def _result(call: ToolCallPart, text: str) -> ToolReturnPart:
 
 def _json(arguments: Mapping[str, Any]) -> str:
     return json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
+    named: dict[str, Tool] = {}
+    for tool in tools:
+        if tool.name in named:
+            raise UsageError(f"two tools are called `{tool.name}`", "rename one: @tool(name=…)")
+        named[tool.name] = tool
+    return named

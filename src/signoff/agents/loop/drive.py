@@ -11,22 +11,14 @@ AgentLoop.run
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from pydantic_ai.messages import ToolReturnPart
-from pydantic_ai.models import Model
 
-from signoff.agents.loop.acting import (
-    Actor,
-    Batching,
-    Confirm,
-    LoopReporter,
-    Silent,
-    asking_confidence,
-)
+from signoff.agents.loop.acting import Actor, LoopSetup, asking_confidence
 from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, Reply
 from signoff.agents.loop.interrupting import Interrupts
 from signoff.agents.loop.limits import End, Ended, LoopLimits, LoopReport, Meter, Used
@@ -35,49 +27,17 @@ from signoff.agents.loop.prompts import (
     EMPTY_ANSWER,
     PLAIN_PROMPT,
     RESUMED,
-    SYSTEM_PROMPT,
 )
-from signoff.agents.loop.transcript import Conversation, Past, Transcript
-from signoff.agents.session import PlanSession
-from signoff.agents.sessions.finishing import show_missing
+from signoff.agents.loop.transcript import Conversation, Past
+from signoff.agents.sessions.finishing import show_missing, why_broken
 from signoff.agents.tools.context import ToolContext
-from signoff.agents.tools.definition import Tool
 from signoff.domain.session import Decision
-from signoff.errors import UsageError
 from signoff.toolbatch.calls import OutcomeKind
 from signoff.toolbatch.opening import take_up
 from signoff.toolbatch.pipeline import BatchResult, Ending
 
 _ANSWER_NOW = "Give your final answer now."
 _MOVE_NOTHING = frozenset({OutcomeKind.BLOCKED, OutcomeKind.DUPLICATE})
-
-
-@dataclass(frozen=True)
-class LoopSetup:
-    """Everything a loop is made of; without a session there is no plan and no gate."""
-
-    task: str
-    model: Model
-    tools: Sequence[Tool]
-    context: ToolContext
-    session: PlanSession | None = None
-    name: str = ""  # of the session, where there is none in the ledger
-    system: str | None = None  # in place of our own system prompt
-    limits: LoopLimits = field(default_factory=LoopLimits)
-    transcript: Transcript = field(default_factory=lambda: Transcript(None))
-    reporter: LoopReporter = field(default_factory=Silent)
-    past: Past | None = None  # of a session that is resumed
-    followup: str = ""  # what the model is told when it is resumed
-    words: str = ""  # of it, what the person says
-    batching: Batching = field(default_factory=Batching)  # how its calls are run
-    confirm: Confirm | None = None  # asked before every call that may change something
-
-    @property
-    def system_prompt(self) -> str:
-        """What the model is told about its work."""
-        if self.system is not None:
-            return self.system
-        return PLAIN_PROMPT if self.session is None else SYSTEM_PROMPT
 
 
 class AgentLoop:
@@ -96,15 +56,7 @@ class AgentLoop:
         run = partial(self._interrupts.run, self._runner)
         self._asker = Asker(setup.model, run, setup.limits, reporter.said, reporter.noted)
         self._actor = Actor(
-            tools=_by_name(setup.tools),
-            context=self._bounded(setup.context),
-            session=setup.session,
-            reporter=reporter,
-            calls=past.calls,
-            failed=past.failed_calls,
-            task=setup.task,
-            batching=setup.batching,
-            confirm=setup.confirm,
+            setup, self._bounded(setup.context), calls=past.calls, failed=past.failed_calls
         )
         self._batches = self._actor.runner
         if setup.session is not None:
@@ -156,7 +108,7 @@ class AgentLoop:
         setup = self._setup
         if setup.past is None:
             setup.transcript.begin(
-                self._name, setup.task, setup.model.model_name, setup.context.workspace
+                setup.session_name, setup.task, setup.model.model_name, setup.context.workspace
             )
             self._talk.tell(setup.task)
             return
@@ -205,7 +157,7 @@ class AgentLoop:
 
     def _ask_with_tools(self) -> Reply:
         setup, left_s = self._setup, self._meter.left_s
-        tools = asking_confidence(setup.tools) if setup.batching.confidence else setup.tools
+        tools = asking_confidence(setup.tools) if setup.confidence else setup.tools
         try:
             return self._asker.ask(self._talk.messages, setup.system_prompt, tools, left_s)
         except ModelGaveUp as error:
@@ -258,7 +210,7 @@ class AgentLoop:
         if gate.open:
             return f"Judged just now, because {why}: everything holds. {_ANSWER_NOW}"
         self._batches.looker.ease()
-        missing = show_missing(gate, session.why_broken())
+        missing = show_missing(gate, why_broken(session, gate))
         return f"Judged just now, because {why}: it is not done. Missing:\n{missing}"
 
     def _finish(self, text: str) -> str:
@@ -273,7 +225,7 @@ class AgentLoop:
             return early.text
         if session is None:
             raise End(Ended.ANSWERED, "answered; there is no plan, so nothing was proved")
-        if self._setup.batching.parts.steering:
+        if self._setup.parts.steering:
             self._batches.judge()
         found = session.try_finish(text)
         if found.decision is Decision.ACCEPTED:
@@ -315,7 +267,7 @@ class AgentLoop:
         self._setup.transcript.end(end.ended, end.reason)
         return LoopReport(
             **asdict(self._meter.used),
-            session=self._name,
+            session=self._setup.session_name,
             ended=end.ended,
             reason=end.reason,
             answer=self._answer,
@@ -327,22 +279,8 @@ class AgentLoop:
             transcript=self._setup.transcript.path,
         )
 
-    @property
-    def _name(self) -> str:
-        session = self._setup.session
-        return self._setup.name if session is None else session.id
-
     def _bounded(self, context: ToolContext) -> ToolContext:
         """A command ends with the time of the session, and with an interrupt that got lost."""
         interrupts, meter = self._interrupts, self._meter
         shell = replace(context.shell, cancelled=lambda: interrupts.noted or meter.left_s <= 0)
         return replace(context, shell=shell)
-
-
-def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
-    named: dict[str, Tool] = {}
-    for tool in tools:
-        if tool.name in named:
-            raise UsageError(f"two tools are called `{tool.name}`", "rename one: @tool(name=…)")
-        named[tool.name] = tool
-    return named

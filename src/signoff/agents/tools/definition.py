@@ -96,8 +96,11 @@ def tool(
     it reads by itself, so that its calls can be cited; left out, a tool that only reads and takes
     no context is taken to read what its argument `path` names.
     """
-    written = (effects,) if isinstance(effects, str) else effects
-    declared = frozenset(_effect(effect) for effect in written)
+    known = [effect.value for effect in Effect]
+    unknown = [effect for effect in _names(effects) if effect not in known]
+    if unknown:
+        raise UsageError(f"`{unknown[0]}` is no effect of a tool", f"use {', '.join(known)}")
+    declared = frozenset(map(Effect, _names(effects)))
 
     def make(function: Callable[..., Any]) -> Tool:
         return _tool(function, name or function.__name__, declared, _names(reads))
@@ -156,14 +159,6 @@ def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], tool_name: str
     if parameter.name not in hints:
         raise UsageError(f"tool `{tool_name}`: `{parameter.name}` has no type", "annotate it")
     return hints[parameter.name]
-
-
-def _effect(written: str) -> Effect:
-    try:
-        return Effect(written)
-    except ValueError:
-        known = ", ".join(effect.value for effect in Effect)
-        raise UsageError(f"`{written}` is no effect of a tool", f"use {known}") from None
 
 
 def _read_docstring(text: str, kinds: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
