@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from signoff.agents.sessions.claims import (
 )
 from signoff.agents.sessions.evidence import note_strays
 from signoff.agents.sessions.finishing import (
-    Finalization,
     SessionReport,
     finish,
     make_report,
@@ -146,31 +144,14 @@ class PlanSession(SessionChain):
 
     # Plan tools: text in, text out.
 
-    def plan_create(
-        self, objective: Any, steps: Any, postconditions: Any = (), reason: Any = ""
-    ) -> str:
-        """Write the plan, or write it anew; a rewrite is recorded with what it drops."""
-        return create_plan(self, objective, steps, postconditions, reason)
+    plan_create = create_plan
+    step_update = update_step
+    step_check = check_step
+    postcondition_verify = verify_postcondition
 
     def plan_show(self) -> str:
         """The plan with every status, proof and note, and what is missing."""
         return NO_PLAN if self.look().plan is None else show_plan(self.state, self.gate())
-
-    def step_update(
-        self, step_number: Any, status: Any, evidence: Any = "", notes: Any = ""
-    ) -> str:
-        """Say where a step stands; `done` is a request that a check or evidence decides."""
-        return update_step(self, step_number, status, evidence, notes)
-
-    def step_check(self, step_number: Any) -> str:
-        """Have a step's check judged now, provisionally."""
-        return check_step(self, step_number)
-
-    def postcondition_verify(
-        self, postcondition_number: Any, evidence: Any = "", unattainable_because: Any = ""
-    ) -> str:
-        """Have a postcondition judged or proved, or hand it to a person as unattainable."""
-        return verify_postcondition(self, postcondition_number, evidence, unattainable_because)
 
     # What the loop, the MCP server and hooks record.
 
@@ -193,9 +174,7 @@ class PlanSession(SessionChain):
         self.append(Draft(Kind.TOOL_CALLED, named.to_data()), durable=False)
         return cited
 
-    def note_mutation(self, paths: Iterable[str], call_id: str = "") -> str:
-        """Compare changed files with what the step in progress declares; text, or nothing."""
-        return note_strays(self, paths, call_id)
+    note_mutation = note_strays
 
     def note_scratchpad(self, key: str, text: str) -> None:
         """Remember the beginning of a note, so that evidence can cite it as `scratchpad:<key>`."""
@@ -304,9 +283,7 @@ class PlanSession(SessionChain):
 
     # The end.
 
-    def try_finish(self, answer: str, *, limit_s: float | None = None) -> Finalization:
-        """A final answer: accepted, refused with what is missing, or handed to a person."""
-        return finish(self, answer, limit_s)
+    try_finish = finish
 
     @property
     def standing(self) -> SessionStanding:

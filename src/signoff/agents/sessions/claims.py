@@ -44,9 +44,9 @@ def _answering(tool: Callable[_P, str]) -> Callable[_P, str]:
 
 
 def create_plan(
-    session: SessionChain, objective: Any, steps: Any, postconditions: Any, reason: Any
+    session: SessionChain, objective: Any, steps: Any, postconditions: Any = (), reason: Any = ""
 ) -> str:
-    """Write the plan down, or say what to change."""
+    """Write the plan, or write it anew; a rewrite is recorded with what it drops."""
     state = session.look()
     if state.author is Author.PERSON:
         return (
@@ -145,9 +145,11 @@ def _created(plan: Plan) -> str:
 
 
 @_answering
-def update_step(session: SessionChain, number: Any, status: Any, evidence: Any, notes: Any) -> str:
-    """Say where a step stands; what came of it."""
-    step, at = _pick(session, number, "step")
+def update_step(
+    session: SessionChain, step_number: Any, status: Any, evidence: Any = "", notes: Any = ""
+) -> str:
+    """Say where a step stands; `done` is a request that a check or evidence decides."""
+    step, at = _pick(session, step_number, "step")
     evidence, notes = _text("evidence", evidence), _text("notes", notes)
     word = str(status).strip().lower().replace("-", "_")
     if word not in _STATUSES:
@@ -168,9 +170,9 @@ def update_step(session: SessionChain, number: Any, status: Any, evidence: Any, 
 
 
 @_answering
-def check_step(session: SessionChain, number: Any) -> str:
-    """Judge a step's contract now."""
-    step, at = _pick(session, number, "step")
+def check_step(session: SessionChain, step_number: Any) -> str:
+    """Have a step's check judged now, provisionally."""
+    step, at = _pick(session, step_number, "step")
     if step.contract is None:
         return f'step {at} has no check; prove it with step_update({at}, "done", evidence=…): {HOW}'
     verdict = session.run_contract(step.id, step.contract)
@@ -183,10 +185,13 @@ def check_step(session: SessionChain, number: Any) -> str:
 
 @_answering
 def verify_postcondition(
-    session: SessionChain, number: Any, evidence: Any, unattainable_because: Any
+    session: SessionChain,
+    postcondition_number: Any,
+    evidence: Any = "",
+    unattainable_because: Any = "",
 ) -> str:
-    """Judge or prove a postcondition, or hand it to a person."""
-    post, at = _pick(session, number, "postcondition")
+    """Have a postcondition judged or proved, or hand it to a person as unattainable."""
+    post, at = _pick(session, postcondition_number, "postcondition")
     evidence, reason = (
         _text("evidence", evidence),
         _text("unattainable_because", unattainable_because),

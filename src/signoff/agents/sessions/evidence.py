@@ -167,8 +167,8 @@ _RESOLVERS: dict[ReferenceKind, _Resolver] = {
 }
 
 
-def note_strays(session: SessionChain, paths: Iterable[str], call_id: str) -> str:
-    """What changed although no step in progress declares it; an empty text when all is well."""
+def note_strays(session: SessionChain, paths: Iterable[str], call_id: str = "") -> str:
+    """Note what changed although no step in progress declares it; text, or nothing to say."""
     state = session.look()
     changed = sorted({session.files.name(path) for path in paths})
     if state.plan is None or state.author is Author.DERIVED or not changed:

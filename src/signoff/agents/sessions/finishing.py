@@ -137,7 +137,7 @@ class Finalization:
     gate: GateReport
 
 
-def finish(session: SessionChain, answer: str, limit_s: float | None) -> Finalization:
+def finish(session: SessionChain, answer: str, *, limit_s: float | None = None) -> Finalization:
     """Judge what is pending, ask the gate, and accept, refuse or hand over to a person.
 
     What a person asked for and the agent gave up is on record: nothing is done without them.
