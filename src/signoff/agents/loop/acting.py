@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +18,7 @@ from pydantic_ai.models import Model
 
 from signoff.agents.loop.limits import LoopLimits
 from signoff.agents.loop.prompts import PLAIN_PROMPT, SYSTEM_PROMPT
-from signoff.agents.loop.transcript import Past, Transcript
+from signoff.agents.loop.transcript import Past, Transcript, result_of
 from signoff.agents.session import PlanSession
 from signoff.agents.tools.context import Files, ToolContext, ToolError, Watch
 from signoff.agents.tools.definition import Tool
@@ -125,6 +124,13 @@ class ToolDisk:
         except (ToolError, OSError):
             return False
 
+    def shown(self, path: str) -> str:
+        """A path as reports name it, links followed; as the model wrote it where that fails."""
+        try:
+            return self.files.shown(self.files.to_read(path))
+        except ToolError:
+            return path
+
     def content(self) -> str:
         """The digest of everything; empty where that takes too long, or nobody watches."""
         if self.watch is None or self._slow:
@@ -133,14 +139,6 @@ class ToolDisk:
         digest = self.watch.content()
         self._slow = time.monotonic() - began > SLOW_WALK_S
         return digest
-
-
-def _named_by(files: Files, path: str) -> str:
-    """A path as reports name it, links followed; as the model wrote it where that fails."""
-    try:
-        return files.shown(files.to_read(path))
-    except ToolError:
-        return path
 
 
 class LoopReporter(Protocol):
@@ -208,6 +206,7 @@ class Actor:
         self._sure: dict[str, Any] = {}  # what the model said of each call
         self._alone = threading.Lock()
         self._notes = dict(context.notebook.scratchpad)
+        self._disk = ToolDisk(context.files, context.watch)
         self.runner = open_runner(
             context.workspace,
             self._execute,
@@ -217,7 +216,7 @@ class Actor:
                 setup.parts,
                 tools=self._tools,
                 shapes=_shapes_of(self._tools),
-                disk=ToolDisk(context.files, context.watch),
+                disk=self._disk,
                 record=self._record,
                 confidence=self._doubt if setup.confidence else None,
             ),
@@ -233,9 +232,9 @@ class Actor:
         finally:
             texts = [outcome.text for outcome in outcomes]
             texts += [NOT_FINISHED] * (len(few) - len(texts))
-            results += [_result(call, text) for call, text in zip(few, texts, strict=True)]
+            results += [result_of(call, text) for call, text in zip(few, texts, strict=True)]
             too_many = f"error: one answer may make {MOST_CALLS} calls; make this one again"
-            results += [_result(call, too_many) for call in calls[MOST_CALLS:]]
+            results += [result_of(call, too_many) for call in calls[MOST_CALLS:]]
 
     def _proposed(self, call: ToolCallPart) -> Call:
         proposed = propose(
@@ -244,7 +243,7 @@ class Actor:
             call.args or {},
             root=self._context.workspace,
             shapes=self.runner.looker.shapes,
-            named=partial(_named_by, self._context.files),
+            named=self._disk.shown,
         )
         if not self._setup.confidence or proposed.shape.nature not in _MAY_CHANGE:
             return proposed
@@ -322,11 +321,6 @@ def _citation(id: str, result: Result) -> str:
         for path, digest in files[:_MOST_CITED]
     ]
     return f"[evidence: {', '.join((f'tool:{id}', *named))}]"
-
-
-def _result(call: ToolCallPart, text: str) -> ToolReturnPart:
-    """Failures are text as well: marked as failed, some providers get them wrapped in JSON."""
-    return ToolReturnPart(call.tool_name, text, call.tool_call_id)
 
 
 def _json(arguments: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -78,18 +77,14 @@ class Meter:
 
     limits: LoopLimits
     used: Used
-    clock: Callable[[], float] = time.monotonic
-    began: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.began = self.clock()
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def left_s(self) -> float:
         """The time that is left; infinite without a limit."""
         if self.limits.wall_s is None:
             return float("inf")
-        return self.limits.wall_s - (self.clock() - self.began)
+        return self.limits.wall_s - (time.monotonic() - self.began)
 
     def exhausted(self) -> str | None:
         """Which limit is reached, in words; None while the loop may go on."""

@@ -6,7 +6,7 @@ When the context fills, it becomes a summary; plan and evidence live elsewhere.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -96,32 +96,38 @@ class Transcript:
 
     def read(self) -> Past:
         """Everything that was kept, with calls that never gave a result answered as such."""
-        past = Past()
-        for number, line in self._lines():
-            try:
-                _apply(past, line)
-            except (KeyError, TypeError, ValueError) as error:
-                raise TranscriptUnusable(
-                    f"line {number} of the transcript `{self.path}` cannot be used: {error}"
-                ) from error
-        past.messages.extend(_unanswered(past.messages))
-        return past
-
-    def _append(self, kind: LineKind, **facts: Any) -> None:
-        if self.path is not None:
-            append_line(self.path, json.dumps({"kind": kind, **facts}, ensure_ascii=True))
-
-    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         if self.path is None or not self.path.is_file():
             raise TranscriptUnusable(f"no transcript at `{self.path}`")
+        past = Past()
         for number, text in enumerate(self.path.read_text("utf-8", "replace").split("\n"), 1):
             try:
                 line = json.loads(text)
             except ValueError:
                 # Torn by a power cut: it was never acknowledged, and the next one closed it.
                 continue
-            if isinstance(line, dict):
-                yield number, line
+            try:
+                if isinstance(line, dict):
+                    _apply(past, line)
+            except (KeyError, TypeError, ValueError) as error:
+                raise TranscriptUnusable(
+                    f"line {number} of the transcript `{self.path}` cannot be used: {error}"
+                ) from error
+        last = past.messages[-1] if past.messages else None
+        if isinstance(last, ModelResponse) and last.tool_calls:
+            # Every API refuses a call without a result, so calls cut off by a stop are answered.
+            past.messages.append(
+                ModelRequest([result_of(c, NOT_FINISHED) for c in last.tool_calls])
+            )
+        return past
+
+    def _append(self, kind: LineKind, **facts: Any) -> None:
+        if self.path is not None:
+            append_line(self.path, json.dumps({"kind": kind, **facts}, ensure_ascii=True))
+
+
+def result_of(call: ToolCallPart, text: str) -> ToolReturnPart:
+    """Failures are text as well: marked as failed, some providers get them wrapped in JSON."""
+    return ToolReturnPart(call.tool_name, text, call.tool_call_id)
 
 
 def _apply(past: Past, line: Mapping[str, Any]) -> None:
@@ -148,15 +154,6 @@ def _apply(past: Past, line: Mapping[str, Any]) -> None:
     past.calls += int(line.get("calls", 0))
     past.failed_calls += int(line.get("failed_calls", 0))
     past.notebook = line.get("notebook", past.notebook)
-
-
-def _unanswered(messages: Sequence[ModelMessage]) -> Iterator[ModelRequest]:
-    """Every API refuses a call without a result, so calls cut off by a stop are answered."""
-    last = messages[-1] if messages else None
-    if isinstance(last, ModelResponse) and last.tool_calls:
-        yield ModelRequest(
-            [ToolReturnPart(c.tool_name, NOT_FINISHED, c.tool_call_id) for c in last.tool_calls]
-        )
 
 
 class Conversation:

@@ -108,8 +108,8 @@ class Files:
     def to_read(self, named: str) -> Path:
         """Where a name leads, if it may be read."""
         path = self._resolved(named)
-        self._refuse_hidden(path, named)
-        if not (_lies_in(path, self.workspace) or self._is_readable(path)):
+        roots = (str(self.workspace), *(os.path.realpath(root) for root in self.readable))
+        if not any(_lies_in(path, root) for root in roots):
             raise ToolError(
                 f"`{named}` leads outside the workspace; readable are `.` and "
                 + (", ".join(f"`{root}`" for root in self.readable) or "nothing else")
@@ -119,7 +119,6 @@ class Files:
     def to_write(self, named: str) -> Path:
         """Where a name leads, if it may be written."""
         path = self._resolved(named)
-        self._refuse_hidden(path, named)
         if not _lies_in(path, self.workspace):
             raise ToolError(f"`{named}` leads outside the workspace; write inside it")
         if any(_lies_in(path, os.path.realpath(place)) for place in self.untouchable):
@@ -142,22 +141,18 @@ class Files:
         """Whether something hidden lies in a folder, for searches that cannot step around it."""
         return any(_lies_in(os.path.realpath(place), folder) for place in self.hidden)
 
-    def _is_readable(self, path: Path) -> bool:
-        return any(_lies_in(path, os.path.realpath(root)) for root in self.readable)
-
     def _resolved(self, named: str) -> Path:
         if not named or "\0" in named:
             raise ToolError("the path is empty" if not named else "the path has a NUL in it")
         try:
-            return Path(os.path.realpath(self.workspace / named))
+            path = Path(os.path.realpath(self.workspace / named))
         except OSError as error:
             raise _told(named, error) from None
         except ValueError:
             raise ToolError(f"`{escape_line(named)}` cannot be a file's name") from None
-
-    def _refuse_hidden(self, path: Path, named: str) -> None:
         if not self.is_open(path):
             raise ToolError(f"`{named}` is the harness's own; agents neither read nor write it")
+        return path
 
 
 def _lies_in(path: Path | str, folder: Path | str) -> bool:
