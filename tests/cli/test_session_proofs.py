@@ -194,7 +194,11 @@ def test_what_a_sub_agent_proved_is_audited_with_its_parent(desk: Desk) -> None:
     (parent,) = [line["id"] for line in sessions if line["parent"] is None]
     (child,) = [line["id"] for line in sessions if line["parent"] is not None]
     lines = desk.signoff("audit", parent, "--json").exits(0).json["lines"]
-    assert [(x["subject"], x["finding"]) for x in lines] == [("1", "kept"), (f"{child}:1", "kept")]
+    assert [(x["subject"], x["finding"]) for x in lines] == [
+        ("1", "kept"),
+        (f"{child}:1", "kept"),
+        (f"{child}:task:1", "kept"),  # what it was handed names the file too
+    ]
     desk.signoff("audit", child).fails(2, "is a part of", "is signed with it")
     desk.signoff("receipt", "export", parent).exits(0)
 

@@ -74,10 +74,10 @@ def audit_session(
 
 
 def _lines(site: Site, session: PlanSession, sitting: Sitting, tell: Tell) -> Iterator[Line]:
-    """The session's own subjects, then those of every session that it delegated to."""
+    """What the plan says and the task asks for beside it; then the same of every sub-agent."""
     state, gate = sitting.state, session.gate()
     assert state.plan is not None
-    for subject, standing in zip(state.plan.subjects, gate.subjects, strict=True):
+    for subject, standing in zip(state.subjects, gate.subjects, strict=True):
         yield _line(session, state, subject, standing, tell)
     for child in session.children():
         theirs = read_sitting(site, child.id)

@@ -40,7 +40,6 @@ class SessionLine:
     objective: str
     standing: SessionStanding
     author: str
-    began_at: str
     newest_at: str
     parent: str | None
 
@@ -98,7 +97,6 @@ def _line(site: Site, sitting: Sitting) -> SessionLine:
         objective=sitting.objective,
         standing=_by_plan(site, sitting, place, own),
         author=str(sitting.started.data.get("author", "")),
-        began_at=sitting.started.at,
         newest_at=sitting.newest.at,
         parent=sitting.parent,
     )
