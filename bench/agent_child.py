@@ -16,10 +16,10 @@ from typing import Any
 from pydantic_ai.models.wrapper import WrapperModel
 
 import signoff
-from signoff.agents.tools.definition import ToolOutcome
 from signoff.testing.conversation import Call, Conversation
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
+from signoff.toolbatch.calls import Result
 
 # What a turn must at least put on disk: the answer, its use, the call and its result.
 RECORDS_A_TURN = 4
@@ -40,9 +40,9 @@ class Watcher:
     def called(self, name: str, arguments: str) -> None:
         """Nothing."""
 
-    def returned(self, name: str, outcome: ToolOutcome) -> None:
+    def returned(self, name: str, result: Result) -> None:
         """A call is over."""
-        del name, outcome
+        del name, result
         self.megabytes.append(memory_mb())
         spent_s = self.model.spent_s if self.model is not None else 0.0
         self.moments.append(time.perf_counter() - spent_s)

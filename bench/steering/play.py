@@ -13,8 +13,7 @@ from pathlib import Path
 from forgetful import Habit, Make, Model, Say
 from tasks import CHECK_S
 
-from signoff.agents.tools.context import Changes, ToolContext
-from signoff.agents.tools.files import Files
+from signoff.agents.tools.context import Changes, Files, ToolContext
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Phase, Reason, Verdict
@@ -165,16 +164,7 @@ class Hands:
         tool = _TOOLS.get(call.tool)
         if tool is None:
             return Result(f"error: there is no tool `{call.tool}`", ok=False)
-        outcome = tool.call("{broken" if call.malformed else call.arguments, self._context)
-        trace = outcome.trace
-        return Result(
-            outcome.text,
-            outcome.ok,
-            trace.reads,
-            trace.writes,
-            trace.content,
-            exit_code=trace.exit_code,
-        )
+        return tool.call("{broken" if call.malformed else call.arguments, self._context)
 
 
 class Watcher:

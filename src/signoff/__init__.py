@@ -18,7 +18,7 @@ _MODULE_OF = {
     "PlanText": "storage.vault",
     "Tool": "agents.tools.definition",
     "ToolContext": "agents.tools.context",
-    "ToolError": "agents.tools.files",
+    "ToolError": "agents.tools.context",
     "Vault": "storage.vault",
     "arun": "wiring",
     "list_plan_files": "storage.active",

@@ -3,9 +3,9 @@
 from signoff.agents.loop.limits import LoopLimits as LoopLimits
 from signoff.agents.plantools import plan_tools as plan_tools
 from signoff.agents.tools.context import ToolContext as ToolContext
+from signoff.agents.tools.context import ToolError as ToolError
 from signoff.agents.tools.definition import Tool as Tool
 from signoff.agents.tools.definition import tool as tool
-from signoff.agents.tools.files import ToolError as ToolError
 from signoff.agents.tools.standard import STANDARD_TOOLS as STANDARD_TOOLS
 from signoff.storage.active import ActivePlan as ActivePlan
 from signoff.storage.active import list_plan_files as list_plan_files

@@ -96,7 +96,7 @@ def start_session(
     session_id: str | None = None,
 ) -> PlanSession:
     """A session to make plan tools for; the ledger and the policy are the user's own."""
-    from signoff.usecases.sessions.opening import open_session  # noqa: PLC0415 - judging loads slowly
+    from signoff.usecases.open_session import open_session  # noqa: PLC0415 - judging loads slowly
 
     folder = Path(workspace).resolve()
     site = open_site(dict(os.environ), Path.cwd(), folder)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from signoff.agents.loop.drive import AgentLoop, LoopSetup
+from signoff.agents.loop.acting import LoopSetup
+from signoff.agents.loop.drive import AgentLoop
 from signoff.agents.loop.limits import LoopLimits, LoopReport
 from signoff.agents.loop.transcript import Transcript
-from signoff.agents.tools.context import Shell, ToolContext
-from signoff.agents.tools.definition import Tool, ToolOutcome
-from signoff.agents.tools.files import Files
+from signoff.agents.tools.context import Files, Shell, ToolContext
+from signoff.agents.tools.definition import Tool
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.ledger import Kind
 from signoff.process.environment import STANDARD_PATH
@@ -21,6 +21,7 @@ from signoff.storage.ledger import Ledger
 from signoff.testing.conversation import Call
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, use
+from signoff.toolbatch.calls import Result
 
 # Waits between retries are real; nobody has to sit through them.
 QUICK = LoopLimits(first_wait_s=0.001, longest_wait_s=1.0)
@@ -32,7 +33,7 @@ class Told:
 
     text: str = ""
     calls: list[str] = field(default_factory=list)
-    results: list[tuple[str, ToolOutcome]] = field(default_factory=list)
+    results: list[tuple[str, Result]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def said(self, chunk: str) -> None:
@@ -41,8 +42,8 @@ class Told:
     def called(self, name: str, arguments: str) -> None:
         self.calls.append(f"{name} {arguments}")
 
-    def returned(self, name: str, outcome: ToolOutcome) -> None:
-        self.results.append((name, outcome))
+    def returned(self, name: str, result: Result) -> None:
+        self.results.append((name, result))
 
     def noted(self, text: str) -> None:
         self.notes.append(text)

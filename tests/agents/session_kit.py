@@ -14,8 +14,8 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import ToolCall
 from signoff.settings.agent import SessionPolicy
 from signoff.usecases.inbox import answer
+from signoff.usecases.open_session import open_session, sign
 from signoff.usecases.questions import Item, open_items
-from signoff.usecases.sessions.opening import open_session, sign
 from signoff.usecases.site import Site, find_plan
 from signoff.wiring import open_site
 from tests.unconfined import UNCONFINED
@@ -75,7 +75,7 @@ class Bureau:
 
     def content(self) -> str:
         """The workspace's digest."""
-        return self.session._desk.content()
+        return self.session.content()
 
     def plan(self, *steps: Any, posts: tuple[Any, ...] = (), reason: str = "") -> str:
         """Write a plan."""

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.loop.acting import Batching
 from signoff.agents.loop.limits import Ended, LoopLimits
 from signoff.agents.tools.definition import tool
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.errors import UsageError
 from signoff.testing.conversation import Call
 from signoff.testing.script import Script, Turn, say, use
+from signoff.toolbatch.opening import Parts
 from tests.agents.loopkit import QUICK, Stage, bash, write
 
-PLAIN = Batching(steering=False)
+PLAIN = Parts(steering=False)
 
 
 @pytest.fixture
@@ -116,18 +116,18 @@ def test_an_answer_that_was_cut_off_does_not_count_as_final(stage: Stage) -> Non
 
 def test_a_model_that_does_nothing_turn_after_turn_is_stopped(stage: Stage) -> None:
     for turn in (Turn(), use(Call("nothing"))):
-        report = stage.play(Script([turn], last_repeats=True), batching=PLAIN)
+        report = stage.play(Script([turn], last_repeats=True), parts=PLAIN)
         assert report.ended is Ended.STUCK
         assert report.turns == QUICK.fruitless
     mixed = [bash("exit 1")] * 6 + [bash("true")] + [bash("exit 1")] * 6 + [say("done")]
-    assert stage.play(mixed, batching=PLAIN).ended is Ended.ANSWERED
+    assert stage.play(mixed, parts=PLAIN).ended is Ended.ANSWERED
 
 
 def test_a_command_that_says_no_is_something_learned_the_first_time_only(stage: Stage) -> None:
-    report = stage.play(Script([bash("exit 1")], last_repeats=True), batching=PLAIN)
+    report = stage.play(Script([bash("exit 1")], last_repeats=True), parts=PLAIN)
     assert (report.ended, report.turns) == (Ended.STUCK, QUICK.fruitless + 1)
     others = [bash(f"exit {n}") for n in range(1, 20)]
-    assert stage.play([*others, say("done")], batching=PLAIN).ended is Ended.ANSWERED
+    assert stage.play([*others, say("done")], parts=PLAIN).ended is Ended.ANSWERED
 
 
 def test_the_limit_of_turns_ends_the_loop_and_says_so(stage: Stage) -> None:

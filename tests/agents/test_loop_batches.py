@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 import signoff
-from signoff.agents.loop.acting import Batching
 from signoff.agents.loop.limits import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
 from signoff.testing.conversation import Call, Conversation
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
+from signoff.toolbatch.opening import Parts
 from signoff.toolbatch.view import BatchLimits
 from signoff.usecases.agent import AgentReport
 from tests.agents.loopkit import QUICK, Stage, bash, entries, write
 from tests.unconfined import UNCONFINED
 
-PLAIN = Batching(steering=False)
+PLAIN = Parts(steering=False)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_reading_the_same_again_is_not_done_again_and_is_no_error(stage: Stage) 
 def test_without_steering_the_loop_is_as_it_was(stage: Stage) -> None:
     (stage.work / "a.txt").write_text("one\n")
     script = Script([use(read("a.txt")), use(read("a.txt")), say("done")])
-    stage.play(script, "Create `b.md`.", batching=PLAIN)
+    stage.play(script, "Create `b.md`.", parts=PLAIN)
     assert script.received[1].results[-1].text == script.received[2].results[-1].text
     assert script.requests == 3
 
@@ -85,8 +85,8 @@ def test_three_errors_in_a_row_end_the_sitting_openly(stage: Stage) -> None:
 
 
 def test_a_user_sets_how_many(stage: Stage) -> None:
-    batching = Batching(limits=BatchLimits(errors=5))
-    report = stage.play(Script([bash("no-such-command")], last_repeats=True), batching=batching)
+    parts = Parts(limits=BatchLimits(errors=5))
+    report = stage.play(Script([bash("no-such-command")], last_repeats=True), parts=parts)
     assert report.turns == 5
 
 

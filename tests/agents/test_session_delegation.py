@@ -11,7 +11,7 @@ from signoff.domain.escalation import Choice
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Budget, Cost
 from signoff.domain.session import DEEPEST_DELEGATION, Decision, SessionStanding
-from signoff.usecases.sessions.opening import open_session
+from signoff.usecases.open_session import open_session
 from tests.agents.session_kit import BRIEF, Bureau, checked
 
 
@@ -170,7 +170,7 @@ def test_a_child_that_a_crash_kept_from_beginning_begins_when_it_is_taken_up(
 ) -> None:
     given = {"child": "session-00000000000000aa", "objective": "x", "tokens": 300, "usd": None}
     session = bureau.session
-    session._desk.append(Draft(Kind.SESSION_DELEGATED, given, step="1"))
+    session.append(Draft(Kind.SESSION_DELEGATED, given, step="1"))
     again = session.delegate(1, "a part")
     assert again.session is not None and again.session.left().tokens == 300
     assert again.session.plan_create("a part", ["one"], []).startswith("plan created")

@@ -59,7 +59,7 @@ def test_identical_refusals_get_shorter_and_end_with_a_person(bureau: Bureau) ->
     assert len(ends[3].text) < len(ends[2].text)
     assert "Do only this now: step_update(1" in ends[3].text
     (item,) = bureau.inbox()
-    assert ends[5].question == ends[6].question == item.id
+    assert item.id in ends[5].text
     assert bureau.entries(Kind.ESCALATION_OPENED)[0].data["cause"] == Cause.REFUSED
     assert bureau.session.report().refusals == 6
     assert bureau.session.standing is SessionStanding.ESCALATED

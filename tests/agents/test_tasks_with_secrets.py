@@ -15,7 +15,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 
 def test_a_plan_from_words_with_a_secret_is_written_once(tmp_path: Path) -> None:
     bureau = Bureau(tmp_path)
-    plan = TaskPlan(bureau.session.books, bureau.root, CheckSources())
+    plan = TaskPlan(bureau.session, bureau.root, CheckSources())
     plan.begin(f"Log in with {TOKEN} and create `a.md`.")
     take_list(plan, [f"tell them that {TOKEN} is old"])
     written = bureau.entries(Kind.PLAN_WRITTEN)

@@ -10,10 +10,10 @@ from typing import Any, Literal, Optional
 
 import pytest
 
-from signoff.agents.tools.context import ToolContext
-from signoff.agents.tools.definition import Effect, ToolOutcome, tool
-from signoff.agents.tools.files import Files, ToolError
+from signoff.agents.tools.context import Files, ToolContext, ToolError
+from signoff.agents.tools.definition import Effect, tool
 from signoff.errors import UsageError
+from signoff.toolbatch.calls import Result
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ def locate(
     return json.dumps([name, point.x, point.y, unit, tags, more, exact])
 
 
-def _call(arguments: dict[str, Any] | str, made: Any = locate) -> ToolOutcome:
+def _call(arguments: dict[str, Any] | str, made: Any = locate) -> Result:
     outcome = made.call(arguments, ToolContext(Files(Path("/"))))
-    assert isinstance(outcome, ToolOutcome)
+    assert isinstance(outcome, Result)
     return outcome
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.tools.files import ToolError
+from signoff.agents.tools.context import ToolError
 from signoff.domain.digests import digest_bytes
 from tests.agents.toolkit import Bench
 
@@ -21,14 +21,14 @@ def test_a_file_is_written_with_the_folders_above_it_and_its_digest_is_kept(benc
     outcome = bench.outcome("write", {"path": "a/b/c.txt", "content": "hello\n"})
     assert outcome.text == "wrote a/b/c.txt (6 characters)"
     assert (bench.work / "a/b/c.txt").read_text() == "hello\n"
-    assert outcome.trace.writes == {"a/b/c.txt": digest_bytes(b"hello\n")}
+    assert outcome.writes == {"a/b/c.txt": digest_bytes(b"hello\n")}
 
 
 def test_a_read_notes_the_content_of_the_whole_file(bench: Bench) -> None:
     bench.file("a.txt", "one\ntwo\nthree\n")
     outcome = bench.outcome("read", {"path": "a.txt", "first_line": 2, "last_line": 2})
     assert outcome.text == "a.txt, lines 2-2 of 3\ntwo"
-    assert outcome.trace.reads == {"a.txt": digest_bytes(b"one\ntwo\nthree\n")}
+    assert outcome.reads == {"a.txt": digest_bytes(b"one\ntwo\nthree\n")}
 
 
 @pytest.mark.parametrize(

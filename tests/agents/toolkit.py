@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from signoff.agents.tools.context import Shell, ToolContext
-from signoff.agents.tools.definition import ToolOutcome
-from signoff.agents.tools.files import Files
+from signoff.agents.tools.context import Files, Shell, ToolContext
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.process.environment import STANDARD_PATH
+from signoff.toolbatch.calls import Result
 
 
 @dataclass
@@ -55,7 +54,7 @@ class Bench:
         place.write_bytes(text if isinstance(text, bytes) else text.encode())
         return place
 
-    def outcome(self, name: str, arguments: Mapping[str, Any] | str) -> ToolOutcome:
+    def outcome(self, name: str, arguments: Mapping[str, Any] | str) -> Result:
         """What one call gave."""
         (found,) = [tool for tool in STANDARD_TOOLS if tool.name == name]
         return found.call(arguments, self.context)

@@ -247,7 +247,7 @@ class Agents(RuleBasedStateMachine):
 
     @rule()
     def finish(self) -> None:
-        ended = self.session._desk.look().session.ended
+        ended = self.session.look().session.ended
         decision = self.session.try_finish("done").decision
         if decision is Decision.ACCEPTED and self.parts:
             assert self._all_settled()
@@ -284,7 +284,7 @@ class Agents(RuleBasedStateMachine):
         return [n for n in self.parts if (n in STEPS) == (name in STEPS)].index(name) + 1
 
     def _question_about(self, number: int) -> str:
-        state = self.session._desk.look()
+        state = self.session.look()
         assert state.plan is not None
         asked = str(state.record(state.plan.steps[number - 1].id).question or "")
         opened = [str(e.data["id"]) for e in self.ledger.open_escalations(self.session.id)]

@@ -79,28 +79,18 @@ def read_answer(path: Path) -> Answer | None:
         return None
     if not text:
         return None
-    said, reason = _from_json(text) or _from_text(text)
-    return Answer(said, reason[:LONGEST_REASON])
-
-
-def _from_json(text: str) -> tuple[AnswerKind, str] | None:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict):
-        return None
-    reason = data.get("reason", "")
-    kind = _named(str(data.get("answer", ""))) or AnswerKind.NEEDS_INPUT
-    return kind, reason if isinstance(reason, str) else ""
-
-
-def _from_text(text: str) -> tuple[AnswerKind, str]:
-    head, colon, rest = text.partition(":")
-    if not colon:
-        head, _, rest = text.partition("\n")
-    known = _named(head)
-    return (known, rest.strip()) if known is not None else (AnswerKind.NEEDS_INPUT, text)
+        data = None
+    if isinstance(data, dict):
+        known, reason = _named(str(data.get("answer", ""))), data.get("reason", "")
+        reason = reason if isinstance(reason, str) else ""
+    else:
+        head, _, rest = text.partition(":" if ":" in text else "\n")
+        known = _named(head)
+        reason = text if known is None else rest.strip()
+    return Answer(known or AnswerKind.NEEDS_INPUT, reason[:LONGEST_REASON])
 
 
 def _named(word: str) -> AnswerKind | None:

@@ -7,7 +7,7 @@ import posixpath
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from signoff.agents.assignment import (
     read_answer,
     read_usage,
 )
-from signoff.agents.program import program_path, program_trouble
-from signoff.domain.observation import Ending, Observation, Output
+from signoff.domain.findings import Severity, Trouble
+from signoff.domain.observation import Ending, Observation
 from signoff.domain.text import decode_output, storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import ConfigInvalid
@@ -29,7 +29,8 @@ from signoff.process.environment import clean_environment
 from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits
 from signoff.process.runner import run
-from signoff.settings.loading import Role
+from signoff.process.shell import find_tool
+from signoff.settings.loading import Role, implied_variables
 from signoff.verification.enclosure import UNCONFINED, Enclosure, tool_folder
 
 # Clients that keep state of their own in the home folder: what each must be able to write.
@@ -62,6 +63,8 @@ _REFUSED = {
     Isolation.BUBBLEWRAP: re.compile(r"read-only file system|\bEROFS\b", re.IGNORECASE),
     Isolation.LANDLOCK: re.compile(r"permission denied(?! \()|\bEACCES\b", re.IGNORECASE),
 }
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_SHELL = re.compile(r"(?:^|\s)(\|\|?|&&?|\d?>>?|<|\d?>&\d)(?=\s|$)|(;)(?=\s|$)|(\$)(?=[\w{(])")
 _OWN_GIT = re.compile(r"(?:^|[\s'\"/])\.git/(?!worktrees/)")
 
 
@@ -77,7 +80,8 @@ class CommandAgent:
     def work(self, assignment: Assignment) -> Report:
         """Run the role's command to its end and read its usage report."""
         argv, stdin = _command_line(assignment.role, assignment.prompt, assignment.prompt_file)
-        argv = (program_path(argv[0], assignment.workspace), *argv[1:])
+        if "/" in argv[0]:  # a path, seen from the workspace
+            argv = (os.path.normpath(assignment.workspace / argv[0]), *argv[1:])
         environment = clean_environment(
             self.environ,
             path=self.search_path,
@@ -119,7 +123,10 @@ class CommandAgent:
             named.append(tool_folder(Path(argv[0]).parent))
         if argv[0] == sys.executable:
             # The built-in loop is signoff itself, which may be installed from a checkout anywhere.
-            named += [p for p in _packages() if not p.is_relative_to(assignment.workspace)]
+            installed = (Path(entry) for entry in sys.path)
+            libraries = [p for p in installed if p.name in ("site-packages", "dist-packages")]
+            loaded = (_PACKAGE, *libraries)
+            named += [p for p in loaded if not p.is_relative_to(assignment.workspace)]
         home = self.environ.get("HOME")
         own = paths_of_client(argv[0], Path(home)) if home else ()
         return self.enclosure.for_agent(
@@ -132,9 +139,74 @@ class CommandAgent:
 
 def check_role(role: Role, search_path: str, workspace: Path) -> None:
     """Raise when the role's command cannot be started at all."""
-    trouble = program_trouble(role, search_path, workspace)
+    trouble = _program_trouble(role, search_path, workspace)
     if trouble is not None:
         raise ConfigInvalid(trouble.message, trouble.hint)
+
+
+def troubles_of(
+    role: Role, search_path: str, workspace: Path, environ: Mapping[str, str]
+) -> Iterator[Trouble]:
+    """Everything about a role that its first attempt would stumble over."""
+    stopped = _program_trouble(role, search_path, workspace)
+    if stopped is not None:
+        yield stopped
+    syntax = _SHELL.search(_QUOTED.sub("_", role.command))
+    if syntax is not None and (stopped is None or stopped.severity is not Severity.ERROR):
+        sign = next(group for group in syntax.groups() if group)
+        yield Trouble(
+            "role-shell-syntax",
+            Severity.WARNING,
+            f"role `{role.name}`: no shell runs the command, so `{sign}` is an ordinary word in it",
+            "wrap it: sh -c '…', or name a script",
+        )
+    implied = implied_variables(role)
+    for name in dict.fromkeys(role.env):
+        if name not in environ and name not in implied:
+            yield Trouble(
+                "role-variable-unset",
+                Severity.WARNING,
+                f"role `{role.name}` asks for the variable `{name}`, which is not set here",
+                f"export {name}=…, or take it out of `env` under [roles.{role.name}]",
+            )
+
+
+def _words(role: Role) -> list[str]:
+    try:
+        words = shlex.split(role.command)
+    except ValueError as error:
+        raise ConfigInvalid(f"role `{role.name}`: command is not a command line: {error}") from None
+    if not words:
+        raise ConfigInvalid(f"role `{role.name}` has an empty command")
+    return words
+
+
+def _program_trouble(role: Role, search_path: str, workspace: Path) -> Trouble | None:
+    """Why the role's command cannot be started at all."""
+    try:
+        program = _words(role)[0]
+    except ConfigInvalid as error:
+        hint = f"mend `command` under [roles.{role.name}], or --role {role.name}='COMMAND'"
+        return Trouble("role-command-unreadable", Severity.ERROR, error.message, hint)
+    if find_tool(program, search_path, workspace) is not None:
+        return None
+    here = workspace / program
+    try:
+        is_file = here.is_file()
+    except (OSError, ValueError):
+        is_file = False
+    said, advice = "was not found", f"install `{program}`"
+    if is_file and "/" in program:
+        said, advice = "is not executable", f"chmod +x {shlex.quote(str(here))}"
+    elif is_file:
+        said = "was not found on the search path"
+        advice = f"write ./{program} for the file of the workspace"
+    return Trouble(
+        "role-program-missing",
+        Severity.WARNING,
+        f"role `{role.name}`: command `{program}` {said}",
+        f"{advice}, or change the role's command: --role {role.name}='COMMAND'",
+    )
 
 
 def _command_line(
@@ -144,12 +216,7 @@ def _command_line(
 
     One that is too long for an argument is written to the file, and the argument says so.
     """
-    try:
-        words = shlex.split(role.command)
-    except ValueError as error:
-        raise ConfigInvalid(f"role `{role.name}`: command is not a command line: {error}") from None
-    if not words:
-        raise ConfigInvalid(f"role `{role.name}` has an empty command")
+    words = _words(role)
     if not any(PROMPT_PLACE in word for word in words):
         return tuple(words), prompt.encode("utf-8", "replace")
     if len(prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT_BYTES:
@@ -170,12 +237,6 @@ def _in_file(prompt: str, file: Path) -> str:
     ) as f:
         f.write(prompt.encode("utf-8", "replace"))
     return f"Your task is written in the file {file}. Read all of it first, then do what it says."
-
-
-def _packages() -> tuple[Path, ...]:
-    """Where this program and the libraries that it needs were loaded from."""
-    installed = (Path(entry) for entry in sys.path)
-    return (_PACKAGE, *(p for p in installed if p.name in ("site-packages", "dist-packages")))
 
 
 def _named(word: str, workspace: Path) -> Path | None:
@@ -210,11 +271,9 @@ def why_it_ended(seen: Observation, isolation: Isolation) -> str:
     refused = _REFUSED.get(isolation)
     if refused is None:
         return ""
-    lines = [line for o in (seen.stdout, seen.stderr) for line in _last(o) if refused.search(line)]
+    ends = (decode_output(out.kept[-_LAST_BYTES:]) for out in (seen.stdout, seen.stderr))
+    last = [line for end in ends for line in end.splitlines()[-_LAST_LINES:]]
+    lines = [line for line in last if refused.search(line)]
     if not lines:
         return ""
     return GIT_IS_READ_ONLY if all(map(_OWN_GIT.search, lines)) else WORKSPACE_ONLY
-
-
-def _last(output: Output) -> list[str]:
-    return decode_output(output.kept[-_LAST_BYTES:]).splitlines()[-_LAST_LINES:]

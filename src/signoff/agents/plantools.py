@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from signoff.agents.session import PlanSession
-from signoff.agents.sessions.checks import CHECKS
+from signoff.agents.sessions.writing import CHECK_KINDS
+from signoff.agents.tools.context import ToolError
 from signoff.agents.tools.definition import Effect, Tool, as_object
-from signoff.agents.tools.files import ToolError
 from signoff.gate.subjects import Standing
 
 _TEXT = {"type": "string"}
@@ -18,7 +18,7 @@ _CHECK = {
     "type": "object",
     "description": "a check that the harness runs; then only the harness decides",
     "properties": {
-        "kind": {"type": "string", "enum": list(CHECKS)},
+        "kind": {"type": "string", "enum": list(CHECK_KINDS)},
         "path": _TEXT,
         "text": _TEXT,
         "command": _TEXT,
@@ -53,14 +53,13 @@ _POSTCONDITION = {
 
 
 @dataclass(frozen=True)
-class PlanTool:
-    """One plan tool: what the model is told of it, and the method behind it."""
+class ToolOffer:
+    """A tool as a model is told of it."""
 
     name: str
     description: str
     properties: Mapping[str, Any]
-    required: tuple[str, ...]
-    method: Callable[..., str]
+    required: tuple[str, ...] = ()
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -71,6 +70,13 @@ class PlanTool:
             "required": list(self.required),
             "additionalProperties": False,
         }
+
+
+@dataclass(frozen=True)
+class PlanTool(ToolOffer):
+    """A plan tool, with the method behind it."""
+
+    method: Callable[..., str] = field(kw_only=True)
 
     def call(self, session: PlanSession, arguments: Any) -> str:
         """Call it with whatever a model sent; what does not fit comes back as text."""
@@ -102,15 +108,14 @@ PLAN_TOOLS: tuple[PlanTool, ...] = (
             "reason": _TEXT,
         },
         ("objective", "steps", "postconditions"),
-        PlanSession.plan_create,
+        method=PlanSession.plan_create,
     ),
     PlanTool(
         "plan_show",
         "Show the plan, what is proved and what is missing. Use it to find your way again, above"
         " all after a long detour or when earlier messages were summarized.",
         {},
-        (),
-        PlanSession.plan_show,
+        method=PlanSession.plan_show,
     ),
     PlanTool(
         "step_update",
@@ -124,14 +129,14 @@ PLAN_TOOLS: tuple[PlanTool, ...] = (
             "notes": _TEXT,
         },
         ("step_number", "status"),
-        PlanSession.step_update,
+        method=PlanSession.step_update,
     ),
     PlanTool(
         "step_check",
         "Have the harness run a step's check now and see what it says.",
         {"step_number": _NUMBER},
         ("step_number",),
-        PlanSession.step_check,
+        method=PlanSession.step_check,
     ),
     PlanTool(
         "postcondition_verify",
@@ -143,7 +148,7 @@ PLAN_TOOLS: tuple[PlanTool, ...] = (
             "unattainable_because": _TEXT,
         },
         ("postcondition_number",),
-        PlanSession.postcondition_verify,
+        method=PlanSession.postcondition_verify,
     ),
 )
 

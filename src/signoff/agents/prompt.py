@@ -86,12 +86,10 @@ def build_prompt(
 
 
 def _protected(globs: tuple[str, ...], deciding: tuple[str, ...]) -> str:
+    shown, more = _some(deciding)
     lines = [f"- {glob}" for glob in globs]
-    lines += [
-        f"- {escape_line(n[:LONGEST_NAME])} (decides the check)" for n in deciding[:MOST_NAMES]
-    ]
-    more = len(deciding) - MOST_NAMES
-    lines += [f"- and {more} more that decide the check"] if more > 0 else []
+    lines += [f"- {name} (decides the check)" for name in shown]
+    lines += [f"- and {more} more that decide the check"] if more else []
     return "## Files you must not change\n\n" + "\n".join(lines)
 
 
@@ -147,10 +145,14 @@ def _advice(advice: tuple[tuple[str, str], ...]) -> str:
 
 
 def _names(names: tuple[str, ...]) -> str:
+    shown, more = _some(names)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _some(names: tuple[str, ...]) -> tuple[list[str], int]:
     """Names that an agent may have chosen: each stays on the line, and there is an end to them."""
-    more = len(names) - MOST_NAMES
-    shown = ", ".join(escape_line(name[:LONGEST_NAME]) for name in names[:MOST_NAMES])
-    return f"{shown} and {more} more" if more > 0 else shown
+    shown = [escape_line(name[:LONGEST_NAME]) for name in names[:MOST_NAMES]]
+    return shown, len(names) - len(shown)
 
 
 def _materials(materials: tuple[Material, ...]) -> str:

@@ -3,63 +3,67 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from signoff.agents.sessions.adjudicating import Adjudicator
-from signoff.agents.sessions.claiming import (
+from signoff.agents.sessions.chain import Adjudicator, SessionChain, SessionJudge
+from signoff.agents.sessions.claims import (
     NO_PLAN,
     check_step,
+    create_plan,
     update_step,
     verify_postcondition,
 )
-from signoff.agents.sessions.desk import Desk, SessionJudge
-from signoff.agents.sessions.family import Asked, Delegation, Family
-from signoff.agents.sessions.finishing import Finalization, finish, sign, why_broken
-from signoff.agents.sessions.mutating import note_strays
-from signoff.agents.sessions.opening import first_facts, open_desk, refuse_other_plan
-from signoff.agents.sessions.planning import create_plan
-from signoff.agents.sessions.recording import record_call, record_note, record_usage
-from signoff.agents.sessions.reporting import SessionReport, make_report
-from signoff.agents.sessions.showing import show_plan
+from signoff.agents.sessions.evidence import note_strays
+from signoff.agents.sessions.finishing import (
+    SessionReport,
+    finish,
+    make_report,
+    show_plan,
+    sign,
+)
+from signoff.domain.digests import digest_of
+from signoff.domain.facts import SessionStarted
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Author, Budget, Cost, Plan
 from signoff.domain.session import (
+    DEEPEST_DELEGATION,
+    SESSION_PREFIX,
     ClaimStatus,
     SessionStanding,
     ToolCall,
+    normal,
     session_id_of,
 )
-from signoff.domain.verdict import Verdict
-from signoff.errors import UsageError
-from signoff.gate.gate import GateReport, session_standing
+from signoff.domain.text import escape_line
+from signoff.errors import PlanConflict, UsageError
+from signoff.gate.gate import session_standing
+from signoff.gate.state import State
 from signoff.settings.agent import SessionPolicy
 from signoff.storage.ledger import Ledger
 
-__all__ = [
-    "Delegation",
-    "Finalization",
-    "GateReport",
-    "PlanSession",
-    "SessionJudge",
-    "SessionReport",
-    "sign_session",
-]
+__all__ = ["Delegation", "PlanSession", "SessionReport", "sign_session"]
+
+LONGEST_NOTE = 4_000
 
 
-class PlanSession:
+@dataclass(frozen=True)
+class Delegation:
+    """A child session, or why there is none; `text` is for the model either way."""
+
+    text: str
+    session: PlanSession | None = None
+    resumed: bool = False  # it was begun before, and goes on with what it knew
+
+
+class PlanSession(SessionChain):
     """One agent's plan, claims and proofs, on a chain of the ledger of its own.
 
     Every method first reads what the ledger says now, so several processes (a loop, hooks, an MCP
     server) may each open the same session. Plan tools return text for the model and never raise
     for what the model sends; SignoffError means that the harness itself cannot work.
     """
-
-    def __init__(self, desk: Desk):
-        self._desk = desk
-        self._family = Family(desk, PlanSession)
-        desk.shut_children = self._family.shut
 
     @classmethod
     def start(
@@ -88,92 +92,100 @@ class PlanSession:
                 "a plan with `for_each` steps cannot be worked on in a session",
                 "signoff run PLAN: the harness reads the list itself",
             )
-        given = session_id or secrets.token_hex(16)
-        desk = open_desk(ledger, session_id_of(given), workspace, policy, judge, plan)
-        session = cls(desk)
-        begun = desk.state.session.started
-        refuse_other_plan(desk, plan)
-        over = bool(desk.state.session.ended or desk.state.session.signed)
-        if begun is not None and not (resume and over):
+        named = session_id_of(session_id or secrets.token_hex(16))
+        session = cls.open(ledger, named, workspace, policy, judge, plan)
+        known, begun = session.state.session, session.state.session.started
+        digest = None if plan is None else _digest(plan)
+        if begun is not None and begun.plan_digest != digest:
+            # Another plan has a history of its own.
+            raise PlanConflict(
+                f"session `{named}` works on another plan", "begin a new session for this plan"
+            )
+        if begun is not None and not (resume and (known.ended or known.signed)):
             return session
         limit = budget if budget is not None else Budget()
-        facts = begun.to_data() if begun is not None else first_facts(workspace, plan, limit, pins)
-        said = {"author": author, "resumed": begun is not None}
-        desk.append(Draft(Kind.SESSION_STARTED, {**facts, **said}))
+        facts = begun or SessionStarted(
+            workspace=str(workspace),
+            plan_digest=digest,
+            pins=pins,
+            tokens=limit.tokens,
+            usd=limit.usd,
+        )
+        session._begin(replace(facts, author=author), resumed=begun is not None)
         return session
 
-    @property
-    def id(self) -> str:
-        """The session's own id: the name of its chain."""
-        return self._desk.id
-
-    @property
-    def workspace(self) -> Path:
-        """Where the agent works."""
-        return self._desk.workspace
-
-    @property
-    def policy(self) -> SessionPolicy:
-        """The user's rules."""
-        return self._desk.policy
+    def _begin(self, facts: SessionStarted, *, resumed: bool) -> None:
+        self.append(Draft(Kind.SESSION_STARTED, {**facts.to_data(), "resumed": resumed}))
 
     @property
     def has_plan(self) -> bool:
         """Whether there is a plan to prove."""
-        return self._desk.look().provable
+        return self.look().provable
 
     @property
     def has_own_plan(self) -> bool:
         """Whether the agent or a person wrote it."""
-        state = self._desk.look()
+        state = self.look()
         return state.plan is not None and state.author is not Author.DERIVED
 
     def open_steps(self) -> int:
         """How many steps of its own plan the agent has not called done, nor anybody let go."""
-        state = self._desk.look()
-        if state.plan is None or state.author is Author.DERIVED:
+        if not self.has_own_plan or self.state.plan is None:
             return 0
-        records = (state.record(step.id) for step in state.plan.steps)
+        records = (self.state.record(step.id) for step in self.state.plan.steps)
         over = (ClaimStatus.DONE, ClaimStatus.BLOCKED)
         return sum(r.claim.status not in over and not r.waived for r in records)
 
     def let_rule(self, adjudicator: Adjudicator) -> None:
         """Have a second model rule about blocked steps, where the policy wants one."""
-        self._desk.adjudicator = adjudicator
+        self.adjudicator = adjudicator
         for child in self.children():
             child.let_rule(adjudicator)
 
     # Plan tools: text in, text out.
 
-    def plan_create(
-        self, objective: Any, steps: Any, postconditions: Any = (), reason: Any = ""
-    ) -> str:
-        """Write the plan, or write it anew; a rewrite is recorded with what it drops."""
-        return create_plan(self._desk, objective, steps, postconditions, reason)
+    plan_create = create_plan
+    step_update = update_step
+    step_check = check_step
+    postcondition_verify = verify_postcondition
 
     def plan_show(self) -> str:
         """The plan with every status, proof and note, and what is missing."""
-        if self._desk.look().plan is None:
-            return NO_PLAN
-        return show_plan(self._desk.state, self._desk.gate())
+        return NO_PLAN if self.look().plan is None else show_plan(self.state, self.gate())
 
-    def step_update(
-        self, step_number: Any, status: Any, evidence: Any = "", notes: Any = ""
-    ) -> str:
-        """Say where a step stands; `done` is a request that a check or evidence decides."""
-        return update_step(self._desk, step_number, status, evidence, notes)
+    # What the loop, the MCP server and hooks record.
 
-    def step_check(self, step_number: Any) -> str:
-        """Have a step's check judged now, provisionally."""
-        return check_step(self._desk, step_number)
-
-    def postcondition_verify(
-        self, postcondition_number: Any, evidence: Any = "", unattainable_because: Any = ""
-    ) -> str:
-        """Have a postcondition judged or proved, or hand it to a person as unattainable."""
-        return verify_postcondition(
-            self._desk, postcondition_number, evidence, unattainable_because
+    def record_call(self, call: ToolCall) -> str:
+        """Record one tool call, its files named one way; the id by which evidence can cite it."""
+        plain = "".join(c if c.isalnum() or c in "_.-" else "_" for c in call.id)[:100] or "call"
+        # Clients may repeat ids; each call is cited by one that no other call has.
+        known, name, number, cited = self.look().session.calls, self.files.name, 1, plain
+        while cited in known:
+            number += 1
+            cited = f"{plain}.{number}"
+        named = replace(
+            call,
+            id=cited,
+            reads={name(p): digest for p, digest in call.reads.items()},
+            writes={name(p): digest for p, digest in call.writes.items()},
+            touched=tuple(name(p) for p in call.touched),
         )
+        # A call that a power cut takes cannot be cited: a proof less, never one too many.
+        self.append(Draft(Kind.TOOL_CALLED, named.to_data()), durable=False)
+        return cited
+
+    note_mutation = note_strays
+
+    def note_scratchpad(self, key: str, text: str) -> None:
+        """Remember the beginning of a note, so that evidence can cite it as `scratchpad:<key>`."""
+        self.append(Draft(Kind.NOTE_KEPT, {"key": key, "text": text[:LONGEST_NOTE]}))
+
+    def record_usage(self, tokens: int = 0, usd: float = 0.0, model: str = "") -> None:
+        """Count what a turn used; a power cut may take it."""
+        data = {"tokens": tokens, "usd": usd, "model": model}
+        self.append(Draft(Kind.SESSION_USAGE, data), durable=False)
+
+    # The sessions below, and the budget that they share.
 
     def delegate(
         self,
@@ -188,103 +200,100 @@ class PlanSession:
 
         A step whose child was stopped is handed to that child again: only it can open its gate.
         """
-        return self._family.delegate(Asked(step_number, objective, tokens, usd, author))
-
-    # What the loop, the MCP server and hooks record.
-
-    def record_call(self, call: ToolCall) -> str:
-        """Record one tool call; returns the id by which evidence can cite it."""
-        return record_call(self._desk, call)
-
-    def note_mutation(self, paths: Iterable[str], call_id: str = "") -> str:
-        """Compare changed files with what the step in progress declares; text, or nothing."""
-        return note_strays(self._desk, paths, call_id)
-
-    def note_scratchpad(self, key: str, text: str) -> None:
-        """Remember a note, so that evidence can cite it as `scratchpad:<key>`."""
-        record_note(self._desk, key, text)
-
-    def record_usage(self, tokens: int = 0, usd: float = 0.0, model: str = "") -> None:
-        """Count what a turn used."""
-        record_usage(self._desk, tokens, usd, model)
-
-    def spent(self) -> Cost:
-        """What this session and all below it used."""
-        return self._family.spent()
-
-    def left(self) -> Budget:
-        """What is left of the budget once every child has its share; None where no limit is."""
-        return self._family.left()
-
-    def children(self) -> tuple[PlanSession, ...]:
-        """The sessions that steps of this one were handed to."""
-        return self._family.members()
+        state = self.look()
+        steps = state.plan.steps if state.plan is not None else ()
+        if type(step_number) is not int or not 1 <= step_number <= len(steps):
+            return Delegation(f"error: step_number must be a number from 1 to {len(steps)}")
+        if not isinstance(objective, str) or not objective.strip():
+            return Delegation("error: say in `objective` what the child session is for")
+        step = steps[step_number - 1].id
+        begun = state.session.started or SessionStarted()
+        shut = [child for child, given in self.unfinished_children() if given == step]
+        share = state.session.shares[shut[-1].id].budget if shut else None
+        if share is None:
+            offered = _offered_share(self.left(), tokens, usd)
+            refused = _why_not_delegated(state, objective)
+            if refused or isinstance(offered, str):
+                return Delegation(refused or str(offered))
+            share = offered
+        facts = replace(
+            begun,
+            author=author or begun.author,
+            plan_digest=None,
+            tokens=share.tokens,
+            usd=share.usd,
+            parent=self.id,
+            parent_step=step,
+            depth=begun.depth + 1,
+            aims=(*begun.aims, normal(state.plan.title if state.plan else ""), normal(objective)),
+            objective=escape_line(objective),
+        )
+        if shut:
+            return _taken_up(shut[-1], facts)
+        child_id = f"{SESSION_PREFIX}{secrets.token_hex(8)}"
+        given = {
+            "child": child_id,
+            "objective": normal(objective),
+            "tokens": share.tokens,
+            "usd": share.usd,
+        }
+        # The parent knows of the child before there is one: a crash leaves the step shut, not open.
+        self.append(Draft(Kind.SESSION_DELEGATED, given, step=step))
+        child = next(child for child in self.children() if child.id == child_id)
+        child._begin(facts, resumed=False)
+        return Delegation(f"step {step_number} is delegated to `{child_id}`", child)
 
     def unfinished_children(self) -> tuple[tuple[PlanSession, str], ...]:
         """Children that were begun and did not finish, each with the step it was given."""
-        return self._family.unfinished()
+        children = self.children()
+        shares = self.state.session.shares
+        return tuple((child, shares[child.id].step) for child in children if child.is_shut)
+
+    def spent(self) -> Cost:
+        """What this session and all below it used."""
+        used = self.look().spent
+        for child in self.children():
+            used += child.spent()
+        return used
+
+    def left(self) -> Budget:
+        """What is left of the budget once every child has its share; None where no limit is.
+
+        A child that is over gives back what it left; one that used more than its share used it.
+        """
+        children = self.children()
+        used = self.state.spent
+        for child in children:
+            share, spent = self.state.session.shares[child.id].budget, child.spent()
+            given = Budget() if child.is_over else share
+            tokens, usd = max(spent.tokens, given.tokens or 0), max(spent.usd, given.usd or 0.0)
+            used += Cost(tokens, usd)
+        limit = self.state.session.started or SessionStarted()
+        return Budget(
+            None if limit.tokens is None else max(0, limit.tokens - used.tokens),
+            None if limit.usd is None else max(0.0, round(limit.usd - used.usd, 9)),
+        )
 
     @property
     def is_over(self) -> bool:
         """Whether it uses nothing any more, unless it is taken up again."""
-        state = self._desk.look()
+        state = self.look()
         session = state.session
         return bool(session.accepted or session.ended or state.aborted or session.signed)
 
-    @property
-    def books(self) -> Desk:
-        """The chain itself, for whoever derives a plan from the task."""
-        return self._desk
+    # The end.
 
-    # The gate.
-
-    def judge_pending(self, limit_s: float | None = None) -> None:
-        """Judge, provisionally, every contract without an answer for the content as it is now."""
-        self._desk.judge_pending(limit_s)
-
-    def judge_again(self, subject: str) -> Verdict:
-        """Judge the contract of a step or postcondition and record nothing: for an audit."""
-        contract = self._desk.look().contract(subject)
-        assert contract is not None
-        return self._desk.judged(subject, contract, provisional=False)
-
-    def content(self) -> str:
-        """The digest of the workspace as it is now."""
-        return self._desk.content()
-
-    def gate(self) -> GateReport:
-        """May the agent call its work finished, and if not, exactly what is missing."""
-        return self._desk.gate()
-
-    def try_finish(
-        self,
-        answer: str,
-        *,
-        limit_s: float | None = None,
-    ) -> Finalization:
-        """A final answer: accepted, refused with what is missing, or handed to a person."""
-        return finish(self._desk, answer, limit_s)
-
-    def why_broken(self) -> str:
-        """What the first check that does not hold printed."""
-        return why_broken(self._desk, self._desk.gate())
+    try_finish = finish
 
     @property
     def standing(self) -> SessionStanding:
         """Where the session stands now."""
-        gate = self._desk.gate()
-        return session_standing(self._desk.state, gate)
+        gate = self.gate()
+        return session_standing(self.state, gate)
 
     def report(self) -> SessionReport:
         """What was claimed, what is proved, and what it cost."""
-        gate = self._desk.gate()
-        return make_report(self.id, self._desk.state, gate, self.spent())
-
-    def _sign(self, by: str) -> None:
-        for child in self.children():
-            child._sign(by)
-        if self._desk.look().provable and not self._desk.state.aborted:
-            sign(self._desk, by)
+        return make_report(self, self.spent())
 
 
 def sign_session(session: PlanSession, *, by: str) -> SessionReport:
@@ -293,5 +302,53 @@ def sign_session(session: PlanSession, *, by: str) -> SessionReport:
     Children are signed first. The report says what came of it: `done`, or kept by checks that the
     agent chose itself, or what is missing.
     """
-    session._sign(by)
+    for child in session.children():
+        sign_session(child, by=by)
+    if session.look().provable and not session.state.aborted:
+        sign(session, by)
     return session.report()
+
+
+def _digest(plan: Plan) -> str:
+    return plan.plan_digest or digest_of([subject.digest for subject in plan.subjects])
+
+
+def _taken_up(child: PlanSession, facts: SessionStarted) -> Delegation:
+    """Go on with a child that did not finish, or begin one that a crash kept from beginning."""
+    state = child.look()
+    if state.session.ended or state.aborted:
+        return Delegation(f"refused: `{child.id}` waits for a person first (signoff inbox)")
+    child._begin(state.session.started or facts, resumed=state.session.started is not None)
+    return Delegation(f"`{child.id}` is taken up again", child, resumed=True)
+
+
+def _why_not_delegated(state: State, objective: str) -> str:
+    """Why nobody below may be given this; an empty text when somebody may."""
+    started = state.session.started or SessionStarted()
+    aims = {normal(aim) for aim in started.aims}
+    aims.add(normal(state.plan.title if state.plan is not None else ""))
+    if normal(objective) in aims:
+        return (
+            f"refused: `{escape_line(objective)[:200]}` is what this session, or one above it,"
+            " is for already; delegate a part of it"
+        )
+    if started.depth >= DEEPEST_DELEGATION:
+        return f"refused: sessions go {DEEPEST_DELEGATION} deep at most; do this step yourself"
+    return ""
+
+
+def _offered_share(left: Budget, tokens: int | None, usd: float | None) -> Budget | str:
+    """What a child gets: what was asked for, else half of what is left; text when it cannot be."""
+    if tokens is not None and (type(tokens) is not int or tokens < 1):
+        return "error: `tokens` must be a number above 0"
+    if usd is not None and not (type(usd) in (int, float) and 0 < usd < float("inf")):
+        return "error: `usd` must be a number above 0"
+    if left.tokens is not None:
+        tokens = left.tokens // 2 if tokens is None else tokens
+        if not 0 < tokens <= left.tokens:
+            return f"refused: {left.tokens} tokens are left of this session's budget"
+    if left.usd is not None:
+        usd = round(left.usd / 2, 9) if usd is None else usd
+        if not 0 < usd <= left.usd:
+            return f"refused: {left.usd} USD are left of this session's budget"
+    return Budget(tokens, None if usd is None else float(usd))

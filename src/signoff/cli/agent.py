@@ -31,7 +31,7 @@ from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
     from signoff.agents.loop.limits import LoopLimits
-    from signoff.agents.tools.definition import ToolOutcome
+    from signoff.toolbatch.calls import Result
     from signoff.usecases.agent import AgentReport
 
 LONGEST_SHOWN = 160
@@ -281,10 +281,10 @@ class TerminalReporter:
         """A call."""
         self._line(f"→ {name} {_short(arguments)}")
 
-    def returned(self, name: str, outcome: ToolOutcome) -> None:
+    def returned(self, name: str, result: Result) -> None:
         """A result."""
         del name
-        self._line(f"{'←' if outcome.ok else '✗'} {_short(outcome.text)}")
+        self._line(f"{'←' if result.ok else '✗'} {_short(result.text)}")
 
     def noted(self, text: str) -> None:
         """What the harness did."""

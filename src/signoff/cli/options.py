@@ -73,7 +73,7 @@ def open_signed(plan: str | None, workspace: Path | None = None) -> Opened:
     """The same for verbs about a sign-off: PLAN may also be the id of an agent's session."""
     if plan is None or not SESSION_ID.fullmatch(plan):
         return open_plan(plan, workspace)
-    from signoff.usecases.sessions.sittings import signed_place  # noqa: PLC0415 - seldom needed
+    from signoff.usecases.sittings import signed_place  # noqa: PLC0415 - seldom needed
 
     site = open_session_site(plan)
     return Opened(site, signed_place(site, plan))
@@ -81,7 +81,7 @@ def open_signed(plan: str | None, workspace: Path | None = None) -> Opened:
 
 def open_session_site(session: str) -> Site:
     """With the configuration of the session's own workspace."""
-    from signoff.usecases.sessions.sittings import find_sitting  # noqa: PLC0415 - seldom needed
+    from signoff.usecases.sittings import find_sitting  # noqa: PLC0415 - seldom needed
 
     folder = find_sitting(open_here(), session).workspace
     return open_site(dict(os.environ), Path.cwd(), folder)

@@ -21,9 +21,9 @@ from signoff.errors import Exit, NoVault, PlanNotFound
 from signoff.process.ancestry import own_output
 from signoff.usecases.hook import bound_plan
 from signoff.usecases.run import RunOptions
-from signoff.usecases.sessions.sittings import find_sitting
 from signoff.usecases.sign import SignReport, sign_named, sign_plan, sign_sessions
 from signoff.usecases.site import Site
+from signoff.usecases.sittings import find_sitting
 from signoff.wiring import open_engine, open_site
 
 

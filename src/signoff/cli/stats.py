@@ -15,8 +15,8 @@ from signoff.domain.session import SESSION_ID
 from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError, how_to_install
 from signoff.storage.files import durable_replace
-from signoff.usecases.sessions.sittings import signed_place
 from signoff.usecases.site import Site, find_plan
+from signoff.usecases.sittings import signed_place
 from signoff.usecases.stats import StatsReport, Tally, read_stats
 
 FORMATS = (".svg", ".png")

@@ -1,33 +1,87 @@
-"""The server itself: our tools, resources and prompts in the words of the protocol."""
+"""The server itself: our tools, resources and prompts in the words of the protocol.
+
+What an agent reads of it before it calls anything is short, because every turn pays.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
+import anyio
 from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from signoff import __version__
-from signoff.agents.plantools import PLAN_TOOLS, PlanTool
+from signoff.agents.plantools import PLAN_TOOLS, ToolOffer
 from signoff.domain.text import escape_line
 from signoff.errors import SignoffError
-from signoff.mcp_server.mending import mended_input
-from signoff.mcp_server.texts import INSTRUCTIONS, LESSONS, MORE_TOOLS, READ_ONLY, MoreTool
 from signoff.usecases.mcp import McpDesk
 
 T = TypeVar("T")
 
+INSTRUCTIONS = (
+    "signoff decides when work is done. Plan before non-trivial work (plan_create), say where each"
+    " step stands (step_update), prove it with evidence or its check (step_check), read plan_show"
+    " after a detour. Saying done is a request: the harness judges. Only people approve and waive;"
+    " call what cannot be done blocked, with the reason."
+)
+MORE_TOOLS = (
+    ToolOffer("plan_list", "List the project's plans and how each stands.", {}),
+    ToolOffer("plan_next", "Ask which plan can be started next, when you have none.", {}),
+    ToolOffer(
+        "evidence_add",
+        "Record a file of the workspace as evidence, as it is now; returns the reference to cite"
+        " in step_update or postcondition_verify.",
+        {"path": {"type": "string"}, "note": {"type": "string"}},
+        ("path",),
+    ),
+)
+# These change nothing, so a client need not ask before it calls them.
+READ_ONLY = frozenset({"plan_show", "plan_list", "plan_next"})
+# Prompts that each teach one part of the workflow: name, description, text.
+_PROMPTS = (
+    (
+        "work-by-plan",
+        "Do a task under a plan that is proved, not claimed",
+        "Work by a plan that signoff can prove.\n"
+        "1. plan_show. If there is a plan, it is the task; if not, plan_create: one objective,"
+        " small steps, postconditions. Give parts a check (file_exists, file_contains,"
+        " command_succeeds, tests_pass) or a contract wherever one can decide.\n"
+        '2. For each step: step_update(n, "in_progress"), do it and nothing else, step_check(n) if'
+        " it has a check, else evidence_add the file that shows it and step_update(n,"
+        ' "done", evidence=what it returned).\n'
+        "3. postcondition_verify each one.\n"
+        "4. plan_show must say that the gate is open before you give your final answer.\n"
+        'If something cannot be done: step_update(n, "blocked", notes=why) or'
+        " postcondition_verify(n, unattainable_because=why). That is an honest end.",
+    ),
+    (
+        "find-your-way",
+        "Continue after a break or when earlier messages are gone",
+        "You may have lost the thread. Call plan_show: it says what is proved, what is stale and"
+        " what is missing, and it is right where your memory differs. Go on with the first thing"
+        " missing. Do not call plan_create again unless the plan itself is wrong.",
+    ),
+)
 PLAN_ADDRESS = "signoff://plan"
 LEDGER_ADDRESS = "signoff://ledger"
 _RESOURCES = (
     (PLAN_ADDRESS, "plan", "The plan at work, for reading.", "text/markdown"),
     (LEDGER_ADDRESS, "ledger", "What was recorded about it, newest last.", "application/jsonl"),
 )
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.S,
+)
+_REPLACEMENT = "\\ufffd"
 
 
 class _Handlers:
@@ -38,7 +92,6 @@ class _Handlers:
         self._thread = ThreadPoolExecutor(1, "signoff-mcp")
 
     async def list_tools(self, *_: Any) -> types.ListToolsResult:
-        offered: tuple[PlanTool | MoreTool, ...] = (*PLAN_TOOLS, *MORE_TOOLS)
         tools = [
             types.Tool(
                 name=tool.name,
@@ -46,7 +99,7 @@ class _Handlers:
                 input_schema=tool.schema,
                 annotations=types.ToolAnnotations(read_only_hint=tool.name in READ_ONLY),
             )
-            for tool in offered
+            for tool in (*PLAN_TOOLS, *MORE_TOOLS)
         ]
         return types.ListToolsResult(tools=tools)
 
@@ -78,17 +131,17 @@ class _Handlers:
         return types.ReadResourceResult(contents=[shown])
 
     async def list_prompts(self, *_: Any) -> types.ListPromptsResult:
-        prompts = [types.Prompt(name=one.name, description=one.description) for one in LESSONS]
+        prompts = [types.Prompt(name=name, description=said) for name, said, _ in _PROMPTS]
         return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(
         self, _: Any, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        for lesson in LESSONS:
-            if lesson.name == params.name:
-                content = types.TextContent(type="text", text=lesson.text)
+        for name, description, text in _PROMPTS:
+            if name == params.name:
+                content = types.TextContent(type="text", text=text)
                 message = types.PromptMessage(role="user", content=content)
-                return types.GetPromptResult(description=lesson.description, messages=[message])
+                return types.GetPromptResult(description=description, messages=[message])
         raise MCPError(types.INVALID_PARAMS, f"no prompt `{escape_line(params.name)[:200]}`")
 
     async def _apart(self, work: Callable[[], T]) -> T:
@@ -109,6 +162,37 @@ def build_server(desk: McpDesk) -> Server[Any]:
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
     )
+
+
+def mended(line: str) -> str:
+    """The same JSON with every half of a character replaced.
+
+    A model can write half of a surrogate pair. That is JSON, but no text: the library drops the
+    whole request, and the client waits for an answer for ever.
+    """
+    return _ESCAPE.sub(lambda found: _REPLACEMENT if found["half"] else found[0], line)
+
+
+class _MendedLines:
+    """What the library reads lines from."""
+
+    def __init__(self, file: TextIO):
+        self._file = file
+
+    def readline(self) -> str:
+        """The next request."""
+        return mended(self._file.readline())
+
+
+def mended_input() -> anyio.AsyncFile[str]:
+    """Our standard input; what we start meanwhile reads nothing of it."""
+    wire = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    # Not closed by us: a thread may be waiting on it until the very end.
+    file = open(wire, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+    return anyio.wrap_file(_MendedLines(file))  # type: ignore[arg-type]
 
 
 def serve_stdio(desk: McpDesk) -> None:

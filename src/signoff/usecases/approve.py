@@ -29,8 +29,8 @@ from signoff.usecases.person import (
 )
 from signoff.usecases.pinning import OLDER, Upgrade, describe, pins_for, take_pins, upgraded
 from signoff.usecases.questions import Item, ways_to_end
-from signoff.usecases.sessions.sittings import find_sittings
 from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.sittings import find_sittings
 from signoff.usecases.verify import find_all, require_valid
 from signoff.verification.pins import Pins
 

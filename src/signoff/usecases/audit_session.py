@@ -21,11 +21,11 @@ from signoff.usecases.audit import (
     why_not_rerun,
 )
 from signoff.usecases.history import trusted_chain
+from signoff.usecases.open_session import open_session
 from signoff.usecases.openwork import enclosure_of, open_pinned_workspace, taken
-from signoff.usecases.sessions.opening import open_session
-from signoff.usecases.sessions.sittings import Sitting, find_sitting, read_sitting
 from signoff.usecases.sign_offs import waivers_of
 from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.sittings import Sitting, find_sitting, read_sitting
 from signoff.verification.pins import Pins
 
 Tell = Callable[[str], None]
@@ -80,7 +80,7 @@ def audit_session(
 
 
 def _lines(site: Site, session: PlanSession, sitting: Sitting, tell: Tell) -> Iterator[Line]:
-    """The session's own subjects, then those of every session that it delegated to."""
+    """What the plan says and the task asks for beside it; then the same of every sub-agent."""
     state, gate = sitting.state, session.gate()
     for subject, standing in zip(state.subjects, gate.subjects, strict=True):
         yield _line(session, state, subject, standing, tell)
@@ -116,5 +116,5 @@ def _line(
     if subject.contract.judged_once:
         return Line(subject.id, title, Finding.NOT_RERUN, why_not_rerun(subject.contract))
     tell(subject.id)
-    verdict = session.judge_again(subject.id)
+    verdict = session.judged(subject.id, subject.contract, provisional=False)
     return Line(subject.id, title, Finding(verdict.result.value), verdict.message)

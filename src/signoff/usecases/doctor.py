@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.agents.program import troubles_of
+from signoff.agents.command import troubles_of
 from signoff.domain.verdict import Isolation
 from signoff.errors import SignoffError
 from signoff.places import resolve_home

@@ -33,7 +33,7 @@ from signoff.usecases.history import (
     proved_history,
     read_history,
 )
-from signoff.usecases.sessions.opening import open_session
+from signoff.usecases.open_session import open_session
 from signoff.usecases.site import PlanPlace, Site, find_plan
 
 LONGEST_REASON = 8_000

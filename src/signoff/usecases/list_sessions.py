@@ -17,15 +17,15 @@ from signoff.storage.location import find_vault
 from signoff.storage.locks import holders
 from signoff.usecases.clients.seats import living_client
 from signoff.usecases.history import proved_history
-from signoff.usecases.sessions.opening import open_session
-from signoff.usecases.sessions.sittings import (
+from signoff.usecases.open_session import open_session
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.sittings import (
     Sitting,
     find_sitting,
     find_sittings,
     plan_of,
     read_sitting,
 )
-from signoff.usecases.site import PlanPlace, Site
 
 LIBRARY = "signoff.start_session"  # in a program of which we know nothing
 
@@ -40,7 +40,6 @@ class SessionLine:
     objective: str
     standing: SessionStanding
     author: str
-    began_at: str
     newest_at: str
     parent: str | None
 
@@ -98,7 +97,6 @@ def _line(site: Site, sitting: Sitting) -> SessionLine:
         objective=sitting.objective,
         standing=_by_plan(site, sitting, place, own),
         author=str(sitting.started.data.get("author", "")),
-        began_at=sitting.started.at,
         newest_at=sitting.newest.at,
         parent=sitting.parent,
     )

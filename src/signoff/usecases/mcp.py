@@ -27,8 +27,8 @@ from signoff.storage.location import find_vault
 from signoff.usecases.clients.seats import Seat, note_session, take_seat
 from signoff.usecases.history import approved_by, read_history
 from signoff.usecases.hook import bound_plan, bound_session, own_session
+from signoff.usecases.open_session import open_session
 from signoff.usecases.ready import find_ready
-from signoff.usecases.sessions.opening import open_session
 from signoff.usecases.site import PlanPlace, Site, find_plan
 
 MOST_PLANS = 50

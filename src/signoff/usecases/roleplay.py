@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Literal
 
 from signoff.agents.assignment import ANSWER_VARIABLE, USAGE_VARIABLE
-from signoff.agents.loop.acting import LoopReporter
+from signoff.agents.loop.acting import LoopReporter, LoopSetup
 from signoff.agents.loop.asking import open_model
-from signoff.agents.loop.drive import AgentLoop, LoopSetup
+from signoff.agents.loop.drive import AgentLoop
 from signoff.agents.loop.limits import LoopLimits, LoopReport
 from signoff.agents.loop.transcript import Transcript
-from signoff.agents.tools.context import Shell, ToolContext
+from signoff.agents.tools.context import Files, Shell, ToolContext, ToolError
 from signoff.agents.tools.definition import Tool, tool
-from signoff.agents.tools.files import Files, ToolError
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.errors import UsageError
 from signoff.process.environment import safe_search_path

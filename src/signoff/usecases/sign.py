@@ -23,8 +23,8 @@ from signoff.usecases.history import older_pins, read_history
 from signoff.usecases.person import require_person
 from signoff.usecases.pinning import not_approved
 from signoff.usecases.run import RunOptions, RunReport, run_plan
-from signoff.usecases.sessions.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
 from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
 from signoff.usecases.worked import read_work
 from signoff.verification.pins import Pins
 
@@ -145,7 +145,7 @@ def _sign_session(
     site: Site, session: str, by: str, bound: PlanPlace | None = None
 ) -> SessionReport:
     # Every `run` comes through this module, and most find no session: its tools load slowly.
-    from signoff.usecases.sessions.opening import sign  # noqa: PLC0415
+    from signoff.usecases.open_session import sign  # noqa: PLC0415
 
     return sign(site, session, by=by, bound=bound)
 
@@ -201,7 +201,7 @@ def _is_open(site: Site, sitting: Sitting) -> bool:
         return False
     if living_client(site.home.path, sitting.id) is not None:
         return False
-    from signoff.usecases.sessions.opening import open_session  # noqa: PLC0415 - as above
+    from signoff.usecases.open_session import open_session  # noqa: PLC0415 - as above
 
     place = plan_of(site, sitting)
     session = open_session(

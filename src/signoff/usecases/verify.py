@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from signoff.agents.program import troubles_of
+from signoff.agents.command import troubles_of
 from signoff.domain.findings import Finding, Severity, SyntaxProblem, Trouble
 from signoff.domain.globs import has_wildcard, matches
 from signoff.domain.ledger import Draft, Kind

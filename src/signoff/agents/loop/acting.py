@@ -7,23 +7,26 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai.models import Model
 
+from signoff.agents.loop.limits import LoopLimits
+from signoff.agents.loop.prompts import PLAIN_PROMPT, SYSTEM_PROMPT
+from signoff.agents.loop.transcript import Past, Transcript, result_of
 from signoff.agents.session import PlanSession
-from signoff.agents.tools.context import ToolContext, Trace, Watch
-from signoff.agents.tools.definition import Tool, ToolOutcome
-from signoff.agents.tools.files import Files, ToolError
+from signoff.agents.tools.context import Files, ToolContext, ToolError, Watch
+from signoff.agents.tools.definition import Tool
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall
-from signoff.domain.task import Artifact
 from signoff.domain.text import escape_line
+from signoff.errors import UsageError
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
     Call,
@@ -33,8 +36,6 @@ from signoff.toolbatch.calls import (
     ToolShape,
     propose,
 )
-from signoff.toolbatch.checkers import Thresholds
-from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import MOST_NAMES
 from signoff.toolbatch.events import (
     Event,
@@ -45,11 +46,8 @@ from signoff.toolbatch.events import (
     ToolCalled,
     ToolResulted,
 )
-from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import NOT_FINISHED, BatchResult
-from signoff.toolbatch.taskplan import Books
-from signoff.toolbatch.view import BatchLimits
 
 SLOW_WALK_S = 0.2  # a workspace that takes longer to look at is not looked at for every search
 _PLAN, _OTHER = ToolShape(Nature.PLAN), ToolShape(Nature.OTHER)
@@ -62,22 +60,6 @@ _DECLINED = "the user said no to this call. Go on without it, or ask what they w
 CONFIDENCE = "confidence"  # the argument in which a model says how sure it is, from 0 to 1
 _UNSAID = "you do not say how sure you are of it"
 Confirm = Callable[[str, str], bool]  # name and arguments of a call → whether it may be made
-
-
-@dataclass(frozen=True)
-class Batching:
-    """How the calls of a session are run, and where what must last is kept."""
-
-    steering: bool = True
-    limits: BatchLimits = field(default_factory=BatchLimits)
-    planned: tuple[Artifact, ...] = ()  # what a person's plan declares
-    derives: bool = True  # False: a person's contracts decide, and nothing beside them
-    books: Books | None = None
-    keep: Rollbacks | None = None  # what calls change, for undoing
-    sources: CheckSources | None = None  # what the task's checks are derived from
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    confidence: float = 0.0  # below which a call that may change something is not made
-    subscribers: tuple[Subscriber, ...] = ()
 
 
 def asking_confidence(tools: Sequence[Tool]) -> list[Tool]:
@@ -99,14 +81,9 @@ def asking_confidence(tools: Sequence[Tool]) -> list[Tool]:
 
 def _shapes_of(tools: Mapping[str, Tool]) -> dict[str, ToolShape]:
     """What is known about each tool; of one that we did not write, nothing is assumed."""
-    standard = {tool.name: tool for tool in STANDARD_TOOLS}
-    shapes = {}
-    for name, tool in tools.items():
-        if standard.get(name) is tool and name in STANDARD_SHAPES:
-            shapes[name] = STANDARD_SHAPES[name]
-        else:
-            shapes[name] = _PLAN if name in PLAN_TOOL_NAMES else _OTHER
-    return shapes
+    standard = {id(tool) for tool in STANDARD_TOOLS}
+    ours = {n: STANDARD_SHAPES.get(n, _OTHER) for n, tool in tools.items() if id(tool) in standard}
+    return {name: _PLAN if name in PLAN_TOOL_NAMES else _OTHER for name in tools} | ours
 
 
 @dataclass
@@ -146,6 +123,13 @@ class ToolDisk:
         except (ToolError, OSError):
             return False
 
+    def shown(self, path: str) -> str:
+        """A path as reports name it, links followed; as the model wrote it where that fails."""
+        try:
+            return self.files.shown(self.files.to_read(path))
+        except ToolError:
+            return path
+
     def content(self) -> str:
         """The digest of everything; empty where that takes too long, or nobody watches."""
         if self.watch is None or self._slow:
@@ -154,14 +138,6 @@ class ToolDisk:
         digest = self.watch.content()
         self._slow = time.monotonic() - began > SLOW_WALK_S
         return digest
-
-
-def _named_by(files: Files, path: str) -> str:
-    """A path as reports name it, links followed; as the model wrote it where that fails."""
-    try:
-        return files.shown(files.to_read(path))
-    except ToolError:
-        return path
 
 
 class LoopReporter(Protocol):
@@ -173,7 +149,7 @@ class LoopReporter(Protocol):
     def called(self, name: str, arguments: str) -> None:
         """It calls a tool."""
 
-    def returned(self, name: str, outcome: ToolOutcome) -> None:
+    def returned(self, name: str, result: Result) -> None:
         """The tool gave a result."""
 
     def noted(self, text: str) -> None:
@@ -184,44 +160,64 @@ class Silent(LoopReporter):
     """Tells nobody."""
 
 
-@dataclass
+@dataclass(frozen=True)
+class LoopSetup:
+    """Everything a loop is made of; without a session there is no plan and no gate."""
+
+    task: str
+    model: Model
+    tools: Sequence[Tool]
+    context: ToolContext
+    session: PlanSession | None = None
+    name: str = ""  # of the session, where there is none in the ledger
+    system: str | None = None  # in place of our own system prompt
+    limits: LoopLimits = field(default_factory=LoopLimits)
+    transcript: Transcript = field(default_factory=lambda: Transcript(None))
+    reporter: LoopReporter = field(default_factory=Silent)
+    past: Past | None = None  # of a session that is resumed
+    followup: str = ""  # what the model is told when it is resumed
+    words: str = ""  # of it, what the person says
+    parts: Parts = field(default_factory=Parts)  # of the runtime that runs its calls
+    confidence: float = 0.0  # below which a call that may change something is not made
+    subscribers: tuple[Subscriber, ...] = ()  # told what the runtime does
+    confirm: Confirm | None = None  # asked before every call that may change something
+
+    @property
+    def system_prompt(self) -> str:
+        """What the model is told about its work."""
+        if self.system is not None:
+            return self.system
+        return PLAIN_PROMPT if self.session is None else SYSTEM_PROMPT
+
+    @property
+    def session_name(self) -> str:
+        """What reports and the transcript call it."""
+        return self.name if self.session is None else self.session.id
+
+
 class Actor:
     """Performs calls for a model; counts them, and goes on counting in a resumed session."""
 
-    tools: Mapping[str, Tool]
-    context: ToolContext
-    session: PlanSession | None
-    reporter: LoopReporter
-    calls: int = 0
-    failed: int = 0
-    task: str = ""
-    batching: Batching = field(default_factory=Batching)
-    confirm: Confirm | None = None  # asked before every call that may change something
-
-    def __post_init__(self) -> None:
+    def __init__(self, setup: LoopSetup, context: ToolContext, calls: int = 0, failed: int = 0):
+        self.calls, self.failed = calls, failed
+        self._setup, self._context, self._session = setup, context, setup.session
+        self._tools = _by_name(setup.tools)
         self._sure: dict[str, Any] = {}  # what the model said of each call
         self._alone = threading.Lock()
-        self._notes = dict(self.context.notebook.scratchpad)
-        batching = self.batching
+        self._notes = dict(context.notebook.scratchpad)
+        self._disk = ToolDisk(context.files, context.watch)
         self.runner = open_runner(
-            self.context.workspace,
+            context.workspace,
             self._execute,
-            self.task,
-            stream=Stream(self._hear, *batching.subscribers),
-            parts=Parts(
-                tools=self.tools,
-                shapes=_shapes_of(self.tools),
-                planned=batching.planned,
-                limits=batching.limits,
-                books=batching.books,
-                sources=batching.sources,
-                derives=batching.derives,
-                thresholds=batching.thresholds,
-                disk=ToolDisk(self.context.files, self.context.watch),
-                keep=batching.keep,
+            setup.task,
+            stream=Stream(self._hear, *setup.subscribers),
+            parts=replace(
+                setup.parts,
+                tools=self._tools,
+                shapes=_shapes_of(self._tools),
+                disk=self._disk,
                 record=self._record,
-                confidence=self._doubt if batching.confidence else None,
-                steering=batching.steering,
+                confidence=self._doubt if setup.confidence else None,
             ),
         )
 
@@ -229,19 +225,26 @@ class Actor:
         """Make every call and add its result; the list is right even when this is interrupted."""
         few, made = calls[:MOST_CALLS], list[Result]()
         # What a tool was about to be told is what the model is told of it, interrupted or not.
-        self._notes = dict(self.context.notebook.scratchpad)
+        self._notes = dict(self._context.notebook.scratchpad)
         try:
             return self.runner.run([self._proposed(call) for call in few], made)
         finally:
             texts = [result.text for result in made]
             texts += [NOT_FINISHED] * (len(few) - len(texts))
-            results += [_result(call, text) for call, text in zip(few, texts, strict=True)]
+            results += [result_of(call, text) for call, text in zip(few, texts, strict=True)]
             too_many = f"error: one answer may make {MOST_CALLS} calls; make this one again"
-            results += [_result(call, too_many) for call in calls[MOST_CALLS:]]
+            results += [result_of(call, too_many) for call in calls[MOST_CALLS:]]
 
     def _proposed(self, call: ToolCallPart) -> Call:
-        proposed = self._as_sent(call)
-        if not self.batching.confidence or proposed.shape.nature not in _MAY_CHANGE:
+        proposed = propose(
+            call.tool_call_id,
+            escape_line(call.tool_name),
+            call.args or {},
+            root=self._context.workspace,
+            shapes=self.runner.looker.shapes,
+            named=self._disk.shown,
+        )
+        if not self._setup.confidence or proposed.shape.nature not in _MAY_CHANGE:
             return proposed
         given = dict(proposed.arguments)
         self._sure[proposed.id] = given.pop(CONFIDENCE, None)
@@ -249,49 +252,29 @@ class Actor:
 
     def _doubt(self, call: Call) -> str | None:
         """Why a call is not made: the model is less sure of it than the user asks for."""
-        wanted = self.batching.confidence
+        wanted = self._setup.confidence
         sure = self._sure.pop(call.id, 1.0)
         if isinstance(sure, int | float) and sure >= wanted:
             return None
         said = f"you are {sure:g} sure of it" if isinstance(sure, int | float) else _UNSAID
         return f"{said}, and {wanted:g} is asked for: look first, then send it with `{CONFIDENCE}`"
 
-    def _as_sent(self, call: ToolCallPart) -> Call:
-        return propose(
-            call.tool_call_id,
-            escape_line(call.tool_name),
-            call.args or {},
-            root=self.context.workspace,
-            shapes=self.runner.looker.shapes,
-            named=partial(_named_by, self.context.files),
-        )
-
     def _execute(self, call: Call) -> Result:
         """One call of a tool; looks come from several threads."""
-        if not self._confirmed(call):
+        confirm = self._setup.confirm if call.shape.nature in _MAY_CHANGE else None
+        if confirm is not None and not confirm(call.tool, _json(call.arguments)):
             return Result(_DECLINED, ok=False, kind=ResultKind.DECLINED)
-        if call.tool in _STARTS_PROCESSES:
-            with self._alone:
-                return _as_result(self._outcome(call))
-        return _as_result(self._outcome(call))
-
-    def _confirmed(self, call: Call) -> bool:
-        if self.confirm is None or call.shape.nature not in _MAY_CHANGE:
-            return True
-        return self.confirm(call.tool, _json(call.arguments))
-
-    def _outcome(self, call: Call) -> ToolOutcome:
-        tool = self.tools.get(call.tool)
+        tool = self._tools.get(call.tool)
         if tool is None:
-            known = ", ".join(f"`{known}`" for known in self.tools)
-            text = f"error: there is no tool `{call.tool}`; there are: {known}"
-            return ToolOutcome(text, ok=False)
-        return tool.call(call.arguments, self.context)
+            known = ", ".join(f"`{known}`" for known in self._tools)
+            return Result(f"error: there is no tool `{call.tool}`; there are: {known}", ok=False)
+        with self._alone if call.tool in _STARTS_PROCESSES else nullcontext():
+            return tool.call(call.arguments, self._context)
 
     def _record(self, call: Call, result: Result) -> Result:
         """In the session, in the order of the calls; the model is told how to cite it."""
         self.calls += 1
-        if self.session is None or call.tool in PLAN_TOOL_NAMES:
+        if self._session is None or call.tool in PLAN_TOOL_NAMES:
             return result
         seen = ToolCall(
             id=f"c{self.calls}",
@@ -304,46 +287,31 @@ class Actor:
             content=result.content,
             called_at=datetime.now(UTC).isoformat(),
             says_no=result.says_no,
-            delegated=call.tool in self.tools and self.tools[call.tool].delegates,
+            delegated=call.tool in self._tools and self._tools[call.tool].delegates,
         )
-        id = self.session.record_call(seen)
-        for key, text in self.context.notebook.scratchpad.items():
+        id = self._session.record_call(seen)
+        for key, text in self._context.notebook.scratchpad.items():
             if self._notes.get(key) != text:
-                self.session.note_scratchpad(key, text)
-        self._notes = dict(self.context.notebook.scratchpad)
-        strayed = self.session.note_mutation(tuple(result.writes), id) if result.writes else ""
+                self._session.note_scratchpad(key, text)
+        self._notes = dict(self._context.notebook.scratchpad)
+        strayed = self._session.note_mutation(tuple(result.writes), id) if result.writes else ""
         cited = _citation(id, result) if seen.ok and seen.can_prove and not seen.says_no else ""
         text = "\n".join(filter(None, (result.text, strayed, cited)))
         return replace(result, text=text)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, ToolCalled):
-            self.reporter.called(event.call.tool, _json(event.call.arguments))
+            self._setup.reporter.called(event.call.tool, _json(event.call.arguments))
         elif isinstance(event, ToolResulted):
             result = event.result
             # Nothing was made, so nothing was recorded.
             self.calls += result.kind in (ResultKind.BLOCKED, ResultKind.DUPLICATE)
             self.failed += not result.ok
-            trace = Trace(dict(result.reads), dict(result.writes))
-            self.reporter.returned(result.call.tool, ToolOutcome(result.text, result.ok, trace))
+            self._setup.reporter.returned(result.call.tool, result)
         elif isinstance(event, Steered):
-            self.reporter.noted(f"{event.rule}: {event.text}")
+            self._setup.reporter.noted(f"{event.rule}: {event.text}")
         elif isinstance(event, TimelineNoted) and event.reason == "no_check":
-            self.reporter.noted(f"no check: {event.text}")
-
-
-def _as_result(outcome: ToolOutcome) -> Result:
-    trace = outcome.trace
-    return Result(
-        outcome.text,
-        outcome.ok,
-        trace.reads,
-        trace.writes,
-        trace.content,
-        touched=trace.touched,
-        exit_code=trace.exit_code,
-        says_no=trace.says_no,
-    )
+            self._setup.reporter.noted(f"no check: {event.text}")
 
 
 def _citation(id: str, result: Result) -> str:
@@ -356,10 +324,14 @@ def _citation(id: str, result: Result) -> str:
     return f"[evidence: {', '.join((f'tool:{id}', *named))}]"
 
 
-def _result(call: ToolCallPart, text: str) -> ToolReturnPart:
-    """Failures are text as well: marked as failed, some providers get them wrapped in JSON."""
-    return ToolReturnPart(call.tool_name, text, call.tool_call_id)
-
-
 def _json(arguments: Mapping[str, Any]) -> str:
     return json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
+    named: dict[str, Tool] = {}
+    for tool in tools:
+        if tool.name in named:
+            raise UsageError(f"two tools are called `{tool.name}`", "rename one: @tool(name=…)")
+        named[tool.name] = tool
+    return named

@@ -21,32 +21,36 @@ from pydantic_ai.messages import (
     PartStartEvent,
     TextPart,
     TextPartDelta,
-    ToolCallPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from signoff.agents.loop.limits import CHARACTERS_A_TOKEN, LoopLimits
+from signoff.agents.loop.limits import CHARACTERS_A_TOKEN, LoopLimits, Used
 from signoff.agents.tools.definition import Tool
 from signoff.domain.text import escape_line
 from signoff.errors import ModelUnusable
 
-_PASSING = (
-    exceptions.ModelRateLimitError,
-    exceptions.ModelUnavailableError,
-    exceptions.ModelServerError,
-    exceptions.ModelConnectionError,
-    exceptions.ModelRequestTimeout,
-    TimeoutError,
+_FINAL = (
+    exceptions.ModelRequestRejectedError,
+    exceptions.ModelQuotaExceededError,
+    exceptions.UserError,
 )
-_FINAL = (exceptions.ModelRequestRejectedError, exceptions.ModelQuotaExceededError)
 _PASSING_STATUSES = frozenset({408, 409, 425, 429})
 _LONGEST_REASON = 400
 NO_KEY = "no-key"  # local servers ask for none, and the library insists on one
 UNKNOWN_HINT = "name a provider: openai, anthropic, google; any other server with --base-url"
 _INSTALL = re.compile(r"`(pip install [^`]+)`")
 ALIASES = {"google-gla": "google", "gemini": "google"}
+# Providers that take an address, and the variables in which each looks for its key.
+_KEYS = {
+    "openai": ("OPENAI_API_KEY",),
+    "openai-chat": ("OPENAI_API_KEY",),
+    "openai-responses": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+}
 
 
 class ModelGaveUp(Exception):
@@ -57,33 +61,17 @@ class ContextFull(Exception):
     """The conversation is longer than the model takes."""
 
 
-class _CutShort(Exception):
-    """A stream that ended in order, but without its last events."""
-
-
 @dataclass(frozen=True)
 class Reply:
     """One answer, and what it took."""
 
     message: ModelResponse
-    tokens_in: int
-    tokens_out: int
-    usd: float | None
+    used: Used
 
     @property
     def text(self) -> str:
         """All that was said."""
-        return "".join(p.content for p in self.message.parts if isinstance(p, TextPart))
-
-    @property
-    def calls(self) -> tuple[ToolCallPart, ...]:
-        """The calls, in the order in which they were made."""
-        return tuple(p for p in self.message.parts if isinstance(p, ToolCallPart))
-
-    @property
-    def cut_off(self) -> bool:
-        """Whether it ran into the limit of output tokens."""
-        return self.message.finish_reason == "length"
+        return self.message.text or ""
 
 
 @dataclass
@@ -105,8 +93,17 @@ class Asker:
         left_s: float = float("inf"),
     ) -> Reply:
         """The model's next message; ModelGaveUp or ContextFull when there is none to be had."""
-        prepared = _with_instructions(messages, system)
-        parameters = ModelRequestParameters(function_tools=[_definition(t) for t in tools])
+        last = messages[-1]
+        assert isinstance(last, ModelRequest)  # the model is asked when it is its turn
+        # The system prompt goes with the latest request, where every provider looks for it.
+        prepared = [*messages[:-1], replace(last, instructions=system)]
+        offered = [
+            ToolDefinition(
+                name=t.name, description=t.description, parameters_json_schema=dict(t.parameters)
+            )
+            for t in tools
+        ]
+        parameters = ModelRequestParameters(function_tools=offered)
         began = time.monotonic()
         failures = 0
         while True:
@@ -119,13 +116,7 @@ class Asker:
                 return _reply(answer, prepared)
             except exceptions.ModelContextWindowExceededError as error:
                 raise ContextFull(_reason(error)) from error
-            except (
-                exceptions.AgentRunError,
-                exceptions.UserError,
-                TimeoutError,
-                OSError,
-                _CutShort,
-            ) as error:
+            except (exceptions.AgentRunError, exceptions.UserError, OSError) as error:
                 failures += 1
                 self._wait(error, failures, left_s - (time.monotonic() - began))
 
@@ -145,7 +136,8 @@ class Asker:
                         self.on_text(text)
                 answer = stream.get()
         if answer.finish_reason is None:
-            raise _CutShort
+            # The stream ended in order, but without its last events.
+            raise exceptions.UnexpectedModelBehavior("the answer broke off")
         return answer
 
     def _wait(self, error: Exception, failures: int, left_s: float) -> None:
@@ -176,21 +168,6 @@ def text_size(messages: Sequence[ModelMessage]) -> int:
     )
 
 
-def _with_instructions(messages: Sequence[ModelMessage], system: str) -> list[ModelMessage]:
-    """The system prompt goes with the latest request, where every provider looks for it."""
-    last = messages[-1]
-    assert isinstance(last, ModelRequest)  # the model is asked when it is its turn
-    return [*messages[:-1], replace(last, instructions=system)]
-
-
-def _definition(tool: Tool) -> ToolDefinition:
-    return ToolDefinition(
-        name=tool.name,
-        description=tool.description,
-        parameters_json_schema=dict(tool.parameters),
-    )
-
-
 def _said(event: ModelResponseStreamEvent) -> str:
     if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
         return event.part.content
@@ -201,35 +178,26 @@ def _said(event: ModelResponseStreamEvent) -> str:
 
 def _reply(answer: ModelResponse, messages: Sequence[ModelMessage]) -> Reply:
     """Tokens that a provider did not count are estimated, so that a limit still means something."""
-    usage = answer.usage
-    tokens_in = usage.input_tokens or text_size(messages) // CHARACTERS_A_TOKEN
-    tokens_out = usage.output_tokens or text_size([answer]) // CHARACTERS_A_TOKEN
-    return Reply(answer, tokens_in, tokens_out, _price(answer))
-
-
-def _price(answer: ModelResponse) -> float | None:
+    tokens_in = answer.usage.input_tokens or text_size(messages) // CHARACTERS_A_TOKEN
+    tokens_out = answer.usage.output_tokens or text_size([answer]) // CHARACTERS_A_TOKEN
     try:
-        return float(answer.cost().total_price)
+        usd = float(answer.cost().total_price)
     except (LookupError, ValueError, AssertionError):
-        return None
+        usd = None
+    return Reply(answer, Used(0, tokens_in, tokens_out, usd))
 
 
 def _passes(error: Exception) -> bool:
+    """Whether the same request may be answered later; one that is wrong stays wrong."""
     if isinstance(error, _FINAL):
         return False
-    if isinstance(error, _PASSING):
-        return True
     if isinstance(error, exceptions.ModelHTTPError):
         return error.status_code >= 500 or error.status_code in _PASSING_STATUSES
     # What came was no answer at all: broken JSON, a broken connection, a stream without an end.
-    return isinstance(
-        error, exceptions.ModelAPIError | exceptions.UnexpectedModelBehavior | OSError | _CutShort
-    )
+    return True
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, _CutShort):
-        return "the answer broke off"
     if isinstance(error, TimeoutError):
         return "the model did not answer in time"
     status = f"status {error.status_code}: " if isinstance(error, exceptions.ModelHTTPError) else ""
@@ -246,14 +214,16 @@ def open_model(named: str, base_url: str | None, environ: Mapping[str, str]) -> 
         raise ModelUnusable(
             f"`{named}` does not name a model", "write PROVIDER:NAME, such as openai:gpt-5"
         )
+    if base_url is not None and provider not in _KEYS:
+        raise ModelUnusable(f"`{provider}` takes no base URL", f"with one, use {', '.join(_KEYS)}")
     try:
         if base_url is None:
             return infer_model(f"{provider}:{name}")
-        build = _AT_ADDRESS.get(provider)
-        if build is None:
-            known = ", ".join(_AT_ADDRESS)
-            raise ModelUnusable(f"`{provider}` takes no base URL", f"with one, use {known}")
-        return build(name, base_url, environ)
+        # What servers that call themselves compatible speak.
+        spoken = "openai-chat" if provider == "openai" else provider
+        key = next(filter(None, map(environ.get, _KEYS[provider])), NO_KEY)
+        build: Any = infer_provider_class(spoken)
+        return infer_model(f"{spoken}:{name}", lambda _: build(base_url=base_url, api_key=key))
     except exceptions.UserError as error:
         first = str(error).split(". ", maxsplit=1)[0]
         hint = UNKNOWN_HINT if first.startswith("Unknown") else None
@@ -262,45 +232,3 @@ def open_model(named: str, base_url: str | None, environ: Mapping[str, str]) -> 
         asked = _INSTALL.search(str(error))
         hint = f"python3 -m {asked[1]}" if asked else "install the package that it names"
         raise ModelUnusable(f"the model `{named}` needs another package: {error}", hint) from error
-
-
-def _chat(name: str, base_url: str, environ: Mapping[str, str]) -> Model:
-    # Each provider's library loads for itself: most people use one.
-    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - see above
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - see above
-
-    key = environ.get("OPENAI_API_KEY", NO_KEY)
-    return OpenAIChatModel(name, provider=OpenAIProvider(base_url=base_url, api_key=key))
-
-
-def _responses(name: str, base_url: str, environ: Mapping[str, str]) -> Model:
-    from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415 - as above
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as above
-
-    key = environ.get("OPENAI_API_KEY", NO_KEY)
-    return OpenAIResponsesModel(name, provider=OpenAIProvider(base_url=base_url, api_key=key))
-
-
-def _anthropic(name: str, base_url: str, environ: Mapping[str, str]) -> Model:
-    from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - as above
-    from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - as above
-
-    key = environ.get("ANTHROPIC_API_KEY", NO_KEY)
-    return AnthropicModel(name, provider=AnthropicProvider(base_url=base_url, api_key=key))
-
-
-def _google(name: str, base_url: str, environ: Mapping[str, str]) -> Model:
-    from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as above
-    from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415 - as above
-
-    key = environ.get("GOOGLE_API_KEY") or environ.get("GEMINI_API_KEY") or NO_KEY
-    return GoogleModel(name, provider=GoogleProvider(base_url=base_url, api_key=key))
-
-
-_AT_ADDRESS: dict[str, Callable[[str, str, Mapping[str, str]], Model]] = {
-    "openai": _chat,  # what servers that call themselves compatible speak
-    "openai-chat": _chat,
-    "openai-responses": _responses,
-    "anthropic": _anthropic,
-    "google": _google,
-}

@@ -18,7 +18,7 @@ from contextvars import ContextVar, copy_context
 from types import FrameType
 from typing import Any, Literal, TypeVar
 
-from signoff.agents.sessions.desk import CANCELLED
+from signoff.agents.sessions.chain import CANCELLED
 
 LOOK_EVERY_S = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from signoff.agents.loop.transcript import Past
+from typing import Any
 
 CHARACTERS_A_TOKEN = 4  # for answers whose provider did not say what they took
+
+
+@dataclass(frozen=True)
+class Used:
+    """What models took: answers, tokens in both directions, and money."""
+
+    turns: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float | None = 0.0  # None: the price of some of it is not known
+
+    @property
+    def tokens(self) -> int:
+        """In and out together, as budgets count them."""
+        return self.tokens_in + self.tokens_out
+
+    def __add__(self, other: Used) -> Used:
+        return self._with(other, 1)
+
+    def __sub__(self, other: Used) -> Used:
+        return self._with(other, -1)
+
+    def _with(self, other: Used, sign: int) -> Used:
+        return Used(
+            self.turns + sign * other.turns,
+            self.tokens_in + sign * other.tokens_in,
+            self.tokens_out + sign * other.tokens_out,
+            None if self.usd is None or other.usd is None else self.usd + sign * other.usd,
+        )
+
+    def to_data(self) -> dict[str, Any]:
+        """As the transcript has it, where an answer is a turn by itself."""
+        turns = {"turns": self.turns} if self.turns else {}
+        cost = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "usd": self.usd}
+        return {**turns, **cost}
 
 
 @dataclass(frozen=True)
@@ -30,25 +61,14 @@ class LoopLimits:
     longest_wait_s: float = 120.0  # asked to wait longer, the loop ends and can be resumed
     fruitless: int = 8  # turns in a row that did nothing: no call worked, nothing was said
 
-    def after(self, past: Past) -> LoopLimits:
+    def after(self, used: Used) -> LoopLimits:
         """The same for a loop that counts from what it used before."""
-        spent = past.tokens_in + past.tokens_out
         return replace(
             self,
-            turns=None if self.turns is None else self.turns + past.turns,
-            tokens=None if self.tokens is None else self.tokens + spent,
-            usd=None if self.usd is None else self.usd + past.usd,
+            turns=None if self.turns is None else self.turns + used.turns,
+            tokens=None if self.tokens is None else self.tokens + used.tokens,
+            usd=None if self.usd is None else self.usd + (used.usd or 0.0),
         )
-
-
-@dataclass(frozen=True)
-class Charge:
-    """What was used on behalf of a loop by somebody else."""
-
-    tokens_in: int
-    tokens_out: int
-    usd: float | None  # None: nobody knows its price
-    turns: int = 0
 
 
 @dataclass
@@ -56,64 +76,27 @@ class Meter:
     """What was used, over all sittings of a session; time counts anew in each."""
 
     limits: LoopLimits
-    clock: Callable[[], float] = time.monotonic
-    turns: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    usd: float = 0.0
-    priced: bool = True  # whether every answer had a known price
-    began: float = field(init=False)
-
-    @classmethod
-    def after(cls, past: Past, limits: LoopLimits) -> Meter:
-        """One that goes on counting."""
-        return cls(
-            limits,
-            turns=past.turns,
-            tokens_in=past.tokens_in,
-            tokens_out=past.tokens_out,
-            usd=past.usd,
-            priced=past.priced,
-        )
-
-    def __post_init__(self) -> None:
-        self.began = self.clock()
-
-    @property
-    def tokens(self) -> int:
-        """In and out together, as budgets count them."""
-        return self.tokens_in + self.tokens_out
+    used: Used
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def left_s(self) -> float:
         """The time that is left; infinite without a limit."""
         if self.limits.wall_s is None:
             return float("inf")
-        return self.limits.wall_s - (self.clock() - self.began)
-
-    def count(self, tokens_in: int, tokens_out: int, usd: float | None) -> None:
-        """One answer; the price may be unknown."""
-        self.turns += 1
-        self.add(tokens_in, tokens_out, usd)
-
-    def add(self, tokens_in: int, tokens_out: int, usd: float | None) -> None:
-        """What was used beside the turns: summaries, children."""
-        self.tokens_in += tokens_in
-        self.tokens_out += tokens_out
-        self.usd += usd or 0.0
-        self.priced = self.priced and usd is not None
+        return self.limits.wall_s - (time.monotonic() - self.began)
 
     def exhausted(self) -> str | None:
         """Which limit is reached, in words; None while the loop may go on."""
-        limits = self.limits
-        if limits.turns is not None and self.turns >= limits.turns:
+        limits, used = self.limits, self.used
+        if limits.turns is not None and used.turns >= limits.turns:
             return f"the limit of {limits.turns} turns is reached"
-        if limits.tokens is not None and self.tokens >= limits.tokens:
-            return f"the limit of {limits.tokens} tokens is reached ({self.tokens} used)"
-        if limits.usd is not None and not self.priced:
+        if limits.tokens is not None and used.tokens >= limits.tokens:
+            return f"the limit of {limits.tokens} tokens is reached ({used.tokens} used)"
+        if limits.usd is not None and used.usd is None:
             return "the price of this model is not known, so the limit in USD cannot be kept"
-        if limits.usd is not None and self.usd >= limits.usd:
-            return f"the limit of ${limits.usd:.2f} is reached (${self.usd:.4f} used)"
+        if limits.usd is not None and (used.usd or 0.0) >= limits.usd:
+            return f"the limit of ${limits.usd:.2f} is reached (${used.usd:.4f} used)"
         if self.left_s <= 0:
             return f"the limit of {(limits.wall_s or 0) / 60:g} minutes is reached"
         return None
@@ -139,36 +122,17 @@ class End(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True)
-class LoopReport:
-    """What the loop did; whether the work is done is the gate's to say."""
+@dataclass(frozen=True, kw_only=True)
+class LoopReport(Used):
+    """What the loop did and used; whether the work is done is the gate's to say."""
 
     session: str
     ended: Ended
     reason: str
     answer: str  # what the model said last, as a final answer; a claim
-    turns: int
-    tokens_in: int
-    tokens_out: int
-    usd: float | None  # None when a price is not known
     calls: int
     failed_calls: int
     refused: int  # final answers that the gate did not let through
     retries: int
     compactions: int
     transcript: Path | None
-
-    @property
-    def tokens(self) -> int:
-        """In and out together."""
-        return self.tokens_in + self.tokens_out
-
-    def since(self, past: Past) -> LoopReport:
-        """The same with what this sitting used alone; what was before is paid for already."""
-        return replace(
-            self,
-            turns=self.turns - past.turns,
-            tokens_in=self.tokens_in - past.tokens_in,
-            tokens_out=self.tokens_out - past.tokens_out,
-            usd=None if self.usd is None else self.usd - past.usd,
-        )

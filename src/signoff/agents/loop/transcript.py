@@ -1,9 +1,12 @@
-"""The conversation with a model and its durable record: on disk before the next act."""
+"""The conversation with a model and its durable record: on disk before the next act.
+
+When the context fills, it becomes a summary; plan and evidence live elsewhere.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,19 +18,25 @@ from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
+    TextPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
 
-from signoff.agents.loop.asking import Reply
-from signoff.agents.loop.limits import Charge
+from signoff.agents.loop.asking import Reply, text_size
+from signoff.agents.loop.limits import CHARACTERS_A_TOKEN, Used
+from signoff.agents.loop.prompts import AFTER_COMPACTION, SUMMARY_REQUEST
+from signoff.domain.text import tail
 from signoff.errors import TranscriptUnusable
 from signoff.storage.files import append_lines
 from signoff.toolbatch.pipeline import NOT_FINISHED
 
 SCHEMA_VERSION = 1
-Facts = dict[str, float | int | None]
+FULL_AT = 0.8  # of the model's context; the rest is for the answer
+RECORD_SHARE = 0.4  # of the context, for the record that is summarised
+KEPT_SHARE = 0.2  # of the context, for the latest exchange that is kept word by word
+LONGEST_PIECE = 1_500
 
 
 class LineKind(StrEnum):
@@ -47,16 +56,11 @@ class Past:
     task: str = ""
     workspace: str = ""
     messages: list[ModelMessage] = field(default_factory=list)
-    turns: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    usd: float = 0.0
-    priced: bool = True
+    used: Used = field(default_factory=Used)
     calls: int = 0
     failed_calls: int = 0
     compactions: int = 0
     notebook: Mapping[str, Any] | None = None
-    ended: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,8 @@ class Transcript:
 
     def add(self, kind: LineKind, messages: Sequence[ModelMessage], **facts: Any) -> None:
         """Messages, and what else must outlast the process."""
-        self._append(kind, messages=_dumped(messages), **facts)
+        dumped = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+        self._append(kind, messages=dumped, **facts)
 
     def end(self, ended: str, reason: str) -> None:
         """Why the loop stopped, for whoever reads the file; it may be resumed all the same."""
@@ -91,32 +96,38 @@ class Transcript:
 
     def read(self) -> Past:
         """Everything that was kept, with calls that never gave a result answered as such."""
-        past = Past()
-        for number, line in self._lines():
-            try:
-                _apply(past, line)
-            except (KeyError, TypeError, ValueError) as error:
-                raise TranscriptUnusable(
-                    f"line {number} of the transcript `{self.path}` cannot be used: {error}"
-                ) from error
-        past.messages.extend(_unanswered(past.messages))
-        return past
-
-    def _append(self, kind: LineKind, **facts: Any) -> None:
-        if self.path is not None:
-            append_lines(self.path, json.dumps({"kind": kind, **facts}, ensure_ascii=True))
-
-    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         if self.path is None or not self.path.is_file():
             raise TranscriptUnusable(f"no transcript at `{self.path}`")
+        past = Past()
         for number, text in enumerate(self.path.read_text("utf-8", "replace").split("\n"), 1):
             try:
                 line = json.loads(text)
             except ValueError:
                 # Torn by a power cut: it was never acknowledged, and the next one closed it.
                 continue
-            if isinstance(line, dict):
-                yield number, line
+            try:
+                if isinstance(line, dict):
+                    _apply(past, line)
+            except (KeyError, TypeError, ValueError) as error:
+                raise TranscriptUnusable(
+                    f"line {number} of the transcript `{self.path}` cannot be used: {error}"
+                ) from error
+        last = past.messages[-1] if past.messages else None
+        if isinstance(last, ModelResponse) and last.tool_calls:
+            # Every API refuses a call without a result, so calls cut off by a stop are answered.
+            past.messages.append(
+                ModelRequest([result_of(c, NOT_FINISHED) for c in last.tool_calls])
+            )
+        return past
+
+    def _append(self, kind: LineKind, **facts: Any) -> None:
+        if self.path is not None:
+            append_lines(self.path, json.dumps({"kind": kind, **facts}, ensure_ascii=True))
+
+
+def result_of(call: ToolCallPart, text: str) -> ToolReturnPart:
+    """Failures are text as well: marked as failed, some providers get them wrapped in JSON."""
+    return ToolReturnPart(call.tool_name, text, call.tool_call_id)
 
 
 def _apply(past: Past, line: Mapping[str, Any]) -> None:
@@ -127,7 +138,6 @@ def _apply(past: Past, line: Mapping[str, Any]) -> None:
         past.task, past.workspace = str(line["task"]), str(line["workspace"])
         return
     if kind is LineKind.ENDED:
-        past.ended = str(line["ended"])
         return
     messages = ModelMessagesTypeAdapter.validate_python(line["messages"])
     if kind is LineKind.COMPACTED:
@@ -135,30 +145,15 @@ def _apply(past: Past, line: Mapping[str, Any]) -> None:
         past.compactions += 1
     else:
         past.messages.extend(messages)
-    past.turns += (kind is LineKind.SAID) + int(line.get("turns", 0))
-    past.tokens_in += int(line.get("tokens_in", 0))
-    past.tokens_out += int(line.get("tokens_out", 0))
-    if "usd" in line:
-        past.usd += line["usd"] or 0.0
-        past.priced = past.priced and line["usd"] is not None
+    past.used += Used(
+        (kind is LineKind.SAID) + int(line.get("turns", 0)),
+        int(line.get("tokens_in", 0)),
+        int(line.get("tokens_out", 0)),
+        line.get("usd", 0.0),
+    )
     past.calls += int(line.get("calls", 0))
     past.failed_calls += int(line.get("failed_calls", 0))
     past.notebook = line.get("notebook", past.notebook)
-
-
-def _unanswered(messages: Sequence[ModelMessage]) -> Iterator[ModelRequest]:
-    """Every API refuses a call without a result, so calls cut off by a stop are answered."""
-    if not messages or not isinstance(messages[-1], ModelResponse):
-        return
-    calls = [part for part in messages[-1].parts if isinstance(part, ToolCallPart)]
-    if calls:
-        yield ModelRequest(
-            parts=[ToolReturnPart(c.tool_name, NOT_FINISHED, c.tool_call_id) for c in calls]
-        )
-
-
-def _dumped(messages: Sequence[ModelMessage]) -> Any:
-    return ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
 
 
 class Conversation:
@@ -183,11 +178,11 @@ class Conversation:
 
         An empty one is paid for too, but most APIs refuse to be sent it again.
         """
-        said = [reply.message] if reply.calls or reply.text.strip() else []
+        said = [reply.message] if reply.message.tool_calls or reply.text.strip() else []
         self.messages.extend(said)
         with self._calmly():
-            self._transcript.add(LineKind.SAID, said, **cost_of(reply))
-        self.context_tokens = reply.tokens_in + reply.tokens_out
+            self._transcript.add(LineKind.SAID, said, **reply.used.to_data())
+        self.context_tokens = reply.used.tokens
 
     def tell(self, text: str) -> None:
         """Something that is no result."""
@@ -202,27 +197,67 @@ class Conversation:
         with self._calmly():
             self._transcript.add(LineKind.TOLD, [told], **facts)
 
-    def begin_anew(self, messages: list[ModelMessage], facts: Facts) -> None:
-        """These stand for everything before, from now on."""
-        self.messages = messages
-        self._transcript.add(LineKind.COMPACTED, messages, **facts)
+    def begin_anew(self, task: str, summary: str, plan: str, room: int, used: Used) -> None:
+        """Task, summary, plan and the latest exchange stand for everything before, from now on."""
+        shown = f"\nThe plan as the harness has it:\n{plan}\n" if plan else ""
+        text = AFTER_COMPACTION.format(task=task, summary=summary, plan=shown)
+        kept = _latest_exchange(self.messages)
+        if text_size(kept) > _characters(room, KEPT_SHARE):
+            kept = []
+        self.messages = [ModelRequest.user_text_prompt(text), *kept]
+        self._transcript.add(LineKind.COMPACTED, self.messages, **used.to_data())
         self.compactions += 1
         self.context_tokens = 0
 
+    def is_full(self, room: int) -> bool:
+        """Whether the next answer may not fit any more into so many tokens."""
+        return self.context_tokens >= FULL_AT * room
 
-def cost_of(reply: Reply) -> Facts:
-    """What an answer took, as the transcript has it."""
-    return {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "usd": reply.usd}
+    def summary_request(self, room: int) -> ModelRequest:
+        """Asks for a summary, with the record as one text.
+
+        Not as a conversation: providers refuse one with calls in it when no tools are offered.
+        """
+        record = self._record(_characters(room, RECORD_SHARE))
+        return ModelRequest.user_text_prompt(SUMMARY_REQUEST.format(record=record))
+
+    def bare_record(self, room: int) -> str:
+        """In place of a summary when the model gives none: the end of the record itself."""
+        return self._record(_characters(room, KEPT_SHARE))
+
+    def _record(self, longest: int) -> str:
+        return tail("\n".join(line for m in self.messages for line in _lines(m)), longest)
 
 
-def charges(charged: Sequence[Charge]) -> Facts:
-    """What children and second models took during a call, as the transcript has it."""
-    if not charged:
-        return {}
-    prices = [used.usd for used in charged]
-    return {
-        "turns": sum(used.turns for used in charged),
-        "tokens_in": sum(used.tokens_in for used in charged),
-        "tokens_out": sum(used.tokens_out for used in charged),
-        "usd": None if None in prices else sum(price or 0.0 for price in prices),
-    }
+def _characters(room: int, share: float) -> int:
+    return int(room * share) * CHARACTERS_A_TOKEN
+
+
+def _latest_exchange(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """The last answer and what was told to it; a call is never kept without its result."""
+    for at in range(len(messages) - 1, 0, -1):
+        if isinstance(messages[at], ModelResponse):
+            return list(messages[at:]) if at < len(messages) - 1 else []
+    return []
+
+
+def _lines(message: ModelMessage) -> list[str]:
+    found = []
+    for part in message.parts:
+        match part:
+            case UserPromptPart():
+                found.append(f"harness: {_cut(str(part.content))}")
+            case TextPart():
+                found.append(f"agent: {_cut(part.content)}")
+            case ToolCallPart():
+                found.append(f"agent calls {part.tool_name} {_cut(str(part.args or ''))}")
+            case ToolReturnPart():
+                found.append(f"{part.tool_name} gave: {_cut(part.model_response_str())}")
+    return found
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_PIECE:
+        return text
+    half = LONGEST_PIECE // 2
+    return f"{text[:half]} [...] {text[-half:]}"

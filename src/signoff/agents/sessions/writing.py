@@ -1,30 +1,38 @@
-"""An agent's request turned into the text of a plan, and read back: one Plan type, one parser."""
+"""An agent's request turned into the text of a plan, and read back: one Plan type, one parser.
+
+Checks that it asks for by name become contracts that we word.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from signoff.agents.sessions.checks import BadRequest, contract_of
+from signoff.agents.sessions.chain import Refused
+from signoff.agents.sessions.cited import URL_CHECK, url_command, url_in, url_problem
+from signoff.commands.analysis import is_readable
 from signoff.domain.findings import Severity
-from signoff.domain.plan import Contract, Plan
+from signoff.domain.plan import Contract, Effects, Expectation, ExpectationKind, Plan
 from signoff.domain.session import Declared, Precondition
-from signoff.domain.text import escape_line
+from signoff.domain.text import escape, escape_line
 from signoff.planfile.compose import TARGET, compose, is_external
+from signoff.planfile.contracts import EXPECTATION_HINT, read_expectation
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
 from signoff.process.syntax import syntax_problems
+from signoff.verification.counting.sight import runs_only_tests
 
 LONGEST_DESCRIPTION = 2_000
+LONGEST_COMMAND = 4_000
 MOST_PARTS = 200
 MOST_TOUCHES = 50
+CHECK_KINDS = ("file_exists", "file_contains", "command_succeeds", "tests_pass", "url_responds")
 
-_STEP_KEYS = frozenset(
-    {"description", "contract", "expect", "check", "touches", "preconditions", "splits"}
-)
 _POST_KEYS = frozenset({"description", "contract", "expect", "check"})
+_STEP_KEYS = _POST_KEYS | {"touches", "preconditions", "splits"}
 _STEP_REFERENCE = re.compile(r"(?:step[ :]*)?#?([0-9]{1,6})", re.IGNORECASE)
 # Findings of static verification that make a contract worthless; the others are for people.
 _WORTHLESS = frozenset(
@@ -61,7 +69,7 @@ class _Part:
 def write_plan(
     objective: Any, steps: Any, postconditions: Any, hosts: tuple[str, ...]
 ) -> WrittenPlan:
-    """The plan that was asked for; BadRequest with what to change when it cannot be one."""
+    """The plan that was asked for; Refused with what to change when it cannot be one."""
     aim = _description(objective, "objective")
     parts = [_part(p, f"step {n}", _STEP_KEYS, hosts) for n, p in _listed(steps, "steps")]
     posts = [
@@ -69,115 +77,110 @@ def write_plan(
         for n, p in _listed(postconditions, "postconditions")
     ]
     if not parts:
-        raise BadRequest("a plan without steps is no plan; give at least one step")
-    _check_order(parts)
+        raise Refused("a plan without steps is no plan; give at least one step")
+    for number, part in enumerate(parts, 1):
+        for condition in part.declared.preconditions:
+            if condition.step and not 1 <= int(condition.step) < number:
+                raise Refused(
+                    f"step {number} waits for step {condition.step}; only an earlier step can be"
+                    " waited for"
+                )
     text = compose(aim, parts, posts)
     parsed = parse(text)
     _check_same(parsed.plan, parts, posts)
     for finding in verify(parsed, Anywhere(frozenset({TARGET}), check_syntax=syntax_problems)):
         bad = finding.code in _WORTHLESS or finding.severity is Severity.ERROR
         if bad and finding.code not in _NOT_ASKED_FOR:
-            raise BadRequest(f"{finding.message}; {finding.hint}")
+            raise Refused(f"{finding.message}; {finding.hint}")
     declared = {s.id: p.declared for s, p in zip(parsed.plan.steps, parts, strict=True)}
     return WrittenPlan(text, parsed.plan, declared)
 
 
-def _listed(parts: Any, name: str) -> list[tuple[int, Any]]:
+def _listed(parts: Any, name: str) -> Iterator[tuple[int, Any]]:
     if isinstance(parts, str) or not isinstance(parts, Sequence):
-        raise BadRequest(f"`{name}` must be a list")
+        raise Refused(f"`{name}` must be a list")
     if len(parts) > MOST_PARTS:
-        raise BadRequest(f"`{name}` has {len(parts)} entries; {MOST_PARTS} is the most")
-    return list(enumerate(parts, 1))
+        raise Refused(f"`{name}` has {len(parts)} entries; {MOST_PARTS} is the most")
+    return enumerate(parts, 1)
 
 
 def _part(part: Any, name: str, known: frozenset[str], hosts: tuple[str, ...]) -> _Part:
     if isinstance(part, str):
         part = {"description": part}
     if not isinstance(part, Mapping):
-        raise BadRequest(f"{name} must be a text or an object with a `description`")
+        raise Refused(f"{name} must be a text or an object with a `description`")
     unknown = sorted(str(key) for key in part if key not in known)
     if unknown:
-        raise BadRequest(f"{name} has an unknown `{unknown[0]}`; known: {', '.join(sorted(known))}")
+        raise Refused(f"{name} has an unknown `{unknown[0]}`; known: {', '.join(sorted(known))}")
     try:
         return _Part(
             _description(part.get("description"), "description"),
-            contract_of(part, hosts),
+            _contract(part, hosts),
             _declared(part, hosts),
         )
-    except BadRequest as error:
-        raise BadRequest(f"{name}: {error}") from None
+    except Refused as error:
+        raise Refused(f"{name}: {error}") from None
 
 
 def _description(text: Any, name: str) -> str:
     """On one line, with nothing in it that a reader does not see."""
     if not isinstance(text, str) or not text.strip():
-        raise BadRequest(f"`{name}` must not be blank")
+        raise Refused(f"`{name}` must not be blank")
     if len(text) > LONGEST_DESCRIPTION:
-        raise BadRequest(f"`{name}` is longer than {LONGEST_DESCRIPTION} characters")
+        raise Refused(f"`{name}` is longer than {LONGEST_DESCRIPTION} characters")
     return escape_line(" ".join(text.split()))
 
 
 def _declared(part: Mapping[str, Any], hosts: tuple[str, ...]) -> Declared:
     touches = part.get("touches") or []
     if not isinstance(touches, list) or not all(isinstance(t, str) and t.strip() for t in touches):
-        raise BadRequest("`touches` is a list of paths or globs")
+        raise Refused("`touches` is a list of paths or globs")
     conditions = part.get("preconditions") or []
     if not isinstance(conditions, list):
-        raise BadRequest("`preconditions` is a list")
-    splits = part.get("splits", "")
+        raise Refused("`preconditions` is a list")
+    splits = part.get("splits")
+    if splits not in ("", None) and _step_number(splits) is None:
+        raise Refused("`splits` is the number of a step")
     return Declared(
         tuple(escape_line(t.strip()) for t in touches[:MOST_TOUCHES]),
         tuple(_precondition(c, hosts) for c in conditions),
-        "" if splits in ("", None) else _step_number(splits, "splits"),
+        _step_number(splits) or "",
     )
 
 
-def _step_number(value: Any, name: str) -> str:
+def _step_number(value: Any) -> str | None:
     found = _STEP_REFERENCE.fullmatch(str(value).strip())
-    if found is None:
-        raise BadRequest(f"`{name}` is the number of a step")
-    return str(int(found[1]))
+    return str(int(found[1])) if found is not None else None
 
 
 def _precondition(condition: Any, hosts: tuple[str, ...]) -> Precondition:
     """An earlier step, or a check; prose alone could not be checked before the step begins."""
     if isinstance(condition, int | str) and not isinstance(condition, bool):
-        if _STEP_REFERENCE.fullmatch(str(condition).strip()):
-            number = _step_number(condition, "precondition")
+        number = _step_number(condition)
+        if number is not None:
             return Precondition(f"step {number} is done", step=number)
         condition = {"description": condition}
     if not isinstance(condition, Mapping):
-        raise BadRequest("a precondition is `step:N`, or an object with a check or contract")
+        raise Refused("a precondition is `step:N`, or an object with a check or contract")
     text = _description(condition.get("description", "a check"), "description")
-    contract = contract_of(condition, hosts)
+    contract = _contract(condition, hosts)
     if contract is None or contract.expectations or is_external(contract):
-        raise BadRequest(
+        raise Refused(
             f"precondition `{text[:80]}` cannot be checked; write `step:N`, or give it a check"
             " of kind file_exists, file_contains or command_succeeds"
         )
     return Precondition(text, command=contract.command)
 
 
-def _check_order(parts: list[_Part]) -> None:
-    for number, part in enumerate(parts, 1):
-        for condition in part.declared.preconditions:
-            if condition.step and not 1 <= int(condition.step) < number:
-                raise BadRequest(
-                    f"step {number} waits for step {condition.step}; only an earlier step can be"
-                    " waited for"
-                )
-
-
 def _check_same(plan: Plan, steps: list[_Part], posts: list[_Part]) -> None:
     """What the parser read must be what was asked for, or a text was taken for structure."""
     if len(plan.steps) != len(steps) or len(plan.postconditions) != len(posts):
-        raise BadRequest("a description reads like a part of the plan's structure; reword it")
-    for step, part in zip(plan.steps, steps, strict=True):
-        if step.task != part.description or not _means(step.contract, part.contract):
-            raise BadRequest(f"step {step.id} cannot be written as a plan; reword it")
-    for post, part in zip(plan.postconditions, posts, strict=True):
-        if post.text != part.description or not _means(post.contract, part.contract):
-            raise BadRequest(f"postcondition {post.number} cannot be written as a plan; reword it")
+        raise Refused("a description reads like a part of the plan's structure; reword it")
+    read = [(f"step {s.id}", s.task, s.contract) for s in plan.steps]
+    read += [(f"postcondition {p.number}", p.text, p.contract) for p in plan.postconditions]
+    for (name, text, contract), part in zip(read, (*steps, *posts), strict=True):
+        if text != part.description or not _means(contract, part.contract):
+            raise Refused(f"{name} cannot be written as a plan; reword it")
 
 
 def _means(read: Contract | None, asked: Contract | None) -> bool:
@@ -185,3 +188,116 @@ def _means(read: Contract | None, asked: Contract | None) -> bool:
         return read is asked
     same = read.command == asked.command and read.effects is asked.effects
     return same and set(read.all_expectations()) == set(asked.all_expectations())
+
+
+def _contract(part: Mapping[str, Any], hosts: tuple[str, ...]) -> Contract | None:
+    """The contract that a step, postcondition or precondition asks for, if it asks for one."""
+    command, check = part.get("contract"), part.get("check")
+    if command is not None and check is not None:
+        raise Refused("give a `contract` or a `check`, not both")
+    if command is not None:
+        contract = Contract(_command(command, "contract"), _expectations(part.get("expect")))
+        odd = url_in(contract) is None or contract.expectations
+        if contract.command.startswith(URL_CHECK) and odd:
+            # Its words are ours: written otherwise, it would be no command that any shell knows.
+            raise Refused('to ask a URL, use the check {"kind": "url_responds", "url": "…"} alone')
+        return _with_told_counts(contract)
+    if check is None:
+        return None
+    if not isinstance(check, Mapping):
+        raise Refused(f'a `check` is an object such as {{"kind": "file_exists", …}}; {_KINDS}')
+    return _checked(check, hosts)
+
+
+def _checked(check: Mapping[str, Any], hosts: tuple[str, ...]) -> Contract:
+    """The contract of a check that is asked for by its kind."""
+    match check.get("kind"):
+        case "file_exists":
+            return Contract(f"test -f {_path(check)}")
+        case "file_contains":
+            text = check.get("text")
+            if not isinstance(text, str) or not text.strip():
+                raise Refused("`file_contains` needs a `text` that is not blank")
+            if "\n" in text:
+                # grep takes lines for alternatives, so any one of them would be enough.
+                raise Refused("`file_contains` looks for one line; write one check per line")
+            return Contract(f"grep -qF -e {shlex.quote(_clean(text, 'text'))} -- {_path(check)}")
+        case "command_succeeds":
+            return Contract(_command(check.get("command"), "command"))
+        case "tests_pass":
+            count = check.get("min_count", 1)
+            if type(count) is not int or count < 1:
+                raise Refused("`tests_pass` needs a `min_count` of at least 1")
+            if check.get("command") is None:
+                raise Refused(
+                    "`tests_pass` needs the `command` that runs the tests, such as pytest -q"
+                )
+            expected = Expectation(ExpectationKind.TESTS_AT_LEAST, count)
+            return _with_told_counts(Contract(_command(check["command"], "command"), (expected,)))
+        case "url_responds":
+            url = check.get("url")
+            problem = url_problem(url, hosts) if isinstance(url, str) else ""
+            if problem or not isinstance(url, str):
+                raise Refused(problem or "`url_responds` needs a `url`")
+            return Contract(url_command(url), network=True, effects=Effects.EXTERNAL)
+        case kind:
+            raise Refused(f"`{kind}` is no kind of check; {_KINDS}")
+
+
+_KINDS = f"the kinds are {', '.join(CHECK_KINDS)}"
+
+
+def _with_told_counts(contract: Contract) -> Contract:
+    """A number of tests is believed to a runner, not to whatever can print `5 passed`."""
+    counted = any(e.kind is ExpectationKind.TESTS_AT_LEAST for e in contract.expectations)
+    if counted and not runs_only_tests(contract.command):
+        raise Refused(
+            "a number of tests is read from a test runner alone: let the command call nothing else"
+            " (pytest -q, python3 -m unittest, npx jest, cargo test, go test ./...); for a script"
+            " or make target use `command_succeeds`"
+        )
+    return contract
+
+
+def _path(check: Mapping[str, Any]) -> str:
+    path = check.get("path")
+    if not isinstance(path, str) or not path.strip():
+        raise Refused(f"`{check.get('kind')}` needs a `path`")
+    path = _clean(path, "path")
+    # Without it, a name that begins with a dash would be an option.
+    return shlex.quote(path if path.startswith("/") else f"./{path}")
+
+
+def _command(command: Any, name: str) -> str:
+    if not isinstance(command, str) or not command.strip():
+        raise Refused(f"`{name}` must be a shell command")
+    clean = _clean(command.strip(), name)
+    if not is_readable(clean) and not syntax_problems((clean,)):
+        # What cannot be read could be anything, also a check that never fails.
+        raise Refused(f"`{name}` uses shell syntax that cannot be read here; write it simpler")
+    return clean
+
+
+def _clean(text: str, name: str) -> str:
+    if len(text) > LONGEST_COMMAND:
+        raise Refused(f"`{name}` is longer than {LONGEST_COMMAND} characters")
+    if escape(text) != text:
+        raise Refused(f"`{name}` holds characters that a reader cannot see")
+    return text
+
+
+def _expectations(lines: Any) -> tuple[Expectation, ...]:
+    """The lines as a plan file has them below a contract."""
+    if lines is None:
+        return ()
+    if isinstance(lines, str):
+        lines = [lines]
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        raise Refused("`expect` is a list of lines such as `exit_code == 0`")
+    expected = []
+    for line in lines:
+        read = read_expectation(_clean(line.strip(), "expect"))
+        if not isinstance(read, tuple):
+            raise Refused(f"`{line.strip()[:80]}` is no expectation; {EXPECTATION_HINT}")
+        expected.append(Expectation(*read))
+    return tuple(expected)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
 
-from signoff.agents.tools.context import ToolContext, Trace
-from signoff.agents.tools.files import ToolError
+from signoff.agents.tools.context import ToolContext, ToolError
 from signoff.domain.text import decode_output
 from signoff.errors import ExtraMissing, SignoffError, UsageError, how_to_install
+from signoff.toolbatch.calls import Result
 
 if TYPE_CHECKING:
     from signoff.agents.tools.schema import Arguments
@@ -39,15 +39,6 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True)
-class ToolOutcome:
-    """What one call gave: text for the model, whether it worked, and the files it touched."""
-
-    text: str
-    ok: bool
-    trace: Trace = field(default_factory=Trace)
-
-
-@dataclass(frozen=True)
 class Tool:
     """A function as a model sees it; make one with `@tool`."""
 
@@ -66,7 +57,7 @@ class Tool:
         """The function itself, for code that calls it directly."""
         return self.function(*arguments, **named)
 
-    def call(self, arguments: Mapping[str, Any] | str, context: ToolContext) -> ToolOutcome:
+    def call(self, arguments: Mapping[str, Any] | str, context: ToolContext) -> Result:
         """Run it for a model: whatever is wrong comes back as text that it can act on."""
         seen = context.for_call()
         try:
@@ -84,7 +75,7 @@ class Tool:
         except Exception as error:
             # The model is told instead of the session ended: the tool may be anybody's.
             text, ok = f"error: `{self.name}` failed: {type(error).__name__}: {error}", False
-        return ToolOutcome(_capped(text), ok, seen.trace)
+        return seen.trace.result(_capped(text), ok)
 
     def _note_read(self, given: Mapping[str, Any], context: ToolContext) -> None:
         """Files that its arguments name are what the result rests on, as they are now."""
@@ -106,8 +97,11 @@ def tool(
     it reads by itself, so that its calls can be cited; left out, a tool that only reads and takes
     no context is taken to read what its argument `path` names.
     """
-    written = (effects,) if isinstance(effects, str) else effects
-    declared = frozenset(_effect(effect) for effect in written)
+    known = [effect.value for effect in Effect]
+    unknown = [effect for effect in _names(effects) if effect not in known]
+    if unknown:
+        raise UsageError(f"`{unknown[0]}` is no effect of a tool", f"use {', '.join(known)}")
+    declared = frozenset(map(Effect, _names(effects)))
 
     def make(function: Callable[..., Any]) -> Tool:
         return _tool(function, name or function.__name__, declared, _names(reads))
@@ -166,14 +160,6 @@ def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], tool_name: str
     if parameter.name not in hints:
         raise UsageError(f"tool `{tool_name}`: `{parameter.name}` has no type", "annotate it")
     return hints[parameter.name]
-
-
-def _effect(written: str) -> Effect:
-    try:
-        return Effect(written)
-    except ValueError:
-        known = ", ".join(effect.value for effect in Effect)
-        raise UsageError(f"`{written}` is no effect of a tool", f"use {known}") from None
 
 
 def _read_docstring(text: str, kinds: Mapping[str, Any]) -> tuple[str, dict[str, str]]:

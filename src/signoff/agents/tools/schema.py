@@ -14,8 +14,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
+from signoff.agents.tools.context import ToolError
 from signoff.agents.tools.definition import as_object
-from signoff.agents.tools.files import ToolError
 from signoff.errors import UsageError
 
 # Strict: a model that writes "3" or true for a number is told so, and nothing is guessed.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from signoff.agents.tools.context import ToolContext
+from signoff.agents.tools.context import ToolContext, ToolError
 from signoff.agents.tools.definition import tool
-from signoff.agents.tools.files import ToolError
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
 _NOWHERE = "/dev/null"
@@ -96,8 +95,8 @@ class Hunk:
     """Lines that must stand in the file, and what stands there afterwards."""
 
     line: int  # where the old lines begin, counted from 1
-    old: tuple[str, ...]
-    new: tuple[str, ...]
+    old: list[str]
+    new: list[str]
 
 
 @dataclass(frozen=True)
@@ -106,16 +105,16 @@ class FileChange:
 
     old: str | None
     new: str | None
-    hunks: tuple[Hunk, ...]
+    hunks: list[Hunk]
 
 
-def read_patch(diff: str) -> tuple[FileChange, ...]:
+def read_patch(diff: str) -> list[FileChange]:
     """The changes of a diff; ToolError names the first line that is no part of one."""
     lines = diff.replace("\r\n", "\n").split("\n")
     changes: list[FileChange] = []
     at = 0
-    while at < len(lines):
-        if not (lines[at].startswith("--- ") and lines[at + 1 : at + 2] != []):
+    while at < len(lines) - 1:
+        if not lines[at].startswith("--- "):
             at += 1
             continue
         if not lines[at + 1].startswith("+++ "):
@@ -123,17 +122,60 @@ def read_patch(diff: str) -> tuple[FileChange, ...]:
         old, new = _path(lines[at][4:], "a/"), _path(lines[at + 1][4:], "b/")
         if old is None and new is None:
             raise ToolError(f"line {at + 1} of the diff changes nothing into nothing")
-        hunks, at = _hunks(lines, at + 2)
-        changes.append(FileChange(old, new, hunks))
+        at += 2
+        change = FileChange(old, new, [])
+        while at < len(lines) and (head := _HUNK.fullmatch(lines[at])):
+            hunk, at = _hunk(lines, at, head)
+            change.hunks.append(hunk)
+        if not change.hunks:
+            shown = lines[at] if at < len(lines) else "the end"
+            raise ToolError(
+                f"line {at + 1} of the diff should be a `@@ -1,2 +1,2 @@` line, not {shown!r}"
+            )
+        changes.append(change)
     if not changes:
         raise ToolError("this is no unified diff: it has no `--- ` and `+++ ` lines")
-    return tuple(changes)
+    return changes
+
+
+def _path(written: str, prefix: str) -> str | None:
+    name = written.split("\t", maxsplit=1)[0].strip()
+    if not name:
+        raise ToolError("the diff has a file without a name")
+    return None if name == _NOWHERE else name.removeprefix(prefix)
+
+
+def _hunk(lines: list[str], start: int, head: re.Match[str]) -> tuple[Hunk, int]:
+    """The hunk whose head is at `start`, and the line after it."""
+    left = {"-": int(head[2] or 1), "+": int(head[4] or 1)}
+    sides: dict[str, list[str]] = {"-": [], "+": []}
+    at = start + 1
+    while any(count > 0 for count in left.values()) or lines[at : at + 1] == [_NO_NEWLINE]:
+        line = lines[at] if at < len(lines) else "the end"
+        # Some models strip the space of an empty context line.
+        sign = line[:1] or " "
+        at += 1
+        if line == _NO_NEWLINE:
+            sign = lines[at - 2][:1] or " "
+        elif sign not in " +-":
+            raise ToolError(
+                f"the hunk at line {start + 1} of the diff has fewer lines than it says"
+            )
+        for side in sides if sign == " " else sign:
+            if line != _NO_NEWLINE:
+                sides[side].append(line[1:] + "\n")
+                left[side] -= 1
+            elif sides.get(side):
+                sides[side][-1] = sides[side][-1].removesuffix("\n")
+    return Hunk(int(head[1]), sides["-"], sides["+"]), at
 
 
 def patched(text: str, change: FileChange) -> str:
     """The text with every hunk applied; a file whose lines all end in CRLF keeps them so."""
     crlf = 0 < text.count("\n") == text.count("\r\n")
-    lines = _split(text.replace("\r\n", "\n") if crlf else text)
+    lines = (text.replace("\r\n", "\n") if crlf else text).split("\n")
+    last = lines.pop()
+    lines = [line + "\n" for line in lines] + ([last] if last else [])
     done: list[str] = []
     at = shift = 0
     for number, hunk in enumerate(change.hunks, 1):
@@ -152,13 +194,6 @@ def patched(text: str, change: FileChange) -> str:
     return result.replace("\n", "\r\n") if crlf else result
 
 
-def _split(text: str) -> list[str]:
-    """Lines with their line feeds; the last one may have none."""
-    lines = [line + "\n" for line in text.split("\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
-
-
 def _place(lines: list[str], hunk: Hunk, after: int, shift: int) -> int | None:
     """Where the old lines stand: at their number, else at the nearest place after the last hunk."""
     if not hunk.old:
@@ -172,60 +207,3 @@ def _place(lines: list[str], hunk: Hunk, after: int, shift: int) -> int | None:
     bare = [line.removesuffix("\n") for line in lines]
     fitting = (i for i in places if bare[i : i + len(old)] == old)
     return min(fitting, key=lambda i: abs(i - wanted), default=None)
-
-
-def _path(written: str, prefix: str) -> str | None:
-    name = written.split("\t", maxsplit=1)[0].strip()
-    if name == _NOWHERE:
-        return None
-    if not name:
-        raise ToolError("the diff has a file without a name")
-    return name.removeprefix(prefix)
-
-
-def _hunks(lines: list[str], at: int) -> tuple[tuple[Hunk, ...], int]:
-    found: list[Hunk] = []
-    while at < len(lines):
-        head = _HUNK.fullmatch(lines[at])
-        if head is None:
-            break
-        hunk, at = _hunk(lines, at, head)
-        found.append(hunk)
-    if not found:
-        shown = lines[at] if at < len(lines) else "the end"
-        raise ToolError(
-            f"line {at + 1} of the diff should be a `@@ -1,2 +1,2 @@` line, not {shown!r}"
-        )
-    return tuple(found), at
-
-
-def _hunk(lines: list[str], at: int, head: re.Match[str]) -> tuple[Hunk, int]:
-    old_left, new_left = (int(head[2] or 1), int(head[4] or 1))
-    old: list[str] = []
-    new: list[str] = []
-    start, at = at, at + 1
-    while old_left > 0 or new_left > 0 or lines[at : at + 1] == [_NO_NEWLINE]:
-        line = lines[at] if at < len(lines) else None
-        at += 1
-        if line == _NO_NEWLINE:
-            _end_without_line_feed(lines[at - 2][:1], old, new)
-            continue
-        if line is None or line[:1] not in (" ", "+", "-", ""):
-            raise ToolError(
-                f"the hunk at line {start + 1} of the diff has fewer lines than it says"
-            )
-        # Some models strip the space of an empty context line.
-        sign, body = line[:1] or " ", line[1:] + "\n"
-        if sign in (" ", "-"):
-            old.append(body)
-            old_left -= 1
-        if sign in (" ", "+"):
-            new.append(body)
-            new_left -= 1
-    return Hunk(int(head[1]), tuple(old), tuple(new)), at
-
-
-def _end_without_line_feed(sign: str, old: list[str], new: list[str]) -> None:
-    for side, signs in ((old, (" ", "-")), (new, (" ", "+"))):
-        if side and sign in signs:
-            side[-1] = side[-1].removesuffix("\n")

@@ -1,4 +1,4 @@
-"""Sessions opened and signed: the judge of a session, and what it is pinned to."""
+"""Sessions opened and signed, each judged under what was pinned as it began."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signoff.agents.session import PlanSession, SessionReport, sign_session
-from signoff.agents.sessions.desk import CANCELLED
+from signoff.agents.sessions.chain import is_cancelled
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Budget, Contract, Plan
 from signoff.domain.session import session_id_of
@@ -144,11 +144,6 @@ def _first_pins(site: Site, place: PlanPlace, bound: PlanPlace | None) -> Pins:
     return take_pins(site, place, plan, text)
 
 
-def _is_cancelled() -> bool:
-    """Asked of the thread that judges, which need not be the one that opened the session."""
-    return CANCELLED.get()()
-
-
 def _judge(site: Site, place: PlanPlace, pins: Pins, plan: Plan | None) -> PinnedJudge:
     known = plan if plan is not None else _NO_PLAN
     workspace = open_pinned_workspace(site, place, pins, known)
@@ -157,7 +152,7 @@ def _judge(site: Site, place: PlanPlace, pins: Pins, plan: Plan | None) -> Pinne
         site.environ,
         mark=workspace_lock(place),
         enclosure=enclosure_of(site, place, pins.search_path),
-        cancelled=_is_cancelled,
+        cancelled=is_cancelled,
     )
     redactor = redactor_of(site, known, site.settings)
     court = open_judge(site, place, pins, workspace, bench, redactor)
