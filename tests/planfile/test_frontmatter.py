@@ -7,7 +7,9 @@ import time
 import pytest
 
 from signoff.domain.plan import PlanStatus
+from signoff.planfile.frontmatter import read_frontmatter
 from signoff.planfile.parse import parse
+from signoff.planfile.yamlblock import read_yaml
 from tests.planfile.writing import codes, plan, the_finding
 
 
@@ -138,3 +140,17 @@ def test_line_numbers_hold_in_crlf_files_and_after_characters_that_yaml_takes_fo
 ):
     text = _with('owner: "a\u2028b"\nstatus: nope\n').replace("\n", "\r\n")
     assert the_finding("\ufeff" + text, "unknown-status").line == 3
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "type: plan\nstatus: draft\nowner: me",
+        "status: null\na: Null",
+        "priority: 1.5\ndate: 2026-01-02\nok: yes",
+        "touches: src/a-b_c.py and d/e+f\nstatus: in_progress",
+    ],
+)
+def test_a_plain_block_is_read_as_yaml_reads_it(block: str) -> None:
+    lines = ["---", *block.split("\n"), "---"]
+    assert read_frontmatter(lines, len(lines)) == read_yaml(f"{block}\n", 4, len(lines))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import traceback
 from typing import Any
 
 import click
@@ -95,9 +94,9 @@ class LazyVerbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        import difflib  # noqa: PLC0415 - only needed when a verb is misspelt
-
         if args and args[0] not in VERBS and not args[0].startswith("-"):
+            import difflib  # noqa: PLC0415 - only needed when a verb is misspelt
+
             letters = sorted(args[0])
             close = difflib.get_close_matches(args[0], VERBS, n=3)
             close.sort(key=lambda verb: sorted(verb) != letters)  # two letters swapped come first
@@ -147,6 +146,8 @@ def show_failure(failure: BaseException, as_json: bool) -> int:
     """Facts and the next step on stderr, for whatever went wrong; returns the exit code."""
     error = _as_our_own(failure)
     if isinstance(error, InternalError) and os.environ.get("SIGNOFF_DEBUG"):
+        import traceback  # noqa: PLC0415 - only needed here
+
         traceback.print_exception(failure)
     return tell_failure(error, as_json)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -201,6 +200,8 @@ def says_the_same(one: str, other: str, roles: Collection[str]) -> bool:
 
 
 def _meaning(text: str, roles: Collection[str]) -> tuple[object, ...] | None:
+    import tomllib  # noqa: PLC0415 - most folders have no configuration
+
     try:
         data = tomllib.loads(text)
         check_keys(data, _SHARED_KEYS, REPOSITORY_FILE)
@@ -219,6 +220,8 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise ConfigInvalid(f"cannot read `{path}`: {error.strerror}") from error
+    import tomllib  # noqa: PLC0415 - most folders have no configuration
+
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shlex
 import stat
 from collections.abc import Iterator, Sequence
@@ -159,7 +158,7 @@ def _folder(path: Path) -> Iterator[int]:
 
 def _replace(folder_fd: int, name: str, data: bytes) -> None:
     before = _state_at(folder_fd, name)
-    temporary = f".{name[:100]}.{secrets.token_hex(8)}.tmp"
+    temporary = f".{name[:100]}.{os.urandom(8).hex()}.tmp"
     fd = os.open(
         temporary,
         os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN,

@@ -17,9 +17,6 @@ from signoff.storage.identity import remember_plan
 from signoff.usecases.ground.history import fold_run, pinned_plan, read_history, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.surroundings import RealSurroundings
-from signoff.usecases.ready import find_needs
-from signoff.usecases.running.marks import write_status
-from signoff.verification.evidence import read_before
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,8 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     digest = parsed.plan.plan_digest
     status = history.status(digest)
     if report.ok and status is PlanStatus.DRAFT:
+        from signoff.usecases.running.marks import write_status  # noqa: PLC0415 - seldom needed
+
         place.own_vault()
         remember_plan(site.ledger, place.record)
         site.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
@@ -58,7 +57,11 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
 def find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
     """All findings, with what other plans have to do with them."""
     read = _read_by_checks(site, place, parsed.plan)
-    found = (*find(site, place, parsed, read), *find_needs(site, place, parsed))
+    found = find(site, place, parsed, read)
+    if parsed.plan.depends_on:
+        from signoff.usecases.ready import find_needs  # noqa: PLC0415 - looks at every other plan
+
+        found += find_needs(site, place, parsed)
     return tuple(sorted(found, key=lambda finding: (finding.line, finding.code)))
 
 
@@ -87,6 +90,8 @@ def _read_by_checks(site: Site, place: PlanPlace, plan: Plan) -> dict[str, froze
     history = read_history(site.ledger, place.record.id)
     if history.run is None:
         return {}
+    from signoff.verification.evidence import read_before  # noqa: PLC0415 - only after a run
+
     then = pinned_plan(read_pins(site.ledger, history.run))
     commands = {s.id: s.contract.command for s in then.steps if s.contract is not None}
     records = fold_run(history, then).records

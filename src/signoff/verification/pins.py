@@ -6,14 +6,16 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from signoff.domain.digests import canonical_json, digest_of
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileState, Manifest
 from signoff.errors import SchemaTooNew
-from signoff.verification.ignored import Ignored
+
+if TYPE_CHECKING:
+    from signoff.verification.ignored import Ignored
 
 # Raised whenever approval pins more than before. Pins of a lower format need one more approval:
 # what they lack would otherwise be passed over without a word.

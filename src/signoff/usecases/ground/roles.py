@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from signoff.agents.command import check_role
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Plan
 from signoff.errors import SignoffError, UnknownRole
@@ -65,6 +64,8 @@ def _given_at_run(history: PlanHistory) -> dict[str, str]:
 
 def check_roles(plan: Plan, settings: Settings, search_path: str, workspace: Path) -> None:
     """Whether somebody is configured, and can be started, for every role of the plan."""
+    from signoff.agents.command import check_role  # noqa: PLC0415 - loads what starts processes
+
     for target in dict.fromkeys(step.target for step in plan.steps):
         if target == HUMAN_ROLE:
             continue

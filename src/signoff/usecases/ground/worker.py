@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -65,12 +64,12 @@ def find_worker(environ: Mapping[str, str], chosen: str | None = None) -> Worker
 
 def _unnamed(process: ProcessIdentity) -> str:
     born = digest_bytes(process.started.encode())[:8]
-    return f"{socket.gethostname()}:{process.pid}:{born}"
+    return f"{os.uname().nodename}:{process.pid}:{born}"
 
 
 def _was_unnamed(holder: Holder) -> bool:
     there = f"{re.escape(holder.host)}:{holder.pid}:[0-9a-f]{{8}}"
-    return holder.host == socket.gethostname() and bool(re.fullmatch(there, holder.worker))
+    return holder.host == os.uname().nodename and bool(re.fullmatch(there, holder.worker))
 
 
 def _is_gone(holder: Holder) -> bool:
