@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from signoff.domain.plan import Mark, PlanStatus
-from signoff.planfile.frontmatter import Frontmatter, find_frontmatter, read_frontmatter
+from signoff.planfile.frontkeys import Frontmatter
+from signoff.planfile.frontmatter import find_frontmatter, read_frontmatter
 from signoff.planfile.lines import split_lines
 from signoff.planfile.outline import STEP_LINE, Outline, read_outline
 

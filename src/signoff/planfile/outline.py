@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from signoff.domain.plan import Mark
 from signoff.planfile.blocks import Heading, LineKind, Scan
-from signoff.planfile.frontmatter import Frontmatter, find_frontmatter, read_frontmatter
+from signoff.planfile.frontkeys import Frontmatter
+from signoff.planfile.frontmatter import find_frontmatter, read_frontmatter
 from signoff.planfile.lines import bare, split_lines
 from signoff.planfile.scan import scan
 

@@ -11,7 +11,7 @@ from signoff.domain.plan import PlanStatus
 from signoff.planfile.blocks import Heading, LineKind
 from signoff.planfile.fields import skeleton
 from signoff.planfile.findinglog import FindingLog, did_you_mean
-from signoff.planfile.frontmatter import Frontmatter
+from signoff.planfile.frontkeys import Frontmatter
 from signoff.planfile.outline import STEP_ID, Region, RegionKind, step_title
 
 _FRONTMATTER_KEYS = frozenset({"type", "status", "owner", "depends_on", "touches"})

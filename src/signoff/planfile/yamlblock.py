@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from signoff.planfile.frontmatter import NULLS, Frontmatter, Key, StatusSpan, Value
+from signoff.planfile.frontkeys import NULLS, Frontmatter, Key, StatusSpan, Value
 
 _AFTER_VALUE = re.compile(r"[ \t]*(?:[ \t]#[^\r\x85\u2028\u2029]*)?\r?")
 
