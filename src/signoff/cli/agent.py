@@ -17,7 +17,7 @@ import click
 from signoff.cli.options import json_option
 from signoff.cli.progress import entry_line
 from signoff.cli.sessions import SELF_SET, session_json, show_left_out
-from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, count, note, say, say_line
 from signoff.cli.status import status_json
 from signoff.cli.streams import leave_at_once
 from signoff.cli.undo import show_undo, undo_json
@@ -97,10 +97,7 @@ def _address(_ctx: click.Context, param: click.Parameter, value: str | None) -> 
 )
 @click.option("--role-prompt", is_flag=True, help="Be a role: the prompt comes on stdin.")
 @json_option
-@click.pass_context
 def agent_command(
-    ctx: click.Context,
-    /,
     task: str | None,
     model: str | None,
     base_url: str | None,
@@ -130,7 +127,6 @@ def agent_command(
         raise click.UsageError("--plan and --no-plan do not go together")
     if confirm and not sys.stdin.isatty():
         raise click.UsageError("--confirm asks at a terminal, and standard input is none")
-    machine = wants_json(ctx, as_json)
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's shell may ignore it
     given = _limits(limits)
@@ -151,8 +147,8 @@ def agent_command(
         restore=restore,
         confidence=limits["confidence"],
     )
-    if machine:
-        say_json(versioned(**report_json(report)))
+    if as_json:
+        answer_json(**report_json(report))
     else:
         _show(report, _again(report, model, base_url, workspace))
     if report.run is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument, role_option
-from signoff.cli.show import count, note, say, say_json, short, versioned, wants_json
+from signoff.cli.show import answer_json, count, note, say, say_json, short, versioned
 from signoff.cli.verify import finding_lines
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Isolation
@@ -24,14 +24,8 @@ from signoff.usecases.ground.upgrading import OLDER
 @role_option
 @click.option("--yes", is_flag=True, help="Do not ask; recorded as non-interactive.")
 @json_option
-@click.pass_context
 def approve_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    roles: dict[str, str],
-    yes: bool,
-    as_json: bool,
+    plan: str | None, workspace: Path | None, roles: dict[str, str], yes: bool, as_json: bool
 ) -> int:
     """Approve exactly what is shown.
 
@@ -43,7 +37,7 @@ def approve_command(
     if not yes:
         ask_person(str(place.path))
     approval = approve(site, proposal, interactive=not yes)
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(_as_json(approval, proposal))
     else:
         say(f"approved: {place.name}, plan {short(proposal.plan.plan_digest)}")
@@ -55,15 +49,12 @@ def approve_command(
 @plan_argument
 @click.option("--note", "why", default="", help="Why; kept in the ledger.")
 @json_option
-@click.pass_context
-def reject_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, why: str, as_json: bool
-) -> int:
+def reject_command(plan: str | None, workspace: Path | None, why: str, as_json: bool) -> int:
     """Take an approval back, or say no: the plan is a draft again."""
     site, place = open_plan(plan, workspace)
     decision = reject(site, place, why)
-    if wants_json(ctx, as_json):
-        say_json(versioned(plan=place.name, status=decision.status, seq=decision.entry.seq))
+    if as_json:
+        answer_json(plan=place.name, status=decision.status, seq=decision.entry.seq)
     else:
         say(f"rejected: {place.name} is a draft again")
     return 0

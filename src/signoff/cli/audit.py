@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_signed, plan_argument
-from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
+from signoff.cli.show import count, note, say, say_json, say_line, short, versioned
 from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Result
@@ -31,9 +31,7 @@ PATH = click.Path(path_type=Path)
 @click.option("--anchor", type=PATH, help="The ledger must contain every head in this file.")
 @click.option("--strict", is_flag=True, help="Waived steps count as not kept (exit 1).")
 @json_option
-@click.pass_context
 def audit_command(
-    ctx: click.Context,
     plan: str | None,
     workspace: Path | None,
     bundle: Path | None,
@@ -48,11 +46,10 @@ def audit_command(
     What was waived is named, with who said so and why. PLAN may be the id of an agent's session.
     With --bundle: checks a sign-off from elsewhere by its ledger, receipts and the signer's key.
     Exit code 0: kept, 1: not (any more), 3: could not judge, 6: kept by the agent's own checks."""
-    machine = wants_json(ctx, as_json)
     if bundle is not None:
         if plan is not None or workspace is not None:
             raise UsageError("a bundle is about its own plan", "signoff audit --bundle FILE")
-        return _audit_bundle(bundle, keys, anchor, strict, machine)
+        return _audit_bundle(bundle, keys, anchor, strict, as_json)
     if keys:
         raise UsageError("--key is for a bundle", "signoff audit --bundle FILE --key PUBLIC_KEY")
     site, place = open_signed(plan, workspace)
@@ -62,7 +59,7 @@ def audit_command(
 
         audit = audit_session
     report = audit(site, place, tell=lambda subject: note(f"judging {subject}"), anchor=anchor)
-    if machine:
+    if as_json:
         say_json(audit_json(report))
     else:
         _show(report, strict)
@@ -76,14 +73,14 @@ def audit_code(result: Result, refused: bool) -> int:
 
 
 def _audit_bundle(
-    bundle: Path, keys: tuple[Path, ...], anchor: Path | None, strict: bool, machine: bool
+    bundle: Path, keys: tuple[Path, ...], anchor: Path | None, strict: bool, as_json: bool
 ) -> int:
     # What checks signatures takes longer to load than everything else here.
     from signoff.cli.bundle import bundle_json, show_bundle  # noqa: PLC0415
     from signoff.usecases.bundle_audit import audit_bundle  # noqa: PLC0415 - for the same reason
 
     report = audit_bundle(bundle, keys, existing_home(dict(os.environ)), anchor)
-    if machine:
+    if as_json:
         say_json(bundle_json(report))
     else:
         show_bundle(report, strict)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument
-from signoff.cli.show import say, say_json, versioned, wants_json
+from signoff.cli.show import answer_json, say
 from signoff.usecases.cancel import cancel_run
 
 
@@ -15,15 +15,12 @@ from signoff.usecases.cancel import cancel_run
 @plan_argument
 @click.option("--note", "why", default="", help="Why; kept in the ledger.")
 @json_option
-@click.pass_context
-def cancel_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, why: str, as_json: bool
-) -> int:
+def cancel_command(plan: str | None, workspace: Path | None, why: str, as_json: bool) -> int:
     """End the plan's run as cancelled, and stop its driver."""
     site, place = open_plan(plan, workspace)
     report = cancel_run(site, place, why)
-    if wants_json(ctx, as_json):
-        say_json(versioned(plan=place.name, run=report.run, stopped=report.stopped))
+    if as_json:
+        answer_json(plan=place.name, run=report.run, stopped=report.stopped)
     else:
         driver = f"; driver {report.stopped} was told to stop" if report.stopped else ""
         say(f"cancelled run {report.run}{driver}")

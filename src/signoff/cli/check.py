@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, say_json, say_line, versioned, wants_json
+from signoff.cli.show import count, say_json, say_line, versioned
 from signoff.cli.verify import finding_lines
 from signoff.domain.findings import Severity
 from signoff.errors import Exit
@@ -14,8 +14,7 @@ from signoff.usecases.check import CheckReport, check_vault
 
 @click.command("check")
 @json_option
-@click.pass_context
-def check_command(ctx: click.Context, as_json: bool) -> int:
+def check_command(as_json: bool) -> int:
     """Check every plan of the vault, for CI and pre-commit.
 
     Plans verify, names are clean, no plan was edited against its pin, and no two active plans
@@ -24,7 +23,7 @@ def check_command(ctx: click.Context, as_json: bool) -> int:
 
     Exit code 0: no errors, 1: errors."""
     report = check_vault(open_here())
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(_as_json(report))
     else:
         _show(report)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import count, say_json, say_line, versioned, wants_json
+from signoff.cli.show import count, say_json, say_line, versioned
 from signoff.errors import Exit
 from signoff.toolbatch.checkers import Finding, Report, Severity, Thresholds
 from signoff.usecases.check_artifact import check_artifacts
@@ -36,9 +36,7 @@ from signoff.usecases.check_artifact import check_artifacts
 )
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @json_option
-@click.pass_context
 def check_artifact_command(
-    ctx: click.Context,
     paths: tuple[str, ...],
     root: Path | None,
     thin_words: int,
@@ -56,7 +54,7 @@ def check_artifact_command(
     Exit code 0: files were checked and nothing is wrong, 1: errors, 3: cannot tell, or nothing
     was there to check."""
     report = check_artifacts(Path.cwd(), paths, root, Thresholds(thin_words, thin_sections))
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(_as_json(report, strict))
     else:
         _show(report)

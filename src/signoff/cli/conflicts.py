@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import note, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, note, say_line
 from signoff.errors import Exit
 from signoff.storage.location import find_vault
 from signoff.storage.vault import Vault
@@ -29,8 +29,8 @@ def conflicts_command(ctx: click.Context, as_json: bool) -> int:
     if ctx.invoked_subcommand is not None:
         return Exit.YES
     found = find_conflicts(_vault())
-    if wants_json(ctx, as_json):
-        say_json(versioned(conflicts=[_json(conflict) for conflict in found]))
+    if as_json:
+        answer_json(conflicts=[_json(conflict) for conflict in found])
     else:
         _show(found)
     return Exit.NOT_DONE if found else Exit.YES
@@ -39,26 +39,23 @@ def conflicts_command(ctx: click.Context, as_json: bool) -> int:
 @conflicts_command.command("merge")
 @click.argument("name", required=False)
 @json_option
-@click.pass_context
-def merge_command(ctx: click.Context, name: str | None, as_json: bool) -> int:
+def merge_command(name: str | None, as_json: bool) -> int:
     """Merge conflict copies of progress files: every line once, in the order of time.
 
     The originals are kept in the vault's folder conflicts-kept. Copies of plans are only named:
     which text counts is for you to decide."""
     report = merge_conflicts(_vault(), name)
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                merged=[
-                    {
-                        "progress": str(merged.progress),
-                        "copies": [str(path) for path in merged.copies],
-                        "kept": [str(path) for path in merged.kept],
-                    }
-                    for merged in report.merged
-                ],
-                left=[_json(conflict) for conflict in report.left],
-            )
+    if as_json:
+        answer_json(
+            merged=[
+                {
+                    "progress": str(merged.progress),
+                    "copies": [str(path) for path in merged.copies],
+                    "kept": [str(path) for path in merged.kept],
+                }
+                for merged in report.merged
+            ],
+            left=[_json(conflict) for conflict in report.left],
         )
         return Exit.YES
     for merged in report.merged:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import wants_json
 from signoff.fastpath import list_plans, resolve, session_start
 
 
 @click.command("resolve-active-plan")
 @click.option("--plan", metavar="NAME", help="A plan by name, instead of the one bound here.")
 @json_option
-@click.pass_context
-def resolve_active_plan_command(ctx: click.Context, plan: str | None, as_json: bool) -> int:
+def resolve_active_plan_command(plan: str | None, as_json: bool) -> int:
     """Print the files of the plan this worktree works on.
 
     The plan's path, a tab, and the path of its progress. The plan is the one named, else the one
@@ -22,29 +20,27 @@ def resolve_active_plan_command(ctx: click.Context, plan: str | None, as_json: b
 
     Exit code 0: printed, 1: no vault here, 2: a bad name or binding, 3: the ledger cannot be
     read."""
-    return resolve(plan, wants_json(ctx, as_json))
+    return resolve(plan, as_json)
 
 
 @click.command("list-plans")
 @click.option("--staged", is_flag=True, help="Those in queued-plans instead.")
 @json_option
-@click.pass_context
-def list_plans_command(ctx: click.Context, staged: bool, as_json: bool) -> int:
+def list_plans_command(staged: bool, as_json: bool) -> int:
     """List every plan of the vault with its status.
 
     One line per plan: its file, a tab, its status as last recorded. A last line
     active-binding=NAME where this worktree is bound to a plan, active-binding=DANGLING:NAME
     where that cannot be trusted. Where the vault belongs to another repository, none of its plans
     is listed, and standard error says so."""
-    return list_plans(wants_json(ctx, as_json), staged=staged)
+    return list_plans(as_json, staged=staged)
 
 
 @click.command("session-start")
 @json_option
-@click.pass_context
-def session_start_command(ctx: click.Context, as_json: bool) -> int:
+def session_start_command(as_json: bool) -> int:
     """Print what a session should know when it begins.
 
     The bound plan and its next step, other plans, a dangling binding, conflict copies, open
     questions. Never fails: what is broken becomes a line."""
-    return session_start(wants_json(ctx, as_json))
+    return session_start(as_json)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, note, say, say_json, say_line
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.globs import literal
 from signoff.domain.session import SESSION_PREFIX
@@ -23,15 +23,14 @@ from signoff.usecases.inbox import LOOP, AnswerReport, answer, questions
 @click.command("inbox")
 @click.argument("plan", required=False)
 @json_option
-@click.pass_context
-def inbox_command(ctx: click.Context, plan: str | None, as_json: bool) -> int:
+def inbox_command(plan: str | None, as_json: bool) -> int:
     """List the questions that wait for a person.
 
     Of every repository in your home folder, those of this one first; with PLAN (a path, a name,
     or the id of a session) only its own."""
     site = open_here()
     items = questions(site, plan)
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json([item_json(item) for item in items])
         return 0
     here = find_vault(site.cwd, site.environ).worktree
@@ -49,23 +48,20 @@ def inbox_command(ctx: click.Context, plan: str | None, as_json: bool) -> int:
     "--note", "why", default="", help="Why; kept in the ledger, and told to the agent on retry."
 )
 @json_option
-@click.pass_context
-def answer_command(ctx: click.Context, item_id: str, choice: str, why: str, as_json: bool) -> int:
+def answer_command(item_id: str, choice: str, why: str, as_json: bool) -> int:
     """Decide a question: retry, revise, abort, waive, accept, allow.
 
     Revise takes the plan back to draft. A waived step is always shown and never
     called kept. Accept says that a postcondition without a contract holds. Allow
     adds the line that lets the step change the named files, and judges again."""
     report = answer(open_here(), item_id, Choice(choice), why, interactive=sys.stdin.isatty())
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                id=item_id,
-                choice=choice,
-                plan=report.item.plan,
-                step=report.item.step,
-                ended=report.ended,
-            )
+    if as_json:
+        answer_json(
+            id=item_id,
+            choice=choice,
+            plan=report.item.plan,
+            step=report.item.step,
+            ended=report.ended,
         )
     else:
         ended = f"; run ended: {report.ended}" if report.ended else ""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
+from signoff.cli.show import note, say, say_json, say_line, versioned
 from signoff.domain.clients import CLIENTS
 from signoff.places import resolve_home
 from signoff.usecases.clients.files import Scope
@@ -34,32 +34,26 @@ def _client_arguments(command: F) -> F:
 @click.command("install")
 @_client_arguments
 @json_option
-@click.pass_context
-def install_command(
-    ctx: click.Context, client: str, user: bool, project: bool, dry_run: bool, as_json: bool
-) -> int:
+def install_command(client: str, user: bool, project: bool, dry_run: bool, as_json: bool) -> int:
     """Put signoff into a client: hooks, MCP server, and the commands /plan /work /review /design.
 
     Only what is missing is added, everything else in the client's files stays as it is, comments
     included. A file that is changed is kept beside itself first. Hooks are feedback for the agent:
     clients give up on them or skip them, so what is done is still decided by signoff alone."""
     report = install(_order(client, user, project, dry_run), _home())
-    _show(report, wants_json(ctx, as_json))
+    _show(report, as_json)
     return 0
 
 
 @click.command("uninstall")
 @_client_arguments
 @json_option
-@click.pass_context
-def uninstall_command(
-    ctx: click.Context, client: str, user: bool, project: bool, dry_run: bool, as_json: bool
-) -> int:
+def uninstall_command(client: str, user: bool, project: bool, dry_run: bool, as_json: bool) -> int:
     """Take out of a client what install put in.
 
     What was edited around it stays. A command that you changed stays too, and is named."""
     report = uninstall(_order(client, user, project, dry_run), _home())
-    _show(report, wants_json(ctx, as_json))
+    _show(report, as_json)
     return 0
 
 

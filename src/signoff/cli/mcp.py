@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import note, say_json, versioned, wants_json
+from signoff.cli.show import answer_json, note
 from signoff.errors import ExtraMissing, how_to_install
 from signoff.usecases.mcp import McpDesk
 
@@ -27,14 +27,8 @@ TOKEN_VARIABLE = "SIGNOFF_MCP_TOKEN"
     "--workspace", type=click.Path(path_type=Path, exists=True), help="Where the agent works."
 )
 @json_option
-@click.pass_context
 def mcp_command(
-    ctx: click.Context,
-    plan: str | None,
-    session: str | None,
-    http: str | None,
-    workspace: Path | None,
-    as_json: bool,
+    plan: str | None, session: str | None, http: str | None, workspace: Path | None, as_json: bool
 ) -> int:
     """Serve the plan tools to an agent over MCP.
 
@@ -53,13 +47,12 @@ def mcp_command(
         return 0
     from signoff.mcp_server.http import Address, serve_http  # noqa: PLC0415 - not for stdio
 
-    machine = wants_json(ctx, as_json)
     given = os.environ.get(TOKEN_VARIABLE)
     token = given or secrets.token_urlsafe(32)
 
     def tell(url: str) -> None:
-        if machine:
-            say_json(versioned(url=url, token=None if given else token))
+        if as_json:
+            answer_json(url=url, token=None if given else token)
             sys.stdout.flush()
             return
         note(f"serving {url}" + ("" if given else f"; token: {token}"))

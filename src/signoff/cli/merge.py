@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_here, open_plan, plan_argument
-from signoff.cli.show import count, note, say_json, say_line, short, versioned, wants_json
+from signoff.cli.show import answer_json, count, note, say_line, short
 from signoff.domain.names import shown_name
 from signoff.errors import Exit
 from signoff.usecases.merge import MergeReport, merge_plan
@@ -19,31 +19,24 @@ from signoff.usecases.mergeorder import MergeOrderReport, order_of_merges
 @click.option("--into", help="The base branch [default: the one the main checkout is on].")
 @click.option("--anyway", is_flag=True, help="Although plans it depends on are not merged.")
 @json_option
-@click.pass_context
 def merge_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    into: str | None,
-    anyway: bool,
-    as_json: bool,
+    plan: str | None, workspace: Path | None, into: str | None, anyway: bool, as_json: bool
 ) -> int:
     """Merge a signed-off plan's branch into the base.
 
     Its contracts and postconditions are judged again on the merged content before the base
     moves. A conflict or a regression leaves everything as it was and opens an inbox item.
     Exit code 0: merged, 1: not merged."""
-    machine = wants_json(ctx, as_json)
     site, place = open_plan(plan, workspace)
     report = merge_plan(
         site,
         place,
         into,
-        tell=(lambda _: None) if machine else lambda s: note(f"judging {s}"),
+        tell=(lambda _: None) if as_json else lambda s: note(f"judging {s}"),
         anyway=anyway,
     )
-    if machine:
-        say_json(versioned(**_json(report)))
+    if as_json:
+        answer_json(**_json(report))
     else:
         _show(report)
     return Exit.NOT_DONE if report.commit is None else Exit.YES
@@ -51,16 +44,15 @@ def merge_command(
 
 @click.command("merge-order")
 @json_option
-@click.pass_context
-def merge_order_command(ctx: click.Context, as_json: bool) -> int:
+def merge_order_command(as_json: bool) -> int:
     """List finished plans in the order to merge them.
 
     What others depend on comes first, then the smaller change, then the name.
     Exit code 1: they depend on each other in a circle, which is named."""
     report = order_of_merges(open_here())
     answer = report.answer
-    if wants_json(ctx, as_json):
-        say_json(versioned(**_order_json(report)))
+    if as_json:
+        answer_json(**_order_json(report))
     else:
         for name in answer.order:
             plan = report.plans[name]

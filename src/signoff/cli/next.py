@@ -6,7 +6,7 @@ import click
 
 from signoff.cli.options import json_option, open_here, worker_option
 from signoff.cli.ready import what_about
-from signoff.cli.show import note, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, note, say_json, say_line, versioned
 from signoff.domain.names import shown_name
 from signoff.domain.text import escape_line
 from signoff.errors import Exit, UsageError
@@ -28,28 +28,22 @@ LONGEST_CLAIM_S = 7 * 24 * 3600.0
 @click.option("--unapproved", is_flag=True, help="Hand out plans that nobody approved yet, too.")
 @click.option("--give-back", metavar="NAME", help="End the claim on this plan instead.")
 @json_option
-@click.pass_context
 def next_command(
-    ctx: click.Context,
-    worker: str | None,
-    term: str,
-    unapproved: bool,
-    give_back: str | None,
-    as_json: bool,
+    worker: str | None, term: str, unapproved: bool, give_back: str | None, as_json: bool
 ) -> int:
     """Hand out the next plan that is ready and in nobody's way, and claim it.
 
     The name is printed; `signoff run NAME` by the same worker turns the claim into a
     run. A worker with a name that has not begun is given the same plan again.
     Exit code 0: a plan was handed out, 1: there is none now."""
-    site, machine = open_here(), wants_json(ctx, as_json)
+    site = open_here()
     refuse_in_attempt(site.environ, site.home.path)
     if give_back is not None:
-        return _give_back(site, worker, give_back, machine)
+        return _give_back(site, worker, give_back, as_json)
     report = hand_out(
         site, find_worker(site.environ, worker), _seconds(term), unapproved=unapproved
     )
-    if machine:
+    if as_json:
         say_json(_report_json(site, report))
     elif report.handed is not None:
         say_line(shown_name(report.handed.name))
@@ -59,10 +53,10 @@ def next_command(
     return Exit.YES if report.handed is not None else Exit.NOT_DONE
 
 
-def _give_back(site: Site, worker: str | None, name: str, machine: bool) -> int:
+def _give_back(site: Site, worker: str | None, name: str, as_json: bool) -> int:
     had = give_back(site, find_worker(site.environ, worker), name)
-    if machine:
-        say_json(versioned(plan=name, given_back=had))
+    if as_json:
+        answer_json(plan=name, given_back=had)
     else:
         note(escape_line(f"{name} is free again" if had else f"{name} was not claimed"))
     return Exit.YES if had else Exit.NOT_DONE

@@ -18,8 +18,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def json_option(command: F) -> F:
-    """`--json` behind the verb."""
-    return click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")(command)
+    """`--json` behind the verb; `signoff --json VERB` means the same."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        callback=lambda ctx, _param, given: given or bool((ctx.find_root().obj or {}).get("json")),
+        help="Machine-readable output.",
+    )(command)
 
 
 def plan_argument(command: F) -> F:

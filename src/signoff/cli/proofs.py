@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_here, open_signed, plan_argument
-from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
+from signoff.cli.show import answer_json, count, note, say, say_line, short
 from signoff.domain.receipt import Summary
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
@@ -38,14 +38,8 @@ PATH = click.Path(path_type=Path)
 @click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
 @click.option("--output", type=PATH, help="Write it to this new file instead of stdout.")
 @json_option
-@click.pass_context
 def export_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    run_id: str | None,
-    output: Path | None,
-    as_json: bool,
+    plan: str | None, workspace: Path | None, run_id: str | None, output: Path | None, as_json: bool
 ) -> int:
     """Print or write the receipt of a sign-off, of a plan or an agent's session.
 
@@ -53,16 +47,14 @@ def export_command(
     its checks itself."""
     site, place = open_signed(plan, workspace)
     made = export_receipt(site, place, run_id, output)
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                plan=place.name,
-                run=made.run,
-                receipt=made.sealed.digest,
-                key_id=made.sealed.key_id,
-                path=None if output is None else str(output),
-                envelope=json.loads(made.sealed.data),
-            )
+    if as_json:
+        answer_json(
+            plan=place.name,
+            run=made.run,
+            receipt=made.sealed.digest,
+            key_id=made.sealed.key_id,
+            path=None if output is None else str(output),
+            envelope=json.loads(made.sealed.data),
         )
     elif output is not None:
         say_line(f"wrote {output}: run {made.run}, sha256 {made.sealed.digest}")
@@ -75,22 +67,19 @@ def export_command(
 @click.argument("file", type=PATH)
 @click.option("--key", "keys", type=PATH, multiple=True, help="Public key of a signer you trust.")
 @json_option
-@click.pass_context
-def verify_command(ctx: click.Context, file: Path, keys: tuple[Path, ...], as_json: bool) -> int:
+def verify_command(file: Path, keys: tuple[Path, ...], as_json: bool) -> int:
     """Check a receipt's form and signature.
 
     Without --key the key of your own home folder is the one that counts.
     Exit code 0: genuine, 1: not, 3: nobody here knows the key."""
     report = verify_receipt(existing_home(dict(os.environ)), file, keys)
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                result=report.result,
-                receipt=report.sealed.digest,
-                key_id=report.sealed.key_id,
-                signer=report.key,
-                statement=report.sealed.statement,
-            )
+    if as_json:
+        answer_json(
+            result=report.result,
+            receipt=report.sealed.digest,
+            key_id=report.sealed.key_id,
+            signer=report.key,
+            statement=report.sealed.statement,
         )
     else:
         show_summary(report.summary, report.result is Result.KEPT)
@@ -100,12 +89,11 @@ def verify_command(ctx: click.Context, file: Path, keys: tuple[Path, ...], as_js
 
 @click.command("key")
 @json_option
-@click.pass_context
-def key_command(ctx: click.Context, as_json: bool) -> int:
+def key_command(as_json: bool) -> int:
     """Print your public key, for whoever checks your receipts."""
     public = signing_key(open_here().home.keys).public
-    if wants_json(ctx, as_json):
-        say_json(versioned(key_id=public.id, public_key=public.pem.decode("ascii")))
+    if as_json:
+        answer_json(key_id=public.id, public_key=public.pem.decode("ascii"))
     else:
         note(f"key {public.id}")
         sys.stdout.write(public.pem.decode("ascii"))
@@ -118,9 +106,7 @@ def key_command(ctx: click.Context, as_json: bool) -> int:
 @click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
 @click.option("--with-content", is_flag=True, help="Put the signed-off files in it as well.")
 @json_option
-@click.pass_context
 def bundle_command(
-    ctx: click.Context,
     plan: str | None,
     workspace: Path | None,
     output: Path,
@@ -133,17 +119,15 @@ def bundle_command(
     They run: signoff audit --bundle FILE --key PUBLIC_KEY"""
     site, place = open_signed(plan, workspace)
     report = write_bundle(site, place, output, run_id, with_content)
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                plan=place.name,
-                path=str(output),
-                sha256=report.digest,
-                run=report.run,
-                receipts=report.receipts,
-                entries=report.entries,
-                files=report.files,
-            )
+    if as_json:
+        answer_json(
+            plan=place.name,
+            path=str(output),
+            sha256=report.digest,
+            run=report.run,
+            receipts=report.receipts,
+            entries=report.entries,
+            files=report.files,
         )
         return 0
     content = "" if report.files is None else f", {count(report.files, 'file')}"
@@ -157,14 +141,8 @@ def bundle_command(
 @click.option("--file", type=PATH, help="Append the head of the ledger to this file.")
 @click.option("--git-note", is_flag=True, help="Append it to a git note on HEAD.")
 @json_option
-@click.pass_context
 def anchor_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    file: Path | None,
-    git_note: bool,
-    as_json: bool,
+    plan: str | None, workspace: Path | None, file: Path | None, git_note: bool, as_json: bool
 ) -> int:
     """Say the head of the ledger where nobody can take it back.
 
@@ -172,9 +150,9 @@ def anchor_command(
     site, place = open_signed(plan, workspace)
     report = anchor_head(site, place, file, git_note)
     anchor = report.anchor
-    if wants_json(ctx, as_json):
+    if as_json:
         body = {"seq": anchor.seq, "hash": anchor.hash, "at": anchor.at, "receipt": anchor.receipt}
-        say_json(versioned(plan=place.name, **body, places=list(report.places)))
+        answer_json(plan=place.name, **body, places=list(report.places))
     else:
         said = f"anchored entry {anchor.seq}, {short(anchor.hash)}"
         say_line(f"{said}: {', '.join(report.places)}")

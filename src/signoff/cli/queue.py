@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import duration, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, duration, say_line
 from signoff.domain.names import shown_name
 from signoff.errors import SignoffError
 from signoff.usecases.queue import QueueLine, queue_status
@@ -19,8 +19,7 @@ _FRACTION = re.compile(r"(\d{2}:\d{2}:\d{2})\.\d+(?:\+00:00|Z)")
 
 @click.command("queue-status")
 @json_option
-@click.pass_context
-def queue_status_command(ctx: click.Context, as_json: bool) -> int:
+def queue_status_command(as_json: bool) -> int:
     """Show every plan in a line: state, holder, steps done, last progress, age.
 
     Informs only: the exit code is always 0, and what is broken is part of the line."""
@@ -30,8 +29,8 @@ def queue_status_command(ctx: click.Context, as_json: bool) -> int:
         lines = queue_status(open_here())
     except (SignoffError, OSError) as error:
         problem = str(error)
-    if wants_json(ctx, as_json):
-        say_json(versioned(plans=[_line_json(line) for line in lines], problem=problem or None))
+    if as_json:
+        answer_json(plans=[_line_json(line) for line in lines], problem=problem or None)
         return 0
     width = max((len(shown_name(line.name)) for line in lines), default=0)
     if lines and sys.stdout.isatty():  # a status bar counts lines

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import say_json, say_line, versioned, wants_json
+from signoff.cli.show import say_json, say_line, versioned
 from signoff.domain.names import shown_name
 from signoff.errors import Exit
 from signoff.gate.ready import PlanReadiness, PlanStanding, PlanState
@@ -19,13 +19,12 @@ from signoff.usecases.vault.census import PlanFacts
 
 @click.command("ready")
 @json_option
-@click.pass_context
-def ready_command(ctx: click.Context, as_json: bool) -> int:
+def ready_command(as_json: bool) -> int:
     """Show which plans may be started now, and what the others wait for.
 
     Exit code 0: something is ready, 1: nothing is."""
     report = find_ready(open_here())
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(ready_json(report))
     else:
         for line in _lines(report):

@@ -26,7 +26,7 @@ from signoff.cli.options import (
     worker_option,
 )
 from signoff.cli.progress import JsonReporter, LineReporter
-from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
+from signoff.cli.show import note, say, say_json, say_line, versioned
 from signoff.cli.status import show_status, show_strictness, status_json
 from signoff.cli.streams import leave_at_once
 from signoff.cli.verify import finding_line
@@ -60,9 +60,7 @@ class ClosableReporter(Reporter, Protocol):
     "--jobs", type=click.IntRange(1), help="With --all: so many at once [default: cores]."
 )
 @json_option
-@click.pass_context
 def run_command(
-    ctx: click.Context,
     plan: str | None,
     workspace: Path | None,
     roles: dict[str, str],
@@ -81,13 +79,12 @@ def run_command(
     holds, signed without asking anybody again. With --all every ready plan is driven in a
     worktree of its own and merged in order; one that fails holds up only those that depend on
     it."""
-    machine = wants_json(ctx, as_json)
     if every or jobs is not None:
         if not every or plan is not None or workspace is not None:
             raise click.UsageError("--all goes with --jobs, and without PLAN or --workspace")
         from signoff.cli.fleet import run_all  # noqa: PLC0415 - merging is only for many plans
 
-        return run_all(jobs, yes, roles, machine)
+        return run_all(jobs, yes, roles, as_json)
     opened = open_plan(plan, workspace, roles)
     asked = RunOptions(
         yes,
@@ -98,29 +95,29 @@ def run_command(
         warn=lambda found: _warn(opened.place.path.name, found),
         tell=note,
     )
-    return _run_one(opened, asked, strict, machine)
+    return _run_one(opened, asked, strict, as_json)
 
 
-def _run_one(opened: Opened, asked: RunOptions, strict: bool, machine: bool) -> NoReturn:
+def _run_one(opened: Opened, asked: RunOptions, strict: bool, as_json: bool) -> NoReturn:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    reporter = _reporter(machine)
+    reporter = _reporter(as_json)
     options = replace(asked, cancelled=stop.is_set)
     try:
         site, place = opened
         report = run_or_sign(site, place, options, reporter, lambda: open_engine(site), note)
     except BaseException as error:
         reporter.close()
-        leave_at_once(show_failure(error, machine))
+        leave_at_once(show_failure(error, as_json))
     reporter.close()
     with suppress(OSError):  # a reader who left does not change how the run stands
-        _show(report, strict, machine)
+        _show(report, strict, as_json)
     leave_at_once(_code(report, strict))
 
 
-def _reporter(machine: bool) -> ClosableReporter:
-    if machine:
+def _reporter(as_json: bool) -> ClosableReporter:
+    if as_json:
         return JsonReporter(entry_json)
     if sys.stderr.isatty():
         from signoff.cli.live import LiveReporter  # noqa: PLC0415 - rich is only for terminals
@@ -134,14 +131,14 @@ def _warn(name: str, findings: tuple[Finding, ...]) -> None:
         note(finding_line(name, finding))
 
 
-def _show(report: RunReport, strict: bool, machine: bool) -> None:
+def _show(report: RunReport, strict: bool, as_json: bool) -> None:
     if report.no_receipt:
         note(f"no receipt: {report.no_receipt} (signoff receipt export makes it)")
     if report.unheeded:
         note(report.unheeded)
     if report.unmarked:
         note(f"the plan file was not marked: {report.unmarked} (the ledger has it all)")
-    if machine:
+    if as_json:
         inbox = [*map(item_json, report.inbox)]
         looked = report.status.content
         said = versioned(report=status_json(report.status), inbox=inbox)

@@ -10,7 +10,7 @@ import click
 
 from signoff.agents.session import SessionReport
 from signoff.cli.options import json_option, open_here, open_session_site
-from signoff.cli.show import count, duration, say, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, count, duration, say, say_json, say_line, versioned
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
 from signoff.usecases.list_sessions import (
@@ -42,14 +42,13 @@ _CODES = {
 @click.command("sessions")
 @click.option("--all", "everywhere", is_flag=True, help="Of every workspace, not only this one.")
 @json_option
-@click.pass_context
-def sessions_command(ctx: click.Context, everywhere: bool, as_json: bool) -> int:
+def sessions_command(everywhere: bool, as_json: bool) -> int:
     """List agents' sessions in this workspace: what each is for and where it stands.
 
     As recorded, newest last. status, show, log and sign take a session's id too."""
     lines = list_sessions(open_here(), everywhere=everywhere)
-    if wants_json(ctx, as_json):
-        say_json(versioned(sessions=[_line_json(line) for line in lines]))
+    if as_json:
+        answer_json(sessions=[_line_json(line) for line in lines])
         return 0
     for line in lines:
         what = f"plan {line.plan}" if line.plan is not None else line.objective or "no plan"
@@ -61,21 +60,21 @@ def sessions_command(ctx: click.Context, everywhere: bool, as_json: bool) -> int
     return 0
 
 
-def tell_session(session: str, machine: bool) -> int:
+def tell_session(session: str, as_json: bool) -> int:
     """`status` of a session."""
     status = session_status(open_session_site(session), session)
-    if machine:
+    if as_json:
         say_json(_status_json(status))
     else:
         _show_status(status)
     return _CODES.get(status.standing, Exit.WAITING)
 
 
-def print_plan(session: str, machine: bool) -> int:
+def print_plan(session: str, as_json: bool) -> int:
     """`show` of a session: its plan as the agent sees it."""
     text = show_session(open_session_site(session), session)
-    if machine:
-        say_json(versioned(session=session, text=text))
+    if as_json:
+        answer_json(session=session, text=text)
     else:
         say(text)
     return 0

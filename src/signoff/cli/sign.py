@@ -12,7 +12,7 @@ from signoff.cli.inbox import item_json, show_item
 from signoff.cli.options import json_option, open_here, open_plan, plan_argument
 from signoff.cli.progress import LineReporter
 from signoff.cli.sessions import SELF_SET, show_left_out
-from signoff.cli.show import note, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, note, say_line
 from signoff.cli.status import show_status, status_json
 from signoff.cli.streams import leave_at_once
 from signoff.domain.escalation import Outcome
@@ -29,10 +29,7 @@ from signoff.wiring import open_engine, open_site
 @click.command("sign")
 @plan_argument
 @json_option
-@click.pass_context
-def sign_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, as_json: bool
-) -> int:
+def sign_command(plan: str | None, workspace: Path | None, as_json: bool) -> int:
     """Sign work that an agent did in a client, once the client is gone.
 
     Every contract is judged again, whatever hooks saw before; then the gate decides. PLAN may also
@@ -40,10 +37,9 @@ def sign_command(
     that waits here. Refused inside an attempt, and inside a client's session.
 
     Exit code 0: signed off, 1: not done, 6: a person has to look."""
-    machine = wants_json(ctx, as_json)
     reports = _sign(plan, workspace)
-    if machine:
-        say_json(versioned(sessions=[_body(report) for report in reports]))
+    if as_json:
+        answer_json(sessions=[_body(report) for report in reports])
     else:
         for report in reports:
             _show(report)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, say, say_json, say_line, styles, versioned, wants_json
+from signoff.cli.show import count, say, say_json, say_line, styles, versioned
 from signoff.domain.session import SESSION_ID
 from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError, how_to_install
@@ -32,10 +32,7 @@ NUMBERS = ("claims", "kept", "refused", "tampered", "tries/step", "tokens/step",
     "--picture", type=click.Path(path_type=Path), help="Draw it: a file ending in .svg or .png."
 )
 @json_option
-@click.pass_context
-def stats_command(
-    ctx: click.Context, plans: tuple[str, ...], picture: Path | None, as_json: bool
-) -> int:
+def stats_command(plans: tuple[str, ...], picture: Path | None, as_json: bool) -> int:
     """Show what agents claimed, what was kept, and what a kept step cost.
 
     Over the named plans and agents' sessions, or over every plan in your home folder. Of a session
@@ -47,7 +44,7 @@ def stats_command(
     report = read_stats(site, [_named(site, plan) for plan in plans])
     if picture is not None:
         durable_replace(site.cwd / picture, _draw(report, picture.suffix))
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(stats_json(report))
         return 0
     _show(report)

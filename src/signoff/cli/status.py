@@ -20,7 +20,6 @@ from signoff.cli.show import (
     say_line,
     short,
     versioned,
-    wants_json,
 )
 from signoff.domain.counts import TestCounts
 from signoff.domain.plan import PlanStatus
@@ -48,10 +47,7 @@ MARKS = {
 @plan_argument
 @click.option("--strict", is_flag=True, help="Waived steps count as not done (exit 1).")
 @json_option
-@click.pass_context
-def status_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, strict: bool, as_json: bool
-) -> int:
+def status_command(plan: str | None, workspace: Path | None, strict: bool, as_json: bool) -> int:
     """Show where a plan stands.
 
     PLAN may also be the id of a session (signoff sessions). Exit code 0: done, 1: not done,
@@ -59,10 +55,10 @@ def status_command(
     if plan is not None and plan.startswith(SESSION_PREFIX):
         from signoff.cli.sessions import tell_session  # noqa: PLC0415 - what judges loads slowly
 
-        return tell_session(plan, wants_json(ctx, as_json))
+        return tell_session(plan, as_json)
     site, place = open_plan(plan, workspace)
     report = _looked_at(site, place)
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(status_json(report))
     else:
         show_status(report)
@@ -86,10 +82,7 @@ def _looked_at(site: Site, place: PlanPlace) -> StatusReport:
 @plan_argument
 @click.option("--approved", is_flag=True, help="The text that was last approved, byte for byte.")
 @json_option
-@click.pass_context
-def show_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, approved: bool, as_json: bool
-) -> int:
+def show_command(plan: str | None, workspace: Path | None, approved: bool, as_json: bool) -> int:
     """Print the plan as it is written now.
 
     If its file is gone, the text that was approved is printed. PLAN may also be the id of a
@@ -97,7 +90,7 @@ def show_command(
     if plan is not None and plan.startswith(SESSION_PREFIX):
         from signoff.cli.sessions import print_plan  # noqa: PLC0415 - what judges loads slowly
 
-        return print_plan(plan, wants_json(ctx, as_json))
+        return print_plan(plan, as_json)
     site, place = open_plan(plan, workspace)
     pinned = approved or place.gone
     text = approved_text(site.ledger, place.record.id) if pinned else place.read()
@@ -105,7 +98,7 @@ def show_command(
         raise NotApproved(f"plan `{place.name}` was never approved")
     if place.gone and not approved:
         note(_gone(place))
-    if wants_json(ctx, as_json):
+    if as_json:
         report = status_of(site, place)
         body = {"path": str(place.path), "status": report.status, "text": text}
         said = versioned(plan=place.name, **body, approved=pinned, gone=place.gone)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, count, say_line
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError
 from signoff.usecases.undo import HowFar, Restoring, Step, UndoReport, Unrestored, undo_changes
@@ -40,9 +40,7 @@ _WOULD = {
 @click.option("--dry-run", is_flag=True, help="Only say what would be put back.")
 @click.option("--force", is_flag=True, help="Overwrite what somebody else changed since.")
 @json_option
-@click.pass_context
 def undo_command(
-    ctx: click.Context,
     changes: int | None,
     step: bool,
     everything: bool,
@@ -63,7 +61,6 @@ def undo_command(
     everything then; --force overwrites it, and keeps what was there.
 
     Exit code 0: put back (or shown), 5: changed since by somebody else, or something in the way."""
-    machine = wants_json(ctx, as_json)
     report = undo_changes(
         open_here(),
         _folder(workspace),
@@ -72,8 +69,8 @@ def undo_command(
         force=force,
         dry_run=dry_run,
     )
-    if machine:
-        say_json(versioned(**undo_json(report)))
+    if as_json:
+        answer_json(**undo_json(report))
     else:
         show_undo(report)
     return 0

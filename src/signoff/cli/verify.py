@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument, role_option
-from signoff.cli.show import count, say, say_json, versioned, wants_json
+from signoff.cli.show import count, say, say_json, versioned
 from signoff.domain.findings import Finding
 from signoff.domain.text import escape_line
 from signoff.errors import Exit
@@ -19,20 +19,15 @@ from signoff.usecases.verify import VerifyReport, verify_plan
 @plan_argument
 @role_option
 @json_option
-@click.pass_context
 def verify_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    roles: dict[str, str],
-    as_json: bool,
+    plan: str | None, workspace: Path | None, roles: dict[str, str], as_json: bool
 ) -> int:
     """Check a plan without running anything.
 
     A draft without errors becomes verified; warnings and notes stop nothing."""
     site, place = open_plan(plan, workspace, roles)
     report = verify_plan(site, place)
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(_as_json(report))
     else:
         _show(report)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, count, note, say, say_line
 from signoff.usecases.worktree import Pruned, Seen, add, list_all, prune, remove
 
 _PATH = click.Path(path_type=Path)
@@ -26,16 +26,13 @@ def worktree_command() -> None:
 @click.option("--base", help="Branch to begin from [default: the main checkout's].")
 @click.option("--adopt", is_flag=True, help="Take a branch that holds commits nobody merged.")
 @json_option
-@click.pass_context
-def add_command(
-    ctx: click.Context, name: str, path: Path | None, base: str | None, adopt: bool, as_json: bool
-) -> int:
+def add_command(name: str, path: Path | None, base: str | None, adopt: bool, as_json: bool) -> int:
     """Make a worktree on branch plan/NAME, bound to the plan.
 
     The vault stays in the main checkout and serves all worktrees."""
     seen = add(open_here(), name, path, base, adopt=adopt)
-    if wants_json(ctx, as_json):
-        say_json(versioned(**_json(seen)))
+    if as_json:
+        answer_json(**_json(seen))
     else:
         say_line(f"{seen.path}")
         run = f"signoff run {shlex.quote(seen.plan or name)}"
@@ -45,12 +42,11 @@ def add_command(
 
 @worktree_command.command("list")
 @json_option
-@click.pass_context
-def list_command(ctx: click.Context, as_json: bool) -> int:
+def list_command(as_json: bool) -> int:
     """List the checkouts of this repository, their plans and what is unfinished in them."""
     found = list_all(open_here())
-    if wants_json(ctx, as_json):
-        say_json(versioned(worktrees=[_json(seen) for seen in found]))
+    if as_json:
+        answer_json(worktrees=[_json(seen) for seen in found])
         return 0
     for seen in found:
         say_line(_line(seen))
@@ -61,14 +57,13 @@ def list_command(ctx: click.Context, as_json: bool) -> int:
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Remove it although work would be lost.")
 @json_option
-@click.pass_context
-def remove_command(ctx: click.Context, name: str, force: bool, as_json: bool) -> int:
+def remove_command(name: str, force: bool, as_json: bool) -> int:
     """Remove the worktree of a plan, or the one at a path; its branch stays.
 
     Uncommitted files and commits that are nowhere else are named, and it stays (exit 5)."""
     seen = remove(open_here(), name, force=force)
-    if wants_json(ctx, as_json):
-        say_json(versioned(**_json(seen)))
+    if as_json:
+        answer_json(**_json(seen))
     else:
         say_line(f"removed {seen.path}")
     return 0
@@ -76,12 +71,11 @@ def remove_command(ctx: click.Context, name: str, force: bool, as_json: bool) ->
 
 @worktree_command.command("prune")
 @json_option
-@click.pass_context
-def prune_command(ctx: click.Context, as_json: bool) -> int:
+def prune_command(as_json: bool) -> int:
     """Remove worktrees whose plan is done and merged; forget those whose folder is gone."""
     found = prune(open_here())
-    if wants_json(ctx, as_json):
-        say_json(versioned(worktrees=[_pruned_json(pruned) for pruned in found]))
+    if as_json:
+        answer_json(worktrees=[_pruned_json(pruned) for pruned in found])
         return 0
     for pruned in found:
         say_line(f"{pruned.fate} {pruned.path}: {pruned.why}")
