@@ -16,9 +16,8 @@ import click
 
 from signoff.cli.options import json_option
 from signoff.cli.progress import entry_line
-from signoff.cli.sessions import SELF_SET, session_json, show_left_out
+from signoff.cli.report import SELF_SET, say_session, session_json, status_json
 from signoff.cli.show import answer_json, count, note, say, say_line
-from signoff.cli.status import status_json
 from signoff.cli.streams import leave_at_once
 from signoff.cli.undo import show_undo, undo_json
 from signoff.domain.session import SessionStanding
@@ -340,28 +339,12 @@ def _show(report: AgentReport, again: str) -> None:
     used += f", ${loop.usd:.4f}" if loop.usd is not None else ""
     say_line(f"  {used}, {count(loop.calls, 'call')} ({loop.failed_calls} failed)")
     if plan is not None and plan.gate.planned:
-        _show_plan(report)
+        say_session(plan)
     if report.restored is not None:
         say_line("  it gave up, so its unfinished step was undone:")
         show_undo(report.restored)
     if hint := _next(report, again):
         say_line(f"next: {hint}")
-
-
-def _show_plan(report: AgentReport) -> None:
-    plan = report.plan
-    assert plan is not None
-    claimed = f"claimed {len(plan.claimed)}, proved {len(plan.proved)}"
-    say_line(f"  {claimed}, final answers refused: {plan.refusals}")
-    if plan.per_verified_step is not None:
-        say_line(f"  {plan.per_verified_step.tokens:,} tokens per verified step")
-    show_left_out(plan)
-    if plan.strayed:
-        say_line(f"  changed outside the step in progress: {', '.join(plan.strayed)}")
-    for missing in plan.gate.missing:
-        say_line(f"  missing: {missing.subject}: {missing.what}")
-    if plan.self_set:
-        say_line("  self-set: the agent chose the checks itself")
 
 
 def report_json(report: AgentReport) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, say_json, say_line, versioned
+from signoff.cli.show import count, picked, say_json, say_line, versioned
 from signoff.cli.verify import finding_lines
 from signoff.domain.findings import Severity
 from signoff.errors import Exit
@@ -36,14 +36,7 @@ def _as_json(report: CheckReport) -> dict[str, object]:
         vault=str(report.vault),
         plans=len(report.plans),
         findings=[
-            {
-                "file": remark.file,
-                "line": remark.finding.line,
-                "severity": remark.finding.severity,
-                "code": remark.finding.code,
-                "message": remark.finding.message,
-                "hint": remark.finding.hint,
-            }
+            {"file": remark.file, **picked(remark.finding, "line severity code message hint")}
             for remark in report.remarks
         ],
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import count, say_json, say_line, versioned
+from signoff.cli.show import count, picked, say_json, say_line, versioned
 from signoff.errors import Exit
 from signoff.toolbatch.checkers import Finding, Report, Severity, Thresholds
 from signoff.usecases.check_artifact import check_artifacts
@@ -77,15 +77,7 @@ def _as_json(report: Report, strict: bool) -> dict[str, object]:
         skipped_files=len(report.skipped_files),
         skipped_folders=report.skipped_folders,
         findings=[
-            {
-                "path": finding.path,
-                "line": finding.line,
-                "severity": finding.severity,
-                "code": finding.code,
-                "message": finding.message,
-                "hint": finding.hint,
-            }
-            for finding in report.findings
+            picked(finding, "path line severity code message hint") for finding in report.findings
         ],
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import answer_json, note, say_line
+from signoff.cli.show import answer_json, note, picked, say_line
 from signoff.errors import Exit
 from signoff.storage.location import find_vault
 from signoff.storage.vault import Vault
@@ -47,14 +47,7 @@ def merge_command(name: str | None, as_json: bool) -> int:
     report = merge_conflicts(_vault(), name)
     if as_json:
         answer_json(
-            merged=[
-                {
-                    "progress": str(merged.progress),
-                    "copies": [str(path) for path in merged.copies],
-                    "kept": [str(path) for path in merged.kept],
-                }
-                for merged in report.merged
-            ],
+            merged=[picked(merged, "progress copies kept") for merged in report.merged],
             left=[_json(conflict) for conflict in report.left],
         )
         return Exit.YES
@@ -75,12 +68,7 @@ def _vault() -> Vault:
 
 
 def _json(conflict: Conflict) -> dict[str, Any]:
-    return {
-        "path": str(conflict.path),
-        "original": str(conflict.original),
-        "kind": conflict.kind,
-        "next": conflict.next,
-    }
+    return picked(conflict, "path original kind next")
 
 
 def _show(found: tuple[Conflict, ...]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import answer_json, note, say, say_json, say_line
+from signoff.cli.show import answer_json, note, picked, say, say_json, say_line
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.globs import literal
 from signoff.domain.session import SESSION_PREFIX
@@ -105,18 +105,7 @@ def _next(report: AnswerReport) -> str:
 
 def item_json(item: Item) -> dict[str, object]:
     """The stable shape of one question."""
-    return {
-        "id": item.id,
-        "plan": item.plan,
-        "path": item.path,
-        "step": item.step,
-        "question": item.question,
-        "context": item.context,
-        "choices": list(item.choices),
-        "at": item.at,
-        "workspace": item.workspace,
-        "gone": item.gone,
-    }
+    return picked(item, "id plan path step question context choices at workspace gone")
 
 
 def _shown_path(item: Item, cwd: Path) -> str:

@@ -10,7 +10,7 @@ import click
 
 from signoff.cli.options import json_option, open_here, open_plan, plan_argument
 from signoff.cli.progress import entry_line
-from signoff.cli.show import say, say_json
+from signoff.cli.show import picked, say, say_json
 from signoff.domain.ledger import Entry
 from signoff.domain.session import SESSION_PREFIX
 from signoff.usecases.log import read_log, read_session_log
@@ -48,14 +48,4 @@ def _entries(
 
 def entry_json(entry: Entry) -> dict[str, Any]:
     """The stable shape of one entry."""
-    return {
-        "seq": entry.seq,
-        "at": entry.at,
-        "kind": entry.kind,
-        "run": entry.run,
-        "step": entry.step,
-        "attempt": entry.attempt,
-        "data": entry.data,
-        "prev": entry.prev,
-        "hash": entry.hash,
-    }
+    return picked(entry, "seq at kind run step attempt data prev hash")

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_here, open_plan, plan_argument
-from signoff.cli.show import answer_json, count, note, say_line, short
+from signoff.cli.report import judged_json, say_judged
+from signoff.cli.show import answer_json, count, note, picked, say_line, short
 from signoff.domain.names import shown_name
 from signoff.errors import Exit
 from signoff.usecases.merge import MergeReport, merge_plan
@@ -78,8 +79,7 @@ def _order_json(report: MergeOrderReport) -> dict[str, object]:
 
 
 def _show(report: MergeReport) -> None:
-    for line in report.lines:
-        say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+    say_judged(report.lines)
     for path in report.conflicts:
         say_line(f"  conflict   {path}")
     for path in report.undeclared:
@@ -96,18 +96,8 @@ def _show(report: MergeReport) -> None:
 
 def _json(report: MergeReport) -> dict[str, object]:
     return {
+        **picked(report, "branch base commit already conflicts question undeclared notes"),
         "plan": report.place.name,
-        "branch": report.branch,
-        "base": report.base,
-        "commit": report.commit,
-        "already": report.already,
-        "conflicts": list(report.conflicts),
-        "question": report.question,
-        "undeclared": list(report.undeclared),
-        "notes": list(report.notes),
-        "lines": [
-            {"subject": n.subject, "title": n.title, "finding": n.finding, "message": n.message}
-            for n in report.lines
-        ],
+        "lines": judged_json(report.lines),
         "not_rerun": [line.subject for line in report.not_rerun],
     }

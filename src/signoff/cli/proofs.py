@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option, open_here, open_signed, plan_argument
+from signoff.cli.report import EXIT_OF
 from signoff.cli.show import answer_json, count, note, say, say_line, short
 from signoff.domain.receipt import Summary
 from signoff.domain.verdict import Result
-from signoff.errors import Exit
 from signoff.storage.keys import signing_key
 from signoff.usecases.bundle import write_bundle
 from signoff.usecases.receipt import (
@@ -24,7 +24,6 @@ from signoff.usecases.receipt import (
 )
 from signoff.wiring import existing_home
 
-EXIT_OF = {Result.KEPT: Exit.YES, Result.BROKEN: Exit.NOT_DONE, Result.UNKNOWN: Exit.CANNOT_JUDGE}
 WORD_OF = {
     Result.KEPT: "genuine",
     Result.BROKEN: "forged: the signature is not by the key it names",
@@ -33,7 +32,17 @@ WORD_OF = {
 PATH = click.Path(path_type=Path)
 
 
-@click.command("export")
+@click.group("receipt", invoke_without_command=True)
+@click.pass_context
+def receipt_command(ctx: click.Context) -> None:
+    """Prove a sign-off to people who were not there.
+
+    Every sign-off has a receipt: an in-toto statement signed with your key."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@receipt_command.command("export")
 @plan_argument
 @click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
 @click.option("--output", type=PATH, help="Write it to this new file instead of stdout.")
@@ -63,7 +72,7 @@ def export_command(
     return 0
 
 
-@click.command("verify")
+@receipt_command.command("verify")
 @click.argument("file", type=PATH)
 @click.option("--key", "keys", type=PATH, multiple=True, help="Public key of a signer you trust.")
 @json_option
@@ -87,7 +96,7 @@ def verify_command(file: Path, keys: tuple[Path, ...], as_json: bool) -> int:
     return EXIT_OF[report.result]
 
 
-@click.command("key")
+@receipt_command.command("key")
 @json_option
 def key_command(as_json: bool) -> int:
     """Print your public key, for whoever checks your receipts."""
@@ -100,7 +109,7 @@ def key_command(as_json: bool) -> int:
     return 0
 
 
-@click.command("bundle")
+@receipt_command.command("bundle")
 @plan_argument
 @click.option("--output", type=PATH, required=True, help="The new zip file.")
 @click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
@@ -136,7 +145,7 @@ def bundle_command(
     return 0
 
 
-@click.command("anchor")
+@receipt_command.command("anchor")
 @plan_argument
 @click.option("--file", type=PATH, help="Append the head of the ledger to this file.")
 @click.option("--git-note", is_flag=True, help="Append it to a git note on HEAD.")
@@ -144,7 +153,7 @@ def bundle_command(
 def anchor_command(
     plan: str | None, workspace: Path | None, file: Path | None, git_note: bool, as_json: bool
 ) -> int:
-    """Say the head of the ledger where nobody can take it back.
+    """Publish the ledger's head hash somewhere you do not control.
 
     `signoff audit --anchor FILE` later tells whether the ledger still contains it."""
     site, place = open_signed(plan, workspace)

@@ -14,7 +14,7 @@ from typing import NoReturn, Protocol
 import click
 
 from signoff.cli.app import show_failure
-from signoff.cli.audit import audit_code, audit_json
+from signoff.cli.audit import audit_json
 from signoff.cli.inbox import item_json, show_item
 from signoff.cli.log import entry_json
 from signoff.cli.options import (
@@ -26,8 +26,8 @@ from signoff.cli.options import (
     worker_option,
 )
 from signoff.cli.progress import JsonReporter, LineReporter
-from signoff.cli.show import note, say, say_json, say_line, versioned
-from signoff.cli.status import show_status, show_strictness, status_json
+from signoff.cli.report import audit_code, say_judged, show_status, show_strictness, status_json
+from signoff.cli.show import note, say, say_json, versioned
 from signoff.cli.streams import leave_at_once
 from signoff.cli.verify import finding_line
 from signoff.domain.escalation import Outcome
@@ -150,8 +150,7 @@ def _show(report: RunReport, strict: bool, as_json: bool) -> None:
     show_status(report.status)
     show_strictness(report.status, strict)
     if report.audit is not None:
-        for line in report.audit.lines:
-            say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+        say_judged(report.audit.lines)
         say(f"judged again on this content: {report.audit.contracts}")
         if report.audit.contracts is not Result.KEPT:
             path = shlex.quote(str(report.status.place.path))

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from signoff.agents.session import SessionReport
 from signoff.cli.options import json_option, open_here, open_session_site
-from signoff.cli.show import answer_json, count, duration, say, say_json, say_line, versioned
+from signoff.cli.report import say_session, session_json
+from signoff.cli.show import answer_json, duration, say, say_json, say_line, versioned
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
 from signoff.usecases.list_sessions import (
@@ -21,12 +21,6 @@ from signoff.usecases.list_sessions import (
     show_session,
 )
 
-SELF_SET = 'the agent chose these checks itself; self_set = "accept" in your own [agent] takes them'
-_LEFT_OUT = (
-    ("went on without", "waived"),
-    ("dropped from the plan", "dropped"),
-    ("weakened", "weakened"),
-)
 # Said of content as it was; whatever the gate misses now came later.
 _TOLD = (SessionStanding.DONE, SessionStanding.KEPT_SELF_SET, SessionStanding.AWAITING_SIGN_OFF)
 _CODES = {
@@ -80,36 +74,16 @@ def print_plan(session: str, as_json: bool) -> int:
     return 0
 
 
-def show_left_out(report: SessionReport) -> None:
-    """Rewrites, and what was waived, dropped or weakened: always shown, whatever else is."""
-    if report.rewrites:
-        why = "; ".join(rewrite.reason or "no reason given" for rewrite in report.rewrites)
-        say_line(f"  plan rewritten {count(len(report.rewrites), 'time')}: {why}")
-    for what, name in _LEFT_OUT:
-        subjects = getattr(report, name)
-        if subjects:
-            say_line(f"  {what}: {', '.join(subjects)}")
-
-
 def _show_status(status: SessionStatus) -> None:
     report = status.report
     say_line(f"{report.id}: {status.standing} ({report.objective or 'no plan'})")
     if status.plan is not None:
         say_line(f"  works on plan {status.plan}: signoff status {status.plan}")
-    say_line(f"  claimed {len(report.claimed)}, proved {len(report.proved)}")
-    show_left_out(report)
-    lacks = "missing" if status.standing not in _TOLD else "changed since then"
-    for missing in report.gate.missing:
-        say_line(f"  {lacks}: {missing.subject}: {missing.what}")
+    say_session(report, "changed since then" if status.standing in _TOLD else "missing")
     for question in report.questions:
         say_line(f"  waits for a person: {question} (signoff inbox)")
     if status.standing is SessionStanding.AWAITING_SIGN_OFF:
         say_line(f"next: signoff sign {report.id}")
-
-
-def session_json(report: SessionReport) -> dict[str, Any]:
-    """The stable shape of a session's report."""
-    return {**asdict(report), "rewrite_count": len(report.rewrites)}
 
 
 def _status_json(status: SessionStatus) -> dict[str, Any]:
@@ -119,11 +93,7 @@ def _status_json(status: SessionStatus) -> dict[str, Any]:
 
 
 def _line_json(line: SessionLine) -> dict[str, Any]:
-    return {
-        **asdict(line),
-        "workspace": str(line.workspace),
-        "age_s": round(_age_s(line.newest_at)),
-    }
+    return {**asdict(line), "age_s": round(_age_s(line.newest_at))}
 
 
 def _age_s(at: str) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_plan, plan_argument, role_option
-from signoff.cli.show import count, say, say_json, versioned
+from signoff.cli.show import count, picked, say, say_json, versioned
 from signoff.domain.findings import Finding
 from signoff.domain.text import escape_line
 from signoff.errors import Exit
@@ -40,18 +40,7 @@ def _as_json(report: VerifyReport) -> dict[str, Any]:
         plan=report.place.name,
         status=report.status,
         steps=len(report.plan.steps),
-        findings=[
-            {
-                "code": f.code,
-                "severity": f.severity,
-                "line": f.line,
-                "step": f.step,
-                "message": f.message,
-                "hint": f.hint,
-                "text": f.text,
-            }
-            for f in report.findings
-        ],
+        findings=[picked(f, "code severity line step message hint text") for f in report.findings],
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option, open_here
-from signoff.cli.show import answer_json, count, note, say, say_line
+from signoff.cli.show import answer_json, count, note, picked, say, say_line
 from signoff.usecases.worktree import Pruned, Seen, add, list_all, prune, remove
 
 _PATH = click.Path(path_type=Path)
@@ -99,10 +99,7 @@ def _line(seen: Seen) -> str:
 def _json(seen: Seen) -> dict[str, Any]:
     lost = seen.unfinished
     return {
-        "path": str(seen.path),
-        "branch": seen.branch,
-        "plan": seen.plan,
-        "state": seen.state,
+        **picked(seen, "path branch plan state"),
         "main": seen.is_main,
         "unfinished": {
             "paths": list(lost.uncommitted) if lost else [],
@@ -112,9 +109,4 @@ def _json(seen: Seen) -> dict[str, Any]:
 
 
 def _pruned_json(pruned: Pruned) -> dict[str, Any]:
-    return {
-        "path": str(pruned.path),
-        "plan": pruned.plan,
-        "fate": pruned.fate,
-        "why": pruned.why,
-    }
+    return picked(pruned, "path plan fate why")
