@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_plan, plan_argument, role_option
+from signoff.cli.opening import open_plan
+from signoff.cli.options import json_option, plan_argument, role_option
+from signoff.cli.report import finding_lines
 from signoff.cli.show import answer_json, count, note, say, say_json, short, versioned
-from signoff.cli.verify import finding_lines
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_signed, plan_argument
+from signoff.cli.opening import open_signed
+from signoff.cli.options import json_option, plan_argument
 from signoff.cli.report import answer_line, audit_code, judged_json, say_judged
 from signoff.cli.show import count, note, picked, say, say_json, say_line, short, versioned
 from signoff.domain.session import SESSION_PREFIX

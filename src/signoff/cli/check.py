@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from signoff.cli.options import json_option, open_here
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
+from signoff.cli.report import finding_lines
 from signoff.cli.show import count, picked, say_json, say_line, versioned
-from signoff.cli.verify import finding_lines
 from signoff.domain.findings import Severity
 from signoff.errors import Exit
 from signoff.usecases.check import CheckReport, check_vault

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_plan, plan_argument
+from signoff.cli.opening import open_plan
+from signoff.cli.options import json_option, plan_argument
 from signoff.cli.show import answer_json, count, note, say, say_line, short
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_plan
+from signoff.cli.opening import open_plan
+from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, note, say_line, short
 from signoff.errors import PlanConflict, UsageError
 from signoff.storage.files import MAX_PLAN_BYTES

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from signoff.cli.options import open_here
+from signoff.cli.opening import open_here
 from signoff.cli.show import answer_json, say_line
 from signoff.domain.names import shown_name
 from signoff.domain.text import escape_line

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.opening import open_here, open_plan
+from signoff.cli.options import json_option, plan_argument
 from signoff.cli.progress import entry_line
 from signoff.cli.show import picked, say, say_json
 from signoff.domain.ledger import Entry

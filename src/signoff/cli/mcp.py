@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, note
 from signoff.errors import ExtraMissing, how_to_install
 from signoff.usecases.mcp import McpDesk

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.opening import open_here, open_plan
+from signoff.cli.options import json_option, plan_argument
 from signoff.cli.report import judged_json, say_judged
 from signoff.cli.show import answer_json, count, note, picked, say_line, short
 from signoff.domain.names import shown_name

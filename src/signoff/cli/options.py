@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
-
-from signoff.domain.session import SESSION_ID
-from signoff.usecases.ground.site import PlanPlace, Site, find_plan
-from signoff.wiring import open_site
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,45 +52,6 @@ def worker_option(command: F) -> F:
         metavar="NAME",
         help="Who works: claims are kept by name [default: $SIGNOFF_WORKER, else the caller].",
     )(command)
-
-
-class Opened(NamedTuple):
-    """A plan and the site it is worked on from."""
-
-    site: Site
-    place: PlanPlace
-
-
-def open_plan(
-    plan: str | None, workspace: Path | None = None, roles: dict[str, str] | None = None
-) -> Opened:
-    """Find the plan, then open home, ledger and the configuration of its workspace."""
-    cwd = Path.cwd()
-    place = find_plan(cwd, plan, workspace, even_gone=True)
-    return Opened(open_site(dict(os.environ), cwd, place.workspace, roles), place)
-
-
-def open_signed(plan: str | None, workspace: Path | None = None) -> Opened:
-    """The same for verbs about a sign-off: PLAN may also be the id of an agent's session."""
-    if plan is None or not SESSION_ID.fullmatch(plan):
-        return open_plan(plan, workspace)
-    from signoff.usecases.sessions.sittings import signed_place  # noqa: PLC0415 - seldom needed
-
-    site = open_session_site(plan)
-    return Opened(site, signed_place(site, plan))
-
-
-def open_session_site(session: str) -> Site:
-    """With the configuration of the session's own workspace."""
-    from signoff.usecases.sessions.sittings import find_sitting  # noqa: PLC0415 - seldom needed
-
-    folder = find_sitting(open_here(), session).workspace
-    return open_site(dict(os.environ), Path.cwd(), folder)
-
-
-def open_here() -> Site:
-    """For verbs that are about no single plan."""
-    return open_site(dict(os.environ), Path.cwd(), None)
 
 
 def _read_roles(

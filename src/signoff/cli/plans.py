@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.opening import open_here, open_plan
+from signoff.cli.options import json_option, plan_argument
 from signoff.cli.show import answer_json, note, say, say_line
 from signoff.usecases.bind import BindReport, bind, unbind
 from signoff.usecases.cancel import cancel_run

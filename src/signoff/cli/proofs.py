@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here, open_signed, plan_argument
+from signoff.cli.opening import open_here, open_signed
+from signoff.cli.options import json_option, plan_argument
 from signoff.cli.report import EXIT_OF
 from signoff.cli.show import answer_json, count, note, say, say_line, short
 from signoff.domain.receipt import Summary

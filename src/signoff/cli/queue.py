@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_here, worker_option
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option, worker_option
 from signoff.cli.show import answer_json, duration, note, picked, say_line
 from signoff.domain.names import shown_name
 from signoff.domain.text import escape_line

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from signoff.cli.show import count, dollars, duration, picked, say, say_line, short, versioned
 from signoff.domain.counts import TestCounts
+from signoff.domain.findings import Finding
 from signoff.domain.plan import PlanStatus
+from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
 from signoff.gate.subjects import Standing, StepState
@@ -259,3 +261,20 @@ def answer_line(result: Result, waived: Sequence[str], strict: bool) -> str:
     but = f", except what was waived: {', '.join(waived)}" if waived else ""
     but += "; not kept for --strict" if waived and strict else ""
     return f"audit: {result}{but if result is Result.KEPT else ''}"
+
+
+def finding_line(name: str, finding: Finding) -> str:
+    """A finding on one line, for somebody who did not ask for it."""
+    hint = f"; hint: {finding.hint}" if finding.hint else ""
+    said = f"{finding.severity}: {finding.message} [{finding.code}]{hint}"
+    return escape_line(f"{name}:{finding.line}: {said}")
+
+
+def finding_lines(name: str, finding: Finding) -> list[str]:
+    """A finding as it is shown everywhere."""
+    lines = [f"{name}:{finding.line}: {finding.severity}: {finding.message} [{finding.code}]"]
+    if finding.text.strip():
+        lines.append(f"    {finding.text.strip()}")
+    if finding.hint:
+        lines.append(f"    hint: {finding.hint}")
+    return lines

@@ -17,19 +17,19 @@ from signoff.cli.app import show_failure
 from signoff.cli.audit import audit_json
 from signoff.cli.inbox import item_json, show_item
 from signoff.cli.log import entry_json
-from signoff.cli.options import (
-    Opened,
-    json_option,
-    open_plan,
-    plan_argument,
-    role_option,
-    worker_option,
-)
+from signoff.cli.opening import Opened, open_plan
+from signoff.cli.options import json_option, plan_argument, role_option, worker_option
 from signoff.cli.progress import JsonReporter, LineReporter
-from signoff.cli.report import audit_code, say_judged, show_status, show_strictness, status_json
+from signoff.cli.report import (
+    audit_code,
+    finding_line,
+    say_judged,
+    show_status,
+    show_strictness,
+    status_json,
+)
 from signoff.cli.show import note, say, say_json, versioned
 from signoff.cli.streams import leave_at_once
-from signoff.cli.verify import finding_line
 from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
 from signoff.domain.verdict import Result

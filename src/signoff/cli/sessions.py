@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_here, open_session_site
+from signoff.cli.opening import open_here, open_session_site
+from signoff.cli.options import json_option
 from signoff.cli.report import say_session, session_json
 from signoff.cli.show import answer_json, duration, say, say_json, say_line, versioned
 from signoff.domain.session import SessionStanding

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from signoff.cli.inbox import item_json, show_item
-from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.opening import open_here, open_plan
+from signoff.cli.options import json_option, plan_argument
 from signoff.cli.progress import LineReporter
 from signoff.cli.report import SELF_SET, say_session, show_left_out, show_status, status_json
 from signoff.cli.show import answer_json, note, picked, say_line

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_here
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
 from signoff.cli.show import count, say, say_json, say_line, styles, versioned
 from signoff.domain.session import SESSION_ID
 from signoff.domain.text import escape_line

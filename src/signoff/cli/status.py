@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_plan, plan_argument
+from signoff.cli.opening import open_plan
+from signoff.cli.options import json_option, plan_argument
+from signoff.cli.plain import tell_status
 from signoff.cli.report import (
     gone_text,
-    is_other,
-    show_status,
-    show_strictness,
-    status_code,
-    status_json,
 )
 from signoff.cli.show import (
     note,
@@ -23,13 +19,11 @@ from signoff.cli.show import (
     say_json,
     versioned,
 )
-from signoff.domain.plan import PlanStatus
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NotApproved
 from signoff.planfile.digest import file_digest
 from signoff.usecases.ground.history import approved_text
-from signoff.usecases.ground.site import PlanPlace, Site
-from signoff.usecases.status import StatusReport, status_of
+from signoff.usecases.status import status_of
 
 
 @click.command("status")
@@ -41,30 +35,7 @@ def status_command(plan: str | None, workspace: Path | None, strict: bool, as_js
 
     PLAN may also be the id of a session (signoff sessions). Exit code 0: done, 1: not done,
     6: waiting for a person."""
-    if plan is not None and plan.startswith(SESSION_PREFIX):
-        from signoff.cli.sessions import tell_session  # noqa: PLC0415 - what judges loads slowly
-
-        return tell_session(plan, as_json)
-    site, place = open_plan(plan, workspace)
-    report = _looked_at(site, place)
-    if as_json:
-        say_json(status_json(report))
-    else:
-        show_status(report)
-        show_strictness(report, strict)
-        if is_other(report.content):
-            note(f"next: signoff run {shlex.quote(str(place.path))}")
-    return status_code(report, strict)
-
-
-def _looked_at(site: Site, place: PlanPlace) -> StatusReport:
-    """With the content compared, where there is a sign-off to compare it with."""
-    report = status_of(site, place)
-    if report.status is not PlanStatus.DONE:
-        return report
-    from signoff.usecases.running.drift import look_at_content  # noqa: PLC0415 - loads slowly
-
-    return look_at_content(site, report)
+    return tell_status(plan, workspace, strict, as_json)
 
 
 @click.command("show")

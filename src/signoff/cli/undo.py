@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, count, say_line
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError

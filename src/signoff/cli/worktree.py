@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_here
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, count, note, picked, say, say_line
 from signoff.usecases.worktree import Pruned, Seen, add, list_all, prune, remove
 
