@@ -23,8 +23,7 @@ from signoff.usecases.ground.site import Site
 from signoff.usecases.ground.worker import find_worker
 from signoff.usecases.next import NextReport, give_back, hand_out
 from signoff.usecases.queue import QueueLine, queue_status
-from signoff.usecases.ready import ReadyReport, find_ready
-from signoff.usecases.vault.census import PlanFacts
+from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready
 
 LONGEST_CLAIM_S = 7 * 24 * 3600.0
 _FRACTION = re.compile(r"(\d{2}:\d{2}:\d{2})\.\d+(?:\+00:00|Z)")

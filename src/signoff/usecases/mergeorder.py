@@ -12,7 +12,7 @@ from signoff.storage.vault import Vault
 from signoff.usecases.ground.history import pinned_plan, read_pins
 from signoff.usecases.ground.site import PlanPlace, Site
 from signoff.usecases.ground.workbench import open_pinned_workspace
-from signoff.usecases.vault.census import Census, PlanFacts, take_census
+from signoff.usecases.ready import Census, PlanFacts, take_census
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.branches import diff_size
 from signoff.workspace.git import Git
