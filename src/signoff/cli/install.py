@@ -13,8 +13,8 @@ from signoff.cli.options import json_option
 from signoff.cli.show import note, say, say_json, say_line, versioned
 from signoff.domain.clients import CLIENTS
 from signoff.places import resolve_home
-from signoff.usecases.clients.files import Scope
-from signoff.usecases.install import InstallReport, Order, Outcome, install, uninstall
+from signoff.usecases.clients.files import Outcome, Scope
+from signoff.usecases.install import InstallReport, Order, install, uninstall
 from signoff.wiring import existing_home
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,7 +75,7 @@ def _show(report: InstallReport, as_json: bool) -> None:
         say_json(_body(report))
         return
     for file in report.files:
-        if file.diff and not file.is_ours:
+        if not file.is_ours and file.diff:
             say(file.diff.rstrip("\n"))
     would = "would be " if report.dry_run else ""
     for file in report.files:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from signoff.agents.program import troubles_of
+from signoff.domain.clients import CLIENTS
 from signoff.domain.names import plan_file, shown_name
 from signoff.domain.verdict import Isolation
 from signoff.errors import ActivePlanError, SignoffError
@@ -25,9 +26,11 @@ from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
 from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.vault import Vault
+from signoff.usecases.clients.files import Scope
 from signoff.usecases.conflicts import find_conflicts
 from signoff.usecases.ground.escapes import ADVICE, in_words, open_sockets
 from signoff.usecases.ground.workbench import opened_places, unopened, wanted_isolation
+from signoff.usecases.install import hooks_file
 from signoff.verification.enclosure import Enclosure
 from signoff.workspace.git import Git
 from signoff.workspace.repository import Repository, find_repository
@@ -73,7 +76,7 @@ def examine(environ: Mapping[str, str], cwd: Path) -> DoctorReport:
         *_sandboxes(),
         *_configuration(environ, cwd),
         *_plans(environ, cwd),
-        Check("hooks", Health.OK, "none installed"),
+        _hooks(environ, cwd),
     )
     return DoctorReport(checks)
 
@@ -178,6 +181,19 @@ def _home(environ: Mapping[str, str], settings: Settings) -> Iterator[Check]:
         yield Check("database", Health.OK, f"{kind}, plans known: {plans}")
     except SignoffError as error:
         yield Check("home and database", Health.FAIL, error.message, error.hint)
+
+
+def _hooks(environ: Mapping[str, str], cwd: Path) -> Check:
+    """In which clients signoff is installed, for this project or for the user."""
+    repository = find_repository(cwd)
+    top = repository.top if repository else cwd
+    found = [
+        f"{client.name} ({scope.value})"
+        for client in CLIENTS.values()
+        for scope in Scope
+        if hooks_file(client, scope, top, environ)
+    ]
+    return Check("hooks", Health.OK, ", ".join(found) or "none installed")
 
 
 def _plans(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
