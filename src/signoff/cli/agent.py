@@ -55,29 +55,33 @@ def _address(_ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 @click.command("agent")
 @click.argument("task", required=False)
-@click.option("--model", metavar="PROVIDER:NAME", help="Who is asked; always needed.")
+@click.option("--model", metavar="PROVIDER:NAME", help="The model to use (required).")
 @click.option(
     "--base-url",
     metavar="URL",
     callback=_address,
-    help="Where the model is served, if not by its maker.",
+    help="Address of the model's API, if not the provider's own.",
 )
 @click.option("--workspace", type=click.Path(path_type=Path), help="Folder to work in.")
-@click.option("--plan", metavar="PLAN", help="Work on this plan instead of one of its own.")
-@click.option("--no-plan", is_flag=True, help="No plan and no gate: nothing will be proved.")
-@click.option("--resume", metavar="ID", help="Go on with a session; TASK is what you add to it.")
-@click.option("--max-turns", type=click.IntRange(1), help="Answers of the model [default: 200].")
-@click.option("--max-tokens", type=click.IntRange(1), help="Tokens in and out together.")
+@click.option("--plan", metavar="PLAN", help="Work on this approved plan instead of writing one.")
+@click.option("--no-plan", is_flag=True, help="Work without a plan: nothing is checked or signed.")
+@click.option("--resume", metavar="ID", help="Continue this session; TASK is added to it.")
+@click.option(
+    "--max-turns", type=click.IntRange(1), help="Most answers of the model [default: 200]."
+)
+@click.option("--max-tokens", type=click.IntRange(1), help="Most tokens, in and out together.")
 @click.option(
     "--max-usd",
     type=click.FloatRange(0, min_open=True),
     callback=_finite,
-    help="Money, where known.",
+    help="Most dollars, where the price is known.",
 )
 @click.option(
-    "--max-minutes", type=click.FloatRange(0, min_open=True), callback=_finite, help="Time."
+    "--max-minutes", type=click.FloatRange(0, min_open=True), callback=_finite, help="Longest time."
 )
-@click.option("--context-tokens", type=click.IntRange(1000), help="What the model can hold.")
+@click.option(
+    "--context-tokens", type=click.IntRange(1000), help="Size of the model's context window."
+)
 @click.option(
     "--system",
     type=click.Path(path_type=Path, exists=True, dir_okay=False, readable=True),
@@ -87,14 +91,18 @@ def _address(_ctx: click.Context, param: click.Parameter, value: str | None) -> 
     "--confirm", is_flag=True, help="Ask you before every call that may change something."
 )
 @click.option(
-    "--restore", is_flag=True, help="When it gives up, put back what its unfinished step changed."
+    "--restore", is_flag=True, help="If it gives up, undo what its unfinished step changed."
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1),
-    help="How sure the model must say it is of a change, or it is not made.",
+    help="Least confidence the model must state for a change, or it is refused.",
 )
-@click.option("--role-prompt", is_flag=True, help="Be a role: the prompt comes on stdin.")
+@click.option(
+    "--role-prompt",
+    is_flag=True,
+    help="Do one attempt for a plan's role; the prompt comes on stdin.",
+)
 @json_option
 def agent_command(
     task: str | None,
@@ -111,13 +119,12 @@ def agent_command(
     as_json: bool,
     **limits: Any,
 ) -> int:
-    """Have a model do a task, under a gate.
+    """Have a model do a task and check what it did.
 
-    It makes a plan with steps and postconditions, works through tools, and its final answer is
-    refused until everything is proved. When it is gone, signoff judges once more and signs. With
-    --plan it works on a plan that you approved, which is then signed by a run of its own.
-    Ctrl-C stops; --resume goes on. Exit code 0 is signed off: 1 not done, 3 no plan or no model,
-    6 a person has to look."""
+    The model writes a plan with checks and works with tools; its final answer is refused until
+    every step is proved. When it has ended, signoff runs all checks once more and signs. With
+    --plan it works on a plan that you approved. Ctrl-C stops it; --resume continues.
+    Exit code 0: signed off, 1: not done, 3: no plan or no model, 6: a person has to look."""
     if bool(task or resume) == role_prompt:
         raise click.UsageError("name a TASK, or --resume ID, or --role-prompt; one of them")
     if not model:

@@ -23,15 +23,15 @@ from signoff.usecases.ground.upgrading import OLDER
 @click.command("approve")
 @plan_argument
 @role_option
-@click.option("--yes", is_flag=True, help="Do not ask; recorded as non-interactive.")
+@click.option("--yes", is_flag=True, help="Approve without asking; recorded as non-interactive.")
 @json_option
 def approve_command(
     plan: str | None, workspace: Path | None, roles: dict[str, str], yes: bool, as_json: bool
 ) -> int:
-    """Approve exactly what is shown.
+    """Approve a plan exactly as it is shown.
 
-    Pins the plan, its contracts, protected files and the configuration: a run obeys
-    what was pinned, whatever the files say later."""
+    Approval pins the plan, its contracts, the protected files and the configuration. Runs use
+    what was pinned and ignore later edits."""
     site, place = open_plan(plan, workspace, roles)
     proposal = propose(site, place)
     show_proposal(proposal)
@@ -48,10 +48,10 @@ def approve_command(
 
 @click.command("reject")
 @plan_argument
-@click.option("--note", "why", default="", help="Why; kept in the ledger.")
+@click.option("--note", "why", default="", help="The reason; recorded in the ledger.")
 @json_option
 def reject_command(plan: str | None, workspace: Path | None, why: str, as_json: bool) -> int:
-    """Take an approval back, or say no: the plan is a draft again."""
+    """Withdraw an approval, or refuse a plan: it becomes a draft again."""
     site, place = open_plan(plan, workspace)
     decision = reject(site, place, why)
     if as_json:

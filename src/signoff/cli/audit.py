@@ -23,9 +23,11 @@ PATH = click.Path(path_type=Path)
 
 @click.command("audit")
 @plan_argument
-@click.option("--bundle", type=PATH, help="Check this bundle instead; needs no home, runs nothing.")
+@click.option("--bundle", type=PATH, help="Check this bundle instead; nothing is run.")
 @click.option("--key", "keys", type=PATH, multiple=True, help="With --bundle: the signer's key.")
-@click.option("--anchor", type=PATH, help="The ledger must contain every head in this file.")
+@click.option(
+    "--anchor", type=PATH, help="File of published head hashes; the ledger must contain them all."
+)
 @click.option("--strict", is_flag=True, help="Waived steps count as not kept (exit 1).")
 @json_option
 def audit_command(
@@ -37,12 +39,13 @@ def audit_command(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Prove a sign-off again, trusting no agent.
+    """Prove a sign-off again without trusting any agent.
 
-    Checks the ledger, the receipts, the pins, and every contract on the workspace as it is now.
-    What was waived is named, with who said so and why. PLAN may be the id of an agent's session.
-    With --bundle: checks a sign-off from elsewhere by its ledger, receipts and the signer's key.
-    Exit code 0: kept, 1: not (any more), 3: could not judge, 6: kept by the agent's own checks."""
+    Checks the ledger, the receipts and the pins, and runs every contract on the workspace as it is
+    now. Names every waived step, who waived it and why. PLAN may be the id of an agent's session.
+    --bundle checks a sign-off from another machine by its ledger, receipts and the signer's key.
+    Exit code 0: kept, 1: not kept (any more), 3: could not judge, 6: kept, but the agent chose
+    the checks."""
     if bundle is not None:
         if plan is not None or workspace is not None:
             raise UsageError("a bundle is about its own plan", "signoff audit --bundle FILE")

@@ -18,9 +18,9 @@ from signoff.usecases.check import CheckReport, check_vault
 def check_command(as_json: bool) -> int:
     """Check every plan of the vault, for CI and pre-commit.
 
-    Plans verify, names are clean, no plan was edited against its pin, and no two active plans
-    touch the same files. A plan that was edited since its sign-off is a warning. Nothing is
-    written.
+    Errors: a plan that does not verify, a bad file name, a plan that was edited while it runs, two
+    active plans that may change the same files. A plan that was edited since its sign-off is a
+    warning. Nothing is written.
 
     Exit code 0: no errors, 1: errors."""
     report = check_vault(open_here())

@@ -22,8 +22,8 @@ from signoff.usecases.conflicts import Conflict, find_conflicts, merge_conflicts
 def conflicts_command(ctx: click.Context, as_json: bool) -> int:
     """List conflict copies of plans and progress files.
 
-    Cloud drives leave such copies beside a file that two machines changed; and a text that lost
-    a race for its plan is kept there too. Nothing of it is ever deleted, or taken for a plan.
+    Cloud drives make such copies when two machines change the same file. A plan's text that came
+    too late (signoff edit) is kept there too. Copies are never deleted and never used as plans.
 
     Exit code 0: none, 1: some."""
     if ctx.invoked_subcommand is not None:
@@ -40,10 +40,10 @@ def conflicts_command(ctx: click.Context, as_json: bool) -> int:
 @click.argument("name", required=False)
 @json_option
 def merge_command(name: str | None, as_json: bool) -> int:
-    """Merge conflict copies of progress files: every line once, in the order of time.
+    """Merge conflict copies of progress files, line by line.
 
-    The originals are kept in the vault's folder conflicts-kept. Copies of plans are only named:
-    which text counts is for you to decide."""
+    Every line is kept once, in the order of time; the originals go to the vault's folder
+    conflicts-kept. Copies of plans are only listed: you decide which text is right."""
     report = merge_conflicts(_vault(), name)
     if as_json:
         answer_json(

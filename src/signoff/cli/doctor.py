@@ -16,12 +16,12 @@ from signoff.usecases.doctor import examine
 @click.command("doctor")
 @json_option
 def doctor_command(as_json: bool) -> int:
-    """Look at this machine and the vault: what works, what could be better, what to do.
+    """Check this machine and the vault, and say what to do.
 
-    Tools, sandboxes, configuration, roles, home, database, plans, bindings, conflict copies,
-    worktrees and hooks.
+    Checks tools, sandboxes, configuration, roles, home, database, plans, bindings, conflict
+    copies, worktrees and installed hooks.
 
-    Exit code 0: signoff can work here (WARN marks what could be better), 1: it cannot (FAIL)."""
+    Exit code 0: signoff can work here (WARN: something could be better), 1: it cannot (FAIL)."""
     report = examine(os.environ, Path.cwd())
     if as_json:
         checks = [vars(check) for check in report.checks]

@@ -20,17 +20,19 @@ from signoff.usecases.edit import EditReport, read_to_edit, replace_text
 
 @click.command("edit")
 @click.argument("plan", required=False)
-@click.option("--from", "source", metavar="FILE", help="The new text; `-` is standard input.")
+@click.option(
+    "--from", "source", metavar="FILE", help="File with the new text; `-` is standard input."
+)
 @click.option("--expect", metavar="DIGEST", help="Only if the plan still has this file_digest.")
 @json_option
 def edit_command(plan: str | None, source: str | None, expect: str | None, as_json: bool) -> int:
     """Replace a plan's text, unless somebody else changed it meanwhile.
 
-    Without --from an editor opens on a copy. `signoff show --json` gives the digest to expect.
-    A text that comes too late is kept beside the plan; one that is there already changes nothing.
+    Without --from an editor opens on a copy. `signoff show --json` prints the digest to expect.
+    If the plan was changed in the meantime, it stays as it is and your text is kept beside it.
 
-    Exit code 5: the plan is another one by now; its digest and the difference are shown, with
-    --json as the error's facts: current, kept, diff."""
+    Exit code 5: the plan was changed by somebody else; its digest and the difference are shown,
+    with --json as the error's facts: current, kept, diff."""
     site, place = open_plan(plan)
     before = read_to_edit(site, place)
     expected = before.digest if expect is None else expect

@@ -27,8 +27,8 @@ from signoff.usecases.inbox import LOOP, AnswerReport, answer, questions
 def inbox_command(plan: str | None, as_json: bool) -> int:
     """List the questions that wait for a person.
 
-    Of every repository in your home folder, those of this one first; with PLAN (a path, a name,
-    or the id of a session) only its own."""
+    Shows the questions of all your repositories, this one's first. With PLAN (a path, a name, or
+    the id of a session) only the questions of that plan."""
     site = open_here()
     items = questions(site, plan)
     if as_json:
@@ -46,15 +46,19 @@ def inbox_command(plan: str | None, as_json: bool) -> int:
 @click.argument("item_id", metavar="ID")
 @click.argument("choice", type=click.Choice([c.value for c in Choice]))
 @click.option(
-    "--note", "why", default="", help="Why; kept in the ledger, and told to the agent on retry."
+    "--note",
+    "why",
+    default="",
+    help="The reason; recorded in the ledger and, on retry, told to the agent.",
 )
 @json_option
 def answer_command(item_id: str, choice: str, why: str, as_json: bool) -> int:
-    """Decide a question: retry, revise, abort, waive, accept, allow.
+    """Answer a question from the inbox.
 
-    Revise takes the plan back to draft. A waived step is always shown and never
-    called kept. Accept says that a postcondition without a contract holds. Allow
-    adds the line that lets the step change the named files, and judges again."""
+    retry: try the step again. revise: end the run; the plan becomes a draft for you to edit.
+    abort: end the run as failed. waive: go on without the step, which is always shown as waived
+    and never as kept. accept: confirm a postcondition that has no contract. allow: let the step
+    change the named files, and judge it again."""
     report = answer(open_here(), item_id, Choice(choice), why, interactive=sys.stdin.isatty())
     if as_json:
         answer_json(

@@ -24,9 +24,9 @@ def _client_arguments(command: F) -> F:
     command = click.option(
         "--dry-run", is_flag=True, help="Show what would change; write nothing."
     )(command)
-    command = click.option("--user", is_flag=True, help="In your own configuration.")(command)
+    command = click.option("--user", is_flag=True, help="Into your own configuration.")(command)
     command = click.option(
-        "--project", is_flag=True, help="In the repository around here [default]."
+        "--project", is_flag=True, help="Into this repository's configuration [default]."
     )(command)
     return click.argument("client", type=click.Choice(list(CLIENTS)))(command)
 
@@ -35,11 +35,11 @@ def _client_arguments(command: F) -> F:
 @_client_arguments
 @json_option
 def install_command(client: str, user: bool, project: bool, dry_run: bool, as_json: bool) -> int:
-    """Put signoff into a client: hooks, MCP server, and the commands /plan /work /review /design.
+    """Install signoff into a client: hooks, MCP server, commands /plan /work /review /design.
 
-    Only what is missing is added, everything else in the client's files stays as it is, comments
-    included. A file that is changed is kept beside itself first. Hooks are feedback for the agent:
-    clients give up on them or skip them, so what is done is still decided by signoff alone."""
+    Adds only what is missing; everything else in the client's files stays, comments included, and
+    a changed file is backed up first. Hooks only give the agent feedback, and clients may skip
+    them: what is done is still decided by signoff alone."""
     report = install(_order(client, user, project, dry_run), _home())
     _show(report, as_json)
     return 0
@@ -49,9 +49,9 @@ def install_command(client: str, user: bool, project: bool, dry_run: bool, as_js
 @_client_arguments
 @json_option
 def uninstall_command(client: str, user: bool, project: bool, dry_run: bool, as_json: bool) -> int:
-    """Take out of a client what install put in.
+    """Remove from a client what install added.
 
-    What was edited around it stays. A command that you changed stays too, and is named."""
+    Your own edits stay. A command file that you changed stays too, and is named."""
     report = uninstall(_order(client, user, project, dry_run), _home())
     _show(report, as_json)
     return 0

@@ -27,8 +27,8 @@ def log_command(
 ) -> int:
     """Print what happened, entry by entry.
 
-    PLAN may also be the id of a session: its claims with evidence, rewrites of its plan with reason
-    and dropped steps, and every round that was judged."""
+    PLAN may also be the id of a session: then its claims with their evidence, changes of its plan
+    with their reasons and dropped steps, and everything that was judged."""
     for entry in _entries(plan, workspace, after, run_id):
         if as_json:
             say_json(entry_json(entry))

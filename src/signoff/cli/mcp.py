@@ -20,12 +20,14 @@ TOKEN_VARIABLE = "SIGNOFF_MCP_TOKEN"
 
 @click.command("mcp")
 @click.option("--plan", metavar="PLAN", help="Work on this plan [default: the one bound here].")
-@click.option("--session", metavar="ID", help="Go on with a session instead of a new one.")
+@click.option("--session", metavar="ID", help="Continue this session instead of starting one.")
 @click.option(
-    "--http", metavar="HOST:PORT", help="Serve on loopback instead of stdin and stdout; 0 is any."
+    "--http",
+    metavar="HOST:PORT",
+    help="Serve HTTP on loopback instead of stdin and stdout; port 0: any.",
 )
 @click.option(
-    "--workspace", type=click.Path(path_type=Path, exists=True), help="Where the agent works."
+    "--workspace", type=click.Path(path_type=Path, exists=True), help="Folder the agent works in."
 )
 @json_option
 def mcp_command(
@@ -33,9 +35,9 @@ def mcp_command(
 ) -> int:
     """Serve the plan tools to an agent over MCP.
 
-    Clients start it themselves (signoff install). Over HTTP every request needs the token: yours
-    from SIGNOFF_MCP_TOKEN, else a new one that is shown once. No tool can approve, answer the inbox
-    or edit a plan that a person wrote."""
+    Clients start it themselves (signoff install). Over HTTP every request needs a token: the one in
+    SIGNOFF_MCP_TOKEN, else a new one that is printed once. No tool can approve a plan, answer the
+    inbox or edit a plan that a person wrote."""
     try:
         # Takes about a second to load, and is an optional part.
         from signoff.mcp_server.server import serve_stdio  # noqa: PLC0415

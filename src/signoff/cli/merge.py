@@ -18,16 +18,17 @@ from signoff.usecases.mergeorder import MergeOrderReport, order_of_merges
 
 @click.command("merge")
 @plan_argument
-@click.option("--into", help="The base branch [default: the one the main checkout is on].")
-@click.option("--anyway", is_flag=True, help="Although plans it depends on are not merged.")
+@click.option("--into", help="The branch to merge into [default: the main checkout's].")
+@click.option("--anyway", is_flag=True, help="Also when plans it depends on are not merged.")
 @json_option
 def merge_command(
     plan: str | None, workspace: Path | None, into: str | None, anyway: bool, as_json: bool
 ) -> int:
     """Merge a signed-off plan's branch into the base.
 
-    Its contracts and postconditions are judged again on the merged content before the base
-    moves. A conflict or a regression leaves everything as it was and opens an inbox item.
+    Before the base branch moves, the plan's contracts and postconditions are judged again on the
+    merged content. A conflict or a broken contract changes nothing and opens a question in the
+    inbox.
     Exit code 0: merged, 1: not merged."""
     site, place = open_plan(plan, workspace)
     report = merge_plan(
@@ -49,8 +50,8 @@ def merge_command(
 def merge_order_command(as_json: bool) -> int:
     """List finished plans in the order to merge them.
 
-    What others depend on comes first, then the smaller change, then the name.
-    Exit code 1: they depend on each other in a circle, which is named."""
+    Plans that others depend on come first, then smaller changes, then by name.
+    Exit code 1: some plans depend on each other in a circle; it is shown."""
     report = order_of_merges(open_here())
     answer = report.answer
     if as_json:

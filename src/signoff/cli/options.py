@@ -28,7 +28,7 @@ def plan_argument(command: F) -> F:
     command = click.option(
         "--workspace",
         type=click.Path(path_type=Path),
-        help="Folder the plan is about [default: git top level around the plan file].",
+        help="Folder the work is done in [default: the git repository around the plan].",
     )(command)
     return click.argument("plan", required=False)(command)
 
@@ -41,7 +41,7 @@ def role_option(command: F) -> F:
         multiple=True,
         metavar="NAME='COMMAND'",
         callback=_read_roles,
-        help="Who does the steps of this role; the prompt goes to stdin or to {prompt}.",
+        help="Command that does this role's steps; it gets the prompt on stdin or as {prompt}.",
     )(command)
 
 
@@ -50,7 +50,7 @@ def worker_option(command: F) -> F:
     return click.option(
         "--worker",
         metavar="NAME",
-        help="Who works: claims are kept by name [default: $SIGNOFF_WORKER, else the caller].",
+        help="Name under which plans are claimed [default: $SIGNOFF_WORKER, else this process].",
     )(command)
 
 

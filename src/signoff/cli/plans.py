@@ -22,7 +22,7 @@ from signoff.usecases.staging import activate
 @click.command("init")
 @json_option
 def init_command(as_json: bool) -> int:
-    """Make a vault, signoff.toml and a first plan.
+    """Create a vault, signoff.toml and a first plan.
 
     Nothing that exists is overwritten."""
     report = init(open_here())
@@ -33,10 +33,14 @@ def init_command(as_json: bool) -> int:
 
 @click.command("new")
 @click.argument("name")
-@click.option("--staged", is_flag=True, help="Put it into queued-plans until it is activated.")
+@click.option(
+    "--staged",
+    is_flag=True,
+    help="Create it in queued-plans; `signoff activate` moves it into the vault.",
+)
 @json_option
 def new_command(name: str, staged: bool, as_json: bool) -> int:
-    """Make a named plan in the vault."""
+    """Create a named plan in the vault."""
     report = new_plan(open_here(), name, staged=staged)
     _show_files(report, as_json)
     verb = "activate" if staged else "verify"
@@ -56,7 +60,7 @@ def _show_files(report: CreateReport, as_json: bool) -> None:
 
 @click.command("activate")
 @click.argument("name")
-@click.option("--anyway", is_flag=True, help="Although everything it produces exists already.")
+@click.option("--anyway", is_flag=True, help="Also when everything it produces exists already.")
 @json_option
 def activate_command(name: str, anyway: bool, as_json: bool) -> int:
     """Move a staged plan from queued-plans into the vault.
@@ -80,8 +84,8 @@ def activate_command(name: str, anyway: bool, as_json: bool) -> int:
 def progress_command(plan: str | None, text: str | None, last: int | None, as_json: bool) -> int:
     """Show a plan's progress, or add a line to it.
 
-    Lines are only ever appended, with time, author, run and step. They are for reading along:
-    nothing is decided by them."""
+    Lines are only appended, with time, author, run and step. They are notes for people: nothing is
+    decided by them."""
     place = find_plan(Path.cwd(), plan)
     report = add_progress(place, text, os.environ) if text is not None else progress_of(place, last)
     if as_json:
@@ -101,8 +105,8 @@ def progress_command(plan: str | None, text: str | None, last: int | None, as_js
 def bind_command(name: str, as_json: bool) -> int:
     """Bind this worktree to a plan.
 
-    The binding is kept in the ledger; the marker .harness/active-plan only shows it. From then
-    on verbs without PLAN are about this plan here."""
+    In a bound worktree, commands without PLAN use this plan. The ledger records the binding;
+    the file .harness/active-plan only shows it."""
     _show_binding(bind(open_here(), name), as_json)
     return 0
 
@@ -129,10 +133,10 @@ def _show_binding(report: BindReport, as_json: bool) -> None:
 
 @click.command("cancel")
 @plan_argument
-@click.option("--note", "why", default="", help="Why; kept in the ledger.")
+@click.option("--note", "why", default="", help="The reason; recorded in the ledger.")
 @json_option
 def cancel_command(plan: str | None, workspace: Path | None, why: str, as_json: bool) -> int:
-    """End the plan's run as cancelled, and stop its driver."""
+    """Cancel a plan's run and stop its driver."""
     site, place = open_plan(plan, workspace)
     report = cancel_run(site, place, why)
     if as_json:

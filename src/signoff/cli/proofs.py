@@ -28,7 +28,7 @@ from signoff.wiring import existing_home
 WORD_OF = {
     Result.KEPT: "genuine",
     Result.BROKEN: "forged: the signature is not by the key it names",
-    Result.UNKNOWN: "cannot tell: nobody here knows the key; pass --key with the signer's",
+    Result.UNKNOWN: "cannot tell: the key is not known here; pass the signer's with --key",
 }
 PATH = click.Path(path_type=Path)
 
@@ -45,16 +45,16 @@ def receipt_command(ctx: click.Context) -> None:
 
 @receipt_command.command("export")
 @plan_argument
-@click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
-@click.option("--output", type=PATH, help="Write it to this new file instead of stdout.")
+@click.option("--run", "run_id", help="The run [default: the newest that was signed off].")
+@click.option("--output", type=PATH, help="Write a new file instead of printing it.")
 @json_option
 def export_command(
     plan: str | None, workspace: Path | None, run_id: str | None, output: Path | None, as_json: bool
 ) -> int:
-    """Print or write the receipt of a sign-off, of a plan or an agent's session.
+    """Print or write the receipt of a plan's or a session's sign-off.
 
-    One that was lost is made again, byte for byte. A session's receipt says that the agent chose
-    its checks itself."""
+    A lost receipt is made again, byte for byte. The receipt of a session says that the agent
+    chose the checks itself."""
     site, place = open_signed(plan, workspace)
     made = export_receipt(site, place, run_id, output)
     if as_json:
@@ -80,8 +80,8 @@ def export_command(
 def verify_command(file: Path, keys: tuple[Path, ...], as_json: bool) -> int:
     """Check a receipt's form and signature.
 
-    Without --key the key of your own home folder is the one that counts.
-    Exit code 0: genuine, 1: not, 3: nobody here knows the key."""
+    Without --key it is checked against your own key.
+    Exit code 0: genuine, 1: forged, 3: signed with an unknown key."""
     report = verify_receipt(existing_home(dict(os.environ)), file, keys)
     if as_json:
         answer_json(
@@ -100,7 +100,7 @@ def verify_command(file: Path, keys: tuple[Path, ...], as_json: bool) -> int:
 @receipt_command.command("key")
 @json_option
 def key_command(as_json: bool) -> int:
-    """Print your public key, for whoever checks your receipts."""
+    """Print your public key, for people who check your receipts."""
     public = signing_key(open_here().home.keys).public
     if as_json:
         answer_json(key_id=public.id, public_key=public.pem.decode("ascii"))
@@ -112,9 +112,9 @@ def key_command(as_json: bool) -> int:
 
 @receipt_command.command("bundle")
 @plan_argument
-@click.option("--output", type=PATH, required=True, help="The new zip file.")
-@click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
-@click.option("--with-content", is_flag=True, help="Put the signed-off files in it as well.")
+@click.option("--output", type=PATH, required=True, help="The zip file to create.")
+@click.option("--run", "run_id", help="The run [default: the newest that was signed off].")
+@click.option("--with-content", is_flag=True, help="Include the signed-off files.")
 @json_option
 def bundle_command(
     plan: str | None,
@@ -148,15 +148,16 @@ def bundle_command(
 
 @receipt_command.command("anchor")
 @plan_argument
-@click.option("--file", type=PATH, help="Append the head of the ledger to this file.")
-@click.option("--git-note", is_flag=True, help="Append it to a git note on HEAD.")
+@click.option("--file", type=PATH, help="Append the hash to this file.")
+@click.option("--git-note", is_flag=True, help="Append the hash to a git note on HEAD.")
 @json_option
 def anchor_command(
     plan: str | None, workspace: Path | None, file: Path | None, git_note: bool, as_json: bool
 ) -> int:
     """Publish the ledger's head hash somewhere you do not control.
 
-    `signoff audit --anchor FILE` later tells whether the ledger still contains it."""
+    `signoff audit --anchor FILE` later checks that the ledger still contains it, so that nobody can
+    rewrite the ledger unnoticed."""
     site, place = open_signed(plan, workspace)
     report = anchor_head(site, place, file, git_note)
     anchor = report.anchor
@@ -172,7 +173,7 @@ def anchor_command(
 def show_summary(summary: Summary, vouched: bool) -> None:
     """A receipt for people: what was signed off, and on what grounds."""
     if not vouched:
-        say("nobody known here vouches for what follows:")
+        say("signed with an unknown key; what follows is not vouched for:")
     say_line(f"{summary.title}  [plan {summary.plan}, run {summary.run}]")
     for result, subject, title in summary.lines:
         say_line(f"  {result:<10} {subject}  {title}")

@@ -32,7 +32,7 @@ _FRACTION = re.compile(r"(\d{2}:\d{2}:\d{2})\.\d+(?:\+00:00|Z)")
 @click.command("ready")
 @json_option
 def ready_command(as_json: bool) -> int:
-    """Show which plans may be started now, and what the others wait for.
+    """Show which plans can be started now, and what the others wait for.
 
     Exit code 0: something is ready, 1: nothing is."""
     report = find_ready(open_here())
@@ -146,19 +146,17 @@ def _about_ready(answer: PlanReadiness, name: str) -> str:
 
 @click.command("next")
 @worker_option
-@click.option(
-    "--for", "term", default="15m", show_default=True, help="How long the plan stays claimed."
-)
-@click.option("--unapproved", is_flag=True, help="Hand out plans that nobody approved yet, too.")
-@click.option("--give-back", metavar="NAME", help="End the claim on this plan instead.")
+@click.option("--for", "term", default="15m", show_default=True, help="How long the claim lasts.")
+@click.option("--unapproved", is_flag=True, help="Also hand out plans that are not approved yet.")
+@click.option("--give-back", metavar="NAME", help="Give up the claim on this plan instead.")
 @json_option
 def next_command(
     worker: str | None, term: str, unapproved: bool, give_back: str | None, as_json: bool
 ) -> int:
-    """Hand out the next plan that is ready and in nobody's way, and claim it.
+    """Claim the next plan that is ready and print its name.
 
-    The name is printed; `signoff run NAME` by the same worker turns the claim into a
-    run. A worker with a name that has not begun is given the same plan again.
+    A plan that may change the same files as one in work is not handed out. `signoff run NAME` by
+    the same worker turns the claim into a run; until then a named worker gets the same plan again.
     Exit code 0: a plan was handed out, 1: there is none now."""
     site = open_here()
     refuse_in_attempt(site.environ, site.home.path)
@@ -225,7 +223,7 @@ def _why(report: NextReport) -> list[str]:
 def queue_status_command(as_json: bool) -> int:
     """Show every plan in a line: state, holder, steps done, last progress, age.
 
-    Informs only: the exit code is always 0, and what is broken is part of the line."""
+    For information: the exit code is always 0, and problems are shown in the line."""
     lines: tuple[QueueLine, ...] = ()
     problem = ""
     try:

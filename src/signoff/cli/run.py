@@ -54,10 +54,14 @@ class ClosableReporter(Reporter, Protocol):
 @worker_option
 @click.option("--yes", is_flag=True, help="Approve without asking; recorded as non-interactive.")
 @click.option("--strict", is_flag=True, help="Waived steps count as not done (exit 1).")
-@click.option("--anyway", is_flag=True, help="Although plans it depends on are not merged.")
-@click.option("--all", "every", is_flag=True, help="Every ready plan, each in its own worktree.")
+@click.option("--anyway", is_flag=True, help="Also when plans it depends on are not merged.")
 @click.option(
-    "--jobs", type=click.IntRange(1), help="With --all: so many at once [default: cores]."
+    "--all", "every", is_flag=True, help="Run every ready plan, each in its own worktree."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="With --all: how many plans at once [default: number of cores].",
 )
 @json_option
 def run_command(
@@ -72,13 +76,12 @@ def run_command(
     jobs: int | None,
     as_json: bool,
 ) -> int:
-    """Execute an approved plan, or resume it.
+    """Run an approved plan, or resume its run.
 
-    After a kill, a power cut or Ctrl-C the same command goes on: at most the attempt
-    in flight is repeated. Work that a client left awaiting sign-off is judged first and, if it
-    holds, signed without asking anybody again. With --all every ready plan is driven in a
-    worktree of its own and merged in order; one that fails holds up only those that depend on
-    it."""
+    After a crash, a power cut or Ctrl-C the same command continues; at most the attempt that was
+    running is repeated. Work that an agent did in a client is judged first and, if its contracts
+    hold, signed without running the agent again. With --all every ready plan runs in a worktree
+    of its own and is merged in order; a plan that fails delays only those that depend on it."""
     if every or jobs is not None:
         if not every or plan is not None or workspace is not None:
             raise click.UsageError("--all goes with --jobs, and without PLAN or --workspace")

@@ -35,12 +35,12 @@ _CODES = {
 
 
 @click.command("sessions")
-@click.option("--all", "everywhere", is_flag=True, help="Of every workspace, not only this one.")
+@click.option("--all", "everywhere", is_flag=True, help="List the sessions of every workspace.")
 @json_option
 def sessions_command(everywhere: bool, as_json: bool) -> int:
-    """List agents' sessions in this workspace: what each is for and where it stands.
+    """List agents' sessions in this workspace with their task and status.
 
-    As recorded, newest last. status, show, log and sign take a session's id too."""
+    Newest last. `status`, `show`, `log` and `sign` accept a session's id too."""
     lines = list_sessions(open_here(), everywhere=everywhere)
     if as_json:
         answer_json(sessions=[_line_json(line) for line in lines])

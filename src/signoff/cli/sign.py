@@ -30,11 +30,11 @@ from signoff.wiring import open_engine, open_site
 @plan_argument
 @json_option
 def sign_command(plan: str | None, workspace: Path | None, as_json: bool) -> int:
-    """Sign work that an agent did in a client, once the client is gone.
+    """Sign work that an agent did in a client, once the client has ended.
 
-    Every contract is judged again, whatever hooks saw before; then the gate decides. PLAN may also
-    be the id of a session (signoff sessions); without PLAN it is the bound plan, else every session
-    that waits here. Refused inside an attempt, and inside a client's session.
+    Judges every contract again, whatever hooks saw before, and signs if nothing is missing. PLAN
+    may also be the id of a session (signoff sessions); without PLAN it is the bound plan, else
+    every session that waits here. Agents cannot run it.
 
     Exit code 0: signed off, 1: not done, 6: a person has to look."""
     reports = _sign(plan, workspace)

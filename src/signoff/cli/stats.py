@@ -30,15 +30,17 @@ NUMBERS = ("claims", "kept", "refused", "tampered", "tries/step", "tokens/step",
 @click.command("stats")
 @click.argument("plans", nargs=-1, metavar="[PLAN]...")
 @click.option(
-    "--picture", type=click.Path(path_type=Path), help="Draw it: a file ending in .svg or .png."
+    "--picture",
+    type=click.Path(path_type=Path),
+    help="Draw it into a file that ends in .svg or .png.",
 )
 @json_option
 def stats_command(plans: tuple[str, ...], picture: Path | None, as_json: bool) -> int:
     """Show what agents claimed, what was kept, and what a kept step cost.
 
-    Over the named plans and agents' sessions, or over every plan in your home folder. Of a session
-    what its agent called done is a claim, and its role is self-set: it chose its checks.
-    Costs include the refused attempts; tokens and dollars are what agents reported."""
+    Counts the named plans and sessions, or every plan known to you. In a session every step that
+    the agent called done is a claim; its role is shown as self-set, since it chose its own checks.
+    Costs include refused attempts; tokens and dollars are what the agents reported."""
     if picture is not None and picture.suffix not in FORMATS:
         raise UsageError(f"`{picture}` ends in neither .svg nor .png", "signoff stats --help")
     site = open_here()

@@ -31,7 +31,7 @@ from signoff.usecases.status import status_of
 @click.option("--strict", is_flag=True, help="Waived steps count as not done (exit 1).")
 @json_option
 def status_command(plan: str | None, workspace: Path | None, strict: bool, as_json: bool) -> int:
-    """Show where a plan stands.
+    """Show which steps of a plan are done and what is missing.
 
     PLAN may also be the id of a session (signoff sessions). Exit code 0: done, 1: not done,
     6: waiting for a person."""
@@ -40,13 +40,13 @@ def status_command(plan: str | None, workspace: Path | None, strict: bool, as_js
 
 @click.command("show")
 @plan_argument
-@click.option("--approved", is_flag=True, help="The text that was last approved, byte for byte.")
+@click.option("--approved", is_flag=True, help="Print the approved text instead, byte for byte.")
 @json_option
 def show_command(plan: str | None, workspace: Path | None, approved: bool, as_json: bool) -> int:
     """Print the plan as it is written now.
 
-    If its file is gone, the text that was approved is printed. PLAN may also be the id of a
-    session: then its plan as the agent sees it, with every proof."""
+    If the file is gone, the approved text is printed. PLAN may also be the id of a session: then
+    the agent's own plan is printed, with the proof of every step."""
     if plan is not None and plan.startswith(SESSION_PREFIX):
         from signoff.cli.sessions import print_plan  # noqa: PLC0415 - what judges loads slowly
 

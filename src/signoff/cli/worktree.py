@@ -23,12 +23,14 @@ def worktree_command() -> None:
 
 @worktree_command.command("add")
 @click.argument("name")
-@click.option("--path", type=_PATH, help="Where [default: REPOSITORY.worktrees/NAME beside it].")
-@click.option("--base", help="Branch to begin from [default: the main checkout's].")
-@click.option("--adopt", is_flag=True, help="Take a branch that holds commits nobody merged.")
+@click.option("--path", type=_PATH, help="Folder to create [default: REPOSITORY.worktrees/NAME].")
+@click.option("--base", help="Branch to start from [default: the main checkout's].")
+@click.option(
+    "--adopt", is_flag=True, help="Use an existing branch although it has unmerged commits."
+)
 @json_option
 def add_command(name: str, path: Path | None, base: str | None, adopt: bool, as_json: bool) -> int:
-    """Make a worktree on branch plan/NAME, bound to the plan.
+    """Create a worktree on branch plan/NAME, bound to the plan.
 
     The vault stays in the main checkout and serves all worktrees."""
     seen = add(open_here(), name, path, base, adopt=adopt)
@@ -44,7 +46,7 @@ def add_command(name: str, path: Path | None, base: str | None, adopt: bool, as_
 @worktree_command.command("list")
 @json_option
 def list_command(as_json: bool) -> int:
-    """List the checkouts of this repository, their plans and what is unfinished in them."""
+    """List this repository's checkouts, their plans and unfinished work."""
     found = list_all(open_here())
     if as_json:
         answer_json(worktrees=[_json(seen) for seen in found])
@@ -56,12 +58,13 @@ def list_command(as_json: bool) -> int:
 
 @worktree_command.command("remove")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Remove it although work would be lost.")
+@click.option("--force", is_flag=True, help="Remove it even if work is lost.")
 @json_option
 def remove_command(name: str, force: bool, as_json: bool) -> int:
-    """Remove the worktree of a plan, or the one at a path; its branch stays.
+    """Remove a worktree, by plan or by path; its branch stays.
 
-    Uncommitted files and commits that are nowhere else are named, and it stays (exit 5)."""
+    Refused (exit 5) when it has uncommitted files or commits that are nowhere else; they are
+    listed."""
     seen = remove(open_here(), name, force=force)
     if as_json:
         answer_json(**_json(seen))
@@ -73,7 +76,7 @@ def remove_command(name: str, force: bool, as_json: bool) -> int:
 @worktree_command.command("prune")
 @json_option
 def prune_command(as_json: bool) -> int:
-    """Remove worktrees whose plan is done and merged; forget those whose folder is gone."""
+    """Remove worktrees whose plan is merged, or whose folder is gone."""
     found = prune(open_here())
     if as_json:
         answer_json(worktrees=[_pruned_json(pruned) for pruned in found])
