@@ -11,8 +11,10 @@ from __future__ import annotations
 # Not `typing.TYPE_CHECKING`: loading `typing` takes longer than this whole file.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - checkers see the real one
-    from re import compile as regex
+
+    regex = re.compile
 else:
     import dataclasses
     from operator import attrgetter
