@@ -16,6 +16,7 @@ from scene import IDLE_AGENT, Scene, holds_already
 from sizes import Sizes
 
 NO_OP_GOAL = 3.0
+STOP_GOAL = 15.0
 EVENTS = {"stop": "Stop", "before-tool": "PreToolUse", "session-start": "SessionStart"}
 
 
@@ -31,7 +32,7 @@ def hooks(folder: Path, sizes: Sizes) -> Iterator[Line]:
     program = (sys.executable, "-m", "signoff")
     role = f"coder={IDLE_AGENT}"
     _seconds((*program, "approve", "--yes", "--role", role), scene, b"")
-    yield from _hooks(scene, sizes, "3 kept contracts", {"stop": "Stop"}, None)
+    yield from _hooks(scene, sizes, "3 kept contracts", {"stop": "Stop"}, STOP_GOAL)
 
 
 def mcp(folder: Path, sizes: Sizes) -> Iterator[Line]:

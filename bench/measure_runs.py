@@ -26,6 +26,7 @@ from sizes import Sizes
 STEP_GOAL = 1.6
 RESUME_GOAL_S = 1.2
 MOST_REPEATED = 1
+START_GOALS = {"verify": 8.0, "status": 8.0}
 
 
 def steps(folder: Path, sizes: Sizes) -> Iterator[Line]:
@@ -73,7 +74,8 @@ def start_up(folder: Path, sizes: Sizes) -> Iterator[Line]:
         for name, argv in commands.items():
             found[name].append(seconds_of(argv, scene.workspace, scene.env) * 1000)
     for name, times in found.items():
-        yield compared(f"start-up of `signoff {name}`", Unit.MILLISECONDS, times, floors)
+        goal = START_GOALS.get(name)
+        yield compared(f"start-up of `signoff {name}`", Unit.MILLISECONDS, times, floors, goal)
 
 
 def resume(folder: Path, sizes: Sizes) -> Iterator[Line]:

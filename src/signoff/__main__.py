@@ -28,14 +28,20 @@ def _run(arguments: list[str]) -> int:
 
     try:
         code = answer_at_once(arguments)
+        if code is None:
+            # A short command keeps what it makes while it loads: looking for garbage is waste.
+            gc.set_threshold(_COLLECT_AFTER)
+            verb = next((word for word in arguments if word != "--json"), "")
+            if verb in ("status", "verify"):
+                from signoff.cli.plain import answer_plainly  # noqa: PLC0415 - needs no click
+
+                code = answer_plainly(arguments)
     except (Exception, KeyboardInterrupt) as failure:
         from signoff.cli.app import show_failure  # noqa: PLC0415 - slow, for what goes wrong
 
         return show_failure(failure, "--json" in arguments)
     if code is not None:
         return code
-    # What a short-lived command makes while it loads, it keeps: looking for garbage there is waste.
-    gc.set_threshold(_COLLECT_AFTER)
     from signoff.cli.app import run_command_line  # noqa: PLC0415 - slow, for all other verbs
 
     return run_command_line(arguments)

@@ -17,7 +17,6 @@ from signoff.storage.database import open_database
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
 from signoff.usecases.site import Site, known_secrets
-from signoff.workspace.caches import put_back_caches
 from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
@@ -57,7 +56,10 @@ def open_site(
         database = open_database(settings.database_url or home.database_url)
     except StorageFailed as error:
         raise _hidden(error, environ) from error
-    put_back_caches(home.snapshots)
+    if any(home.snapshots.glob("*/aside-*")):
+        from signoff.workspace.caches import put_back_caches  # noqa: PLC0415 - seldom needed
+
+        put_back_caches(home.snapshots)
     return Site(
         environ=environ,
         cwd=cwd,

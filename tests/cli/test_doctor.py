@@ -137,3 +137,10 @@ def test_opened_places_that_are_not_there_are_named_with_what_to_do(healthy: Pro
     }
     user.write_text('[sandbox]\nwritable = [".git", "/usr"]\n')
     assert "sandbox places" not in checks(healthy)
+
+
+def test_clients_with_our_hooks_are_named(desk: Desk) -> None:
+    desk.git().tool("signoff", "exit 0")
+    desk.signoff("install", "claude").exits(0)
+    desk.signoff("install", "codex", "--user").exits(0)
+    desk.signoff("doctor").shows("OK    hooks: claude (project), codex (user)")

@@ -53,7 +53,7 @@ def test_the_log_of_a_run_that_never_was_is_no_empty_list(built: Desk) -> None:
 def test_no_isolation_is_named_before_anything_was_judged(desk: Desk) -> None:
     desk.agent(WORK).plan(GROUND)
     desk.about_plan("approve", "--yes").exits(0)
-    desk.about_plan("status").exits(1).shows("isolation -").hides("isolation none")
+    desk.about_plan("status").exits(1).shows("not started").hides("isolation")
     assert desk.status()["isolation"] is None
     desk.run().exits(0).shows("isolation none")
 

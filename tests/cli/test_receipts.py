@@ -74,8 +74,8 @@ def test_a_receipt_travels_and_is_checked_elsewhere(signed: Desk, away: Desk) ->
         """
     )
     away.signoff("receipt", "verify", "../r.json").exits(3).shows(
-        "nobody known here vouches for what follows:",
-        "receipt: cannot tell: nobody here knows the key; pass --key with the signer's",
+        "signed with an unknown key; what follows is not vouched for:",
+        "receipt: cannot tell: the key is not known here; pass the signer's with --key",
     )
     assert not away.home.exists()
 

@@ -16,9 +16,8 @@ import click
 
 from signoff.cli.options import json_option
 from signoff.cli.progress import entry_line
-from signoff.cli.sessions import SELF_SET, session_json, show_left_out
-from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
-from signoff.cli.status import status_json
+from signoff.cli.report import SELF_SET, say_session, session_json, status_json
+from signoff.cli.show import answer_json, count, note, say, say_line
 from signoff.cli.streams import leave_at_once
 from signoff.cli.undo import show_undo, undo_json
 from signoff.domain.session import SessionStanding
@@ -56,29 +55,33 @@ def _address(_ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 @click.command("agent")
 @click.argument("task", required=False)
-@click.option("--model", metavar="PROVIDER:NAME", help="Who is asked; always needed.")
+@click.option("--model", metavar="PROVIDER:NAME", help="The model to use (required).")
 @click.option(
     "--base-url",
     metavar="URL",
     callback=_address,
-    help="Where the model is served, if not by its maker.",
+    help="Address of the model's API, if not the provider's own.",
 )
 @click.option("--workspace", type=click.Path(path_type=Path), help="Folder to work in.")
-@click.option("--plan", metavar="PLAN", help="Work on this plan instead of one of its own.")
-@click.option("--no-plan", is_flag=True, help="No plan and no gate: nothing will be proved.")
-@click.option("--resume", metavar="ID", help="Go on with a session; TASK is what you add to it.")
-@click.option("--max-turns", type=click.IntRange(1), help="Answers of the model [default: 200].")
-@click.option("--max-tokens", type=click.IntRange(1), help="Tokens in and out together.")
+@click.option("--plan", metavar="PLAN", help="Work on this approved plan instead of writing one.")
+@click.option("--no-plan", is_flag=True, help="Work without a plan: nothing is checked or signed.")
+@click.option("--resume", metavar="ID", help="Continue this session; TASK is added to it.")
+@click.option(
+    "--max-turns", type=click.IntRange(1), help="Most answers of the model [default: 200]."
+)
+@click.option("--max-tokens", type=click.IntRange(1), help="Most tokens, in and out together.")
 @click.option(
     "--max-usd",
     type=click.FloatRange(0, min_open=True),
     callback=_finite,
-    help="Money, where known.",
+    help="Most dollars, where the price is known.",
 )
 @click.option(
-    "--max-minutes", type=click.FloatRange(0, min_open=True), callback=_finite, help="Time."
+    "--max-minutes", type=click.FloatRange(0, min_open=True), callback=_finite, help="Longest time."
 )
-@click.option("--context-tokens", type=click.IntRange(1000), help="What the model can hold.")
+@click.option(
+    "--context-tokens", type=click.IntRange(1000), help="Size of the model's context window."
+)
 @click.option(
     "--system",
     type=click.Path(path_type=Path, exists=True, dir_okay=False, readable=True),
@@ -88,19 +91,20 @@ def _address(_ctx: click.Context, param: click.Parameter, value: str | None) -> 
     "--confirm", is_flag=True, help="Ask you before every call that may change something."
 )
 @click.option(
-    "--restore", is_flag=True, help="When it gives up, put back what its unfinished step changed."
+    "--restore", is_flag=True, help="If it gives up, undo what its unfinished step changed."
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1),
-    help="How sure the model must say it is of a change, or it is not made.",
+    help="Least confidence the model must state for a change, or it is refused.",
 )
-@click.option("--role-prompt", is_flag=True, help="Be a role: the prompt comes on stdin.")
+@click.option(
+    "--role-prompt",
+    is_flag=True,
+    help="Do one attempt for a plan's role; the prompt comes on stdin.",
+)
 @json_option
-@click.pass_context
 def agent_command(
-    ctx: click.Context,
-    /,
     task: str | None,
     model: str | None,
     base_url: str | None,
@@ -115,13 +119,12 @@ def agent_command(
     as_json: bool,
     **limits: Any,
 ) -> int:
-    """Have a model do a task, under a gate.
+    """Have a model do a task and check what it did.
 
-    It makes a plan with steps and postconditions, works through tools, and its final answer is
-    refused until everything is proved. When it is gone, signoff judges once more and signs. With
-    --plan it works on a plan that you approved, which is then signed by a run of its own.
-    Ctrl-C stops; --resume goes on. Exit code 0 is signed off: 1 not done, 3 no plan or no model,
-    6 a person has to look."""
+    The model writes a plan with checks and works with tools; its final answer is refused until
+    every step is proved. When it has ended, signoff runs all checks once more and signs. With
+    --plan it works on a plan that you approved. Ctrl-C stops it; --resume continues.
+    Exit code 0: signed off, 1: not done, 3: no plan or no model, 6: a person has to look."""
     if bool(task or resume) == role_prompt:
         raise click.UsageError("name a TASK, or --resume ID, or --role-prompt; one of them")
     if not model:
@@ -130,7 +133,6 @@ def agent_command(
         raise click.UsageError("--plan and --no-plan do not go together")
     if confirm and not sys.stdin.isatty():
         raise click.UsageError("--confirm asks at a terminal, and standard input is none")
-    machine = wants_json(ctx, as_json)
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's shell may ignore it
     given = _limits(limits)
@@ -151,8 +153,8 @@ def agent_command(
         restore=restore,
         confidence=limits["confidence"],
     )
-    if machine:
-        say_json(versioned(**report_json(report)))
+    if as_json:
+        answer_json(**report_json(report))
     else:
         _show(report, _again(report, model, base_url, workspace))
     if report.run is not None:
@@ -344,28 +346,12 @@ def _show(report: AgentReport, again: str) -> None:
     used += f", ${loop.usd:.4f}" if loop.usd is not None else ""
     say_line(f"  {used}, {count(loop.calls, 'call')} ({loop.failed_calls} failed)")
     if plan is not None and plan.gate.planned:
-        _show_plan(report)
+        say_session(plan)
     if report.restored is not None:
         say_line("  it gave up, so its unfinished step was undone:")
         show_undo(report.restored)
     if hint := _next(report, again):
         say_line(f"next: {hint}")
-
-
-def _show_plan(report: AgentReport) -> None:
-    plan = report.plan
-    assert plan is not None
-    claimed = f"claimed {len(plan.claimed)}, proved {len(plan.proved)}"
-    say_line(f"  {claimed}, final answers refused: {plan.refusals}")
-    if plan.per_verified_step is not None:
-        say_line(f"  {plan.per_verified_step.tokens:,} tokens per verified step")
-    show_left_out(plan)
-    if plan.strayed:
-        say_line(f"  changed outside the step in progress: {', '.join(plan.strayed)}")
-    for missing in plan.gate.missing:
-        say_line(f"  missing: {missing.subject}: {missing.what}")
-    if plan.self_set:
-        say_line("  self-set: the agent chose the checks itself")
 
 
 def report_json(report: AgentReport) -> dict[str, Any]:

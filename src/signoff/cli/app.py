@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import traceback
+import re
 from typing import Any
 
 import click
 
 from signoff import __version__
 from signoff.cli.streams import outlive_readers
-from signoff.cli.verbs import SHORT
-from signoff.cli.wording import in_our_words
 from signoff.errors import (
     InternalError,
     Interrupted,
@@ -22,51 +20,53 @@ from signoff.errors import (
 )
 from signoff.fastpath import show_failure as tell_failure
 
-# verb → module; the order is the order of --help.
-VERBS: dict[str, str] = {
-    "init": "create",
-    "new": "create",
-    "verify": "verify",
-    "approve": "approve",
-    "reject": "approve",
-    "run": "run",
-    "status": "status",
-    "show": "status",
-    "log": "log",
-    "audit": "audit",
-    "receipt": "receipt",
-    "stats": "stats",
-    "inbox": "inbox",
-    "answer": "inbox",
-    "cancel": "cancel",
-    "doctor": "doctor",
-    "bind": "bind",
-    "unbind": "bind",
-    "worktree": "worktree",
-    "ready": "ready",
-    "next": "next",
-    "queue-status": "queue",
-    "merge": "merge",
-    "merge-order": "merge",
-    "diff": "diff",
-    "edit": "edit",
-    "progress": "journal",
-    "activate": "staging",
-    "conflicts": "conflicts",
-    "check": "check",
-    "check-artifact": "check_artifact",
-    "agent": "agent",
-    "install": "install",
-    "uninstall": "install",
-    "hook": "hook",
-    "mcp": "mcp",
-    "sign": "sign",
-    "sessions": "sessions",
-    "undo": "undo",
-    "resolve-active-plan": "fast",
-    "list-plans": "fast",
-    "session-start": "fast",
-}
+# Verb, module, and a line that fits a terminal of 80 columns; in the order of --help.
+_TABLE = (
+    ("init", "plans", "Create a vault, signoff.toml and a first plan here."),
+    ("new", "plans", "Create a named plan in the vault."),
+    ("verify", "verify", "Check a plan without running anything."),
+    ("approve", "approve", "Approve a plan exactly as it is shown."),
+    ("reject", "approve", "Withdraw an approval, or refuse a plan."),
+    ("run", "run", "Run an approved plan, or resume its run."),
+    ("status", "status", "Show which steps of a plan are done and what is missing."),
+    ("show", "status", "Print the plan as it is written now."),
+    ("log", "log", "Print what happened, entry by entry."),
+    ("audit", "audit", "Prove a sign-off again without trusting any agent."),
+    ("receipt", "proofs", "Prove a sign-off to people who were not there."),
+    ("stats", "stats", "Show what agents claimed, what was kept, and the cost."),
+    ("inbox", "inbox", "List the questions that wait for a person."),
+    ("answer", "inbox", "Answer a question from the inbox."),
+    ("cancel", "plans", "Cancel a plan's run and stop its driver."),
+    ("doctor", "doctor", "Check this machine and the vault, and say what to do."),
+    ("bind", "plans", "Bind this worktree to a plan."),
+    ("unbind", "plans", "Unbind this worktree."),
+    ("worktree", "worktree", "Worktrees: one plan, one branch, one checkout each."),
+    ("ready", "queue", "Show which plans can be started now."),
+    ("next", "queue", "Hand out the next plan that is ready."),
+    ("queue-status", "queue", "Show every plan in a line."),
+    ("merge", "merge", "Merge a signed-off plan's branch into the base."),
+    ("merge-order", "merge", "List finished plans in the order to merge them."),
+    ("diff", "diff", "Show what changed since approval."),
+    ("edit", "edit", "Replace a plan's text, unless somebody else did."),
+    ("progress", "plans", "Show a plan's progress, or add a line to it."),
+    ("activate", "plans", "Move a staged plan from queued-plans into the vault."),
+    ("conflicts", "conflicts", "List conflict copies of plans and progress files."),
+    ("check", "check", "Check every plan of the vault, for CI and pre-commit."),
+    ("check-artifact", "check_artifact", "Check that files are what they claim to be."),
+    ("agent", "agent", "Have a model do a task and check what it did."),
+    ("install", "install", "Install signoff into a client."),
+    ("uninstall", "install", "Remove from a client what install added."),
+    ("hook", "fast", "Answer a client's hook."),
+    ("mcp", "mcp", "Serve the plan tools to an agent over MCP."),
+    ("sign", "sign", "Sign an agent's work, once the agent has ended."),
+    ("sessions", "sessions", "List agents' sessions in this workspace."),
+    ("undo", "undo", "Undo what an agent's last calls changed."),
+    ("resolve-active-plan", "fast", "Print the files of the plan this worktree works on."),
+    ("list-plans", "fast", "List every plan of the vault with its status."),
+    ("session-start", "fast", "Print what an agent should know when it begins."),
+)
+VERBS: dict[str, str] = {verb: module for verb, module, _ in _TABLE}
+_QUOTED = re.compile(r"(?<![=\w])'([^'`]*)'")
 
 
 class LazyVerbs(click.Group):
@@ -90,14 +90,14 @@ class LazyVerbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """From the list alone: loading every verb takes longer than people wait for help."""
         with formatter.section("Commands"):
-            formatter.write_dl([(verb, SHORT[verb]) for verb in VERBS])
+            formatter.write_dl([(verb, short) for verb, _, short in _TABLE])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        import difflib  # noqa: PLC0415 - only needed when a verb is misspelt
-
         if args and args[0] not in VERBS and not args[0].startswith("-"):
+            import difflib  # noqa: PLC0415 - only needed when a verb is misspelt
+
             letters = sorted(args[0])
             close = difflib.get_close_matches(args[0], VERBS, n=3)
             close.sort(key=lambda verb: sorted(verb) != letters)  # two letters swapped come first
@@ -147,6 +147,8 @@ def show_failure(failure: BaseException, as_json: bool) -> int:
     """Facts and the next step on stderr, for whatever went wrong; returns the exit code."""
     error = _as_our_own(failure)
     if isinstance(error, InternalError) and os.environ.get("SIGNOFF_DEBUG"):
+        import traceback  # noqa: PLC0415 - only needed here
+
         traceback.print_exception(failure)
     return tell_failure(error, as_json)
 
@@ -164,3 +166,29 @@ def _as_our_own(failure: BaseException) -> SignoffError:
         where = f" (`{failure.filename}`)" if failure.filename else ""
         return StorageFailed(f"{failure.strerror or failure}{where}")
     return InternalError(f"internal error: {type(failure).__name__}: {failure}")
+
+
+def in_our_words(failure: click.ClickException) -> str:
+    """What click refuses, as we word every refusal: lower case, names in backticks."""
+    if isinstance(failure, click.MissingParameter):
+        return f"{_name(failure.param)} is missing"
+    if isinstance(failure, click.NoSuchOption):
+        close = [f"`{option}`" for option in failure.possibilities or ()]
+        hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+        return f"no such option `{failure.option_name}`{hint}"
+    if isinstance(failure, click.BadParameter) and failure.param is not None:
+        return f"{_name(failure.param)}: {_styled(failure.message)}"
+    return _styled(failure.format_message())
+
+
+def _name(param: click.Parameter | None) -> str:
+    if isinstance(param, click.Argument):
+        # A metavar that lists the choices is no name.
+        named = param.metavar or (param.name or "").upper()
+        return f"`{named.strip('[].')}`"
+    return f"`{max(param.opts, key=len)}`" if param is not None and param.opts else "an argument"
+
+
+def _styled(message: str) -> str:
+    text = _QUOTED.sub(r"`\1`", message.rstrip("."))
+    return (text[:1].lower() + text[1:]).replace("no such command", "no such verb")

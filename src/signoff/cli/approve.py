@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_plan, plan_argument, role_option
-from signoff.cli.show import count, note, say, say_json, short, versioned, wants_json
-from signoff.cli.verify import finding_lines
+from signoff.cli.opening import open_plan
+from signoff.cli.options import json_option, plan_argument, role_option
+from signoff.cli.report import finding_lines
+from signoff.cli.show import answer_json, count, note, say, say_json, short, versioned
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
@@ -22,28 +23,22 @@ from signoff.usecases.pinning import OLDER
 @click.command("approve")
 @plan_argument
 @role_option
-@click.option("--yes", is_flag=True, help="Do not ask; recorded as non-interactive.")
+@click.option("--yes", is_flag=True, help="Approve without asking; recorded as non-interactive.")
 @json_option
-@click.pass_context
 def approve_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    roles: dict[str, str],
-    yes: bool,
-    as_json: bool,
+    plan: str | None, workspace: Path | None, roles: dict[str, str], yes: bool, as_json: bool
 ) -> int:
-    """Approve exactly what is shown.
+    """Approve a plan exactly as it is shown.
 
-    Pins the plan, its contracts, protected files and the configuration: a run obeys
-    what was pinned, whatever the files say later."""
+    Approval pins the plan, its contracts, the protected files and the configuration. Runs use
+    what was pinned and ignore later edits."""
     site, place = open_plan(plan, workspace, roles)
     proposal = propose(site, place)
     show_proposal(proposal)
     if not yes:
         ask_person(str(place.path))
     approval = approve(site, proposal, interactive=not yes)
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(_as_json(approval, proposal))
     else:
         say(f"approved: {place.name}, plan {short(proposal.plan.plan_digest)}")
@@ -53,17 +48,14 @@ def approve_command(
 
 @click.command("reject")
 @plan_argument
-@click.option("--note", "why", default="", help="Why; kept in the ledger.")
+@click.option("--note", "why", default="", help="The reason; recorded in the ledger.")
 @json_option
-@click.pass_context
-def reject_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, why: str, as_json: bool
-) -> int:
-    """Take an approval back, or say no: the plan is a draft again."""
+def reject_command(plan: str | None, workspace: Path | None, why: str, as_json: bool) -> int:
+    """Withdraw an approval, or refuse a plan: it becomes a draft again."""
     site, place = open_plan(plan, workspace)
     decision = reject(site, place, why)
-    if wants_json(ctx, as_json):
-        say_json(versioned(plan=place.name, status=decision.status, seq=decision.entry.seq))
+    if as_json:
+        answer_json(plan=place.name, status=decision.status, seq=decision.entry.seq)
     else:
         say(f"rejected: {place.name} is a draft again")
     return 0

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_signed, plan_argument
-from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
+from signoff.cli.opening import open_signed
+from signoff.cli.options import json_option, plan_argument
+from signoff.cli.report import answer_line, audit_code, judged_json, say_judged
+from signoff.cli.show import count, note, picked, say, say_json, say_line, short, versioned
 from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import storable_path
-from signoff.domain.verdict import Result
 from signoff.errors import Exit, UsageError
 from signoff.usecases.audit import AuditReport, audit_plan
-from signoff.wiring import existing_home
 
-EXIT_OF = {Result.KEPT: Exit.YES, Result.BROKEN: Exit.NOT_DONE, Result.UNKNOWN: Exit.CANNOT_JUDGE}
 NAMED_FILES = 20
 PATH = click.Path(path_type=Path)
 
 
 @click.command("audit")
 @plan_argument
-@click.option("--bundle", type=PATH, help="Check this bundle instead; needs no home, runs nothing.")
+@click.option("--bundle", type=PATH, help="Check this bundle instead; nothing is run.")
 @click.option("--key", "keys", type=PATH, multiple=True, help="With --bundle: the signer's key.")
-@click.option("--anchor", type=PATH, help="The ledger must contain every head in this file.")
+@click.option(
+    "--anchor", type=PATH, help="File of published head hashes; the ledger must contain them all."
+)
 @click.option("--strict", is_flag=True, help="Waived steps count as not kept (exit 1).")
 @json_option
-@click.pass_context
 def audit_command(
-    ctx: click.Context,
     plan: str | None,
     workspace: Path | None,
     bundle: Path | None,
@@ -42,17 +39,19 @@ def audit_command(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Prove a sign-off again, trusting no agent.
+    """Prove a sign-off again without trusting any agent.
 
-    Checks the ledger, the receipts, the pins, and every contract on the workspace as it is now.
-    What was waived is named, with who said so and why. PLAN may be the id of an agent's session.
-    With --bundle: checks a sign-off from elsewhere by its ledger, receipts and the signer's key.
-    Exit code 0: kept, 1: not (any more), 3: could not judge, 6: kept by the agent's own checks."""
-    machine = wants_json(ctx, as_json)
+    Checks the ledger, the receipts and the pins, and runs every contract on the workspace as it is
+    now. Names every waived step, who waived it and why. PLAN may be the id of an agent's session.
+    --bundle checks a sign-off from another machine by its ledger, receipts and the signer's key.
+    Exit code 0: kept, 1: not kept (any more), 3: could not judge, 6: kept, but the agent chose
+    the checks."""
     if bundle is not None:
         if plan is not None or workspace is not None:
             raise UsageError("a bundle is about its own plan", "signoff audit --bundle FILE")
-        return _audit_bundle(bundle, keys, anchor, strict, machine)
+        from signoff.cli.bundle import check_bundle  # noqa: PLC0415 - what checks signatures is slow
+
+        return check_bundle(bundle, keys, anchor, strict, as_json)
     if keys:
         raise UsageError("--key is for a bundle", "signoff audit --bundle FILE --key PUBLIC_KEY")
     site, place = open_signed(plan, workspace)
@@ -62,39 +61,12 @@ def audit_command(
 
         audit = audit_session
     report = audit(site, place, tell=lambda subject: note(f"judging {subject}"), anchor=anchor)
-    if machine:
+    if as_json:
         say_json(audit_json(report))
     else:
         _show(report, strict)
     kept = audit_code(report.result, strict and bool(report.waived))
     return Exit.WAITING if kept == Exit.YES and not report.self_set_counts else kept
-
-
-def audit_code(result: Result, refused: bool) -> int:
-    """The exit code of an answer; `refused` when the caller takes no waiver for a yes."""
-    return Exit.NOT_DONE if refused and result is Result.KEPT else EXIT_OF[result]
-
-
-def _audit_bundle(
-    bundle: Path, keys: tuple[Path, ...], anchor: Path | None, strict: bool, machine: bool
-) -> int:
-    # What checks signatures takes longer to load than everything else here.
-    from signoff.cli.bundle import bundle_json, show_bundle  # noqa: PLC0415
-    from signoff.usecases.bundle import audit_bundle  # noqa: PLC0415 - for the same reason
-
-    report = audit_bundle(bundle, keys, existing_home(dict(os.environ)), anchor)
-    if machine:
-        say_json(bundle_json(report))
-    else:
-        show_bundle(report, strict)
-    return audit_code(report.result, strict and bool(report.summary.waived))
-
-
-def answer_line(result: Result, waived: Sequence[str], strict: bool) -> str:
-    """The last line: what was waived is never called kept."""
-    but = f", except what was waived: {', '.join(waived)}" if waived else ""
-    but += "; not kept for --strict" if waived and strict else ""
-    return f"audit: {result}{but if result is Result.KEPT else ''}"
 
 
 def _last_line(report: AuditReport, strict: bool) -> str:
@@ -107,8 +79,7 @@ def _last_line(report: AuditReport, strict: bool) -> str:
 
 def _show(report: AuditReport, strict: bool) -> None:
     say(f"ledger: {report.chain.entries} entries, chain holds")
-    for line in report.lines:
-        say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+    say_judged(report.lines)
     if report.anchors is not None:
         say(f"anchors: {count(report.anchors, 'head')}, in the ledger")
     for text in report.notes:
@@ -128,29 +99,14 @@ def _show(report: AuditReport, strict: bool) -> None:
 
 
 def audit_json(report: AuditReport) -> dict[str, Any]:
+    """The stable shape of `audit --json`."""
     return versioned(
+        **picked(report, "result signed_off_at signed_off_on content receipts anchors"),
+        **picked(report, "edited notes isolation self_set"),
         plan=report.place.name,
-        result=report.result,
         entries=report.chain.entries,
         head=report.chain.head,
-        signed_off_at=report.signed_off_at,
-        signed_off_on=report.signed_off_on,
-        content=report.content,
-        receipts=report.receipts,
-        anchors=report.anchors,
         drift=[{"path": storable_path(c.path), "kind": c.kind} for c in report.drift],
-        edited=report.edited,
-        notes=list(report.notes),
         waivers=[asdict(waiver) for waiver in report.waivers],
-        isolation=report.isolation,
-        self_set=report.self_set,
-        lines=[
-            {
-                "subject": line.subject,
-                "title": line.title,
-                "finding": line.finding,
-                "message": line.message,
-            }
-            for line in report.lines
-        ],
+        lines=judged_json(report.lines),
     )

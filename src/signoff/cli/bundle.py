@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from pathlib import Path
 
-from signoff.cli.audit import answer_line
 from signoff.cli.proofs import show_summary
-from signoff.cli.show import count, say, say_line, short, versioned
-from signoff.usecases.bundle import BundleAudit
+from signoff.cli.report import answer_line, audit_code
+from signoff.cli.show import answer_json, count, picked, say, say_line, short
+from signoff.usecases.bundle import BundleAudit, audit_bundle
+from signoff.wiring import existing_home
 
 
-def show_bundle(report: BundleAudit, strict: bool) -> None:
+def _show(report: BundleAudit, strict: bool) -> None:
     """For people; everything shown was checked, only the signer may be unknown."""
     show_summary(report.summary, bool(report.signer))
     for waiver in report.statement["predicate"]["waivers"]:
@@ -31,20 +33,17 @@ def show_bundle(report: BundleAudit, strict: bool) -> None:
     say_line(answer_line(report.result, report.summary.waived, strict))
 
 
-def bundle_json(report: BundleAudit) -> dict[str, Any]:
-    """The stable shape of `audit --bundle --json`."""
-    return versioned(
-        plan=report.plan,
-        result=report.result,
-        run=report.run,
-        entries=report.entries,
-        head=report.head,
-        signed_off_at=report.signed_off_at,
-        signed_off_on=report.snapshot,
-        receipts=report.receipts,
-        anchors=report.anchors,
-        content_files=report.content_files,
-        key_id=report.key_id,
-        signer=report.signer,
-        statement=report.statement,
-    )
+def check_bundle(
+    bundle: Path, keys: tuple[Path, ...], anchor: Path | None, strict: bool, as_json: bool
+) -> int:
+    """Check a sign-off from elsewhere, and show what was found; returns the exit code."""
+    report = audit_bundle(bundle, keys, existing_home(dict(os.environ)), anchor)
+    if as_json:
+        answer_json(
+            **picked(report, "plan result run entries head signed_off_at receipts anchors"),
+            **picked(report, "content_files key_id signer statement"),
+            signed_off_on=report.snapshot,
+        )
+    else:
+        _show(report, strict)
+    return audit_code(report.result, strict and bool(report.summary.waived))

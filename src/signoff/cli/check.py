@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, say_json, say_line, versioned, wants_json
-from signoff.cli.verify import finding_lines
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
+from signoff.cli.report import finding_lines
+from signoff.cli.show import count, picked, say_json, say_line, versioned
 from signoff.domain.findings import Severity
 from signoff.errors import Exit
 from signoff.usecases.check import CheckReport, check_vault
@@ -14,17 +15,16 @@ from signoff.usecases.check import CheckReport, check_vault
 
 @click.command("check")
 @json_option
-@click.pass_context
-def check_command(ctx: click.Context, as_json: bool) -> int:
+def check_command(as_json: bool) -> int:
     """Check every plan of the vault, for CI and pre-commit.
 
-    Plans verify, names are clean, no plan was edited against its pin, and no two active plans
-    touch the same files. A plan that was edited since its sign-off is a warning. Nothing is
-    written.
+    Errors: a plan that does not verify, a bad file name, a plan that was edited while it runs, two
+    active plans that may change the same files. A plan that was edited since its sign-off is a
+    warning. Nothing is written.
 
     Exit code 0: no errors, 1: errors."""
     report = check_vault(open_here())
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(_as_json(report))
     else:
         _show(report)
@@ -37,14 +37,7 @@ def _as_json(report: CheckReport) -> dict[str, object]:
         vault=str(report.vault),
         plans=len(report.plans),
         findings=[
-            {
-                "file": remark.file,
-                "line": remark.finding.line,
-                "severity": remark.finding.severity,
-                "code": remark.finding.code,
-                "message": remark.finding.message,
-                "hint": remark.finding.hint,
-            }
+            {"file": remark.file, **picked(remark.finding, "line severity code message hint")}
             for remark in report.remarks
         ],
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import count, say_json, say_line, versioned, wants_json
+from signoff.cli.show import count, picked, say_json, say_line, versioned
 from signoff.errors import Exit
 from signoff.toolbatch.checkers import Finding, Report, Severity, Thresholds
 from signoff.usecases.check_artifact import check_artifacts
@@ -18,27 +18,25 @@ from signoff.usecases.check_artifact import check_artifacts
 @click.option(
     "--root",
     type=click.Path(path_type=Path),
-    help="Folder that links may not leave, and that `/x` means [default: the current folder].",
+    help="Top folder: links must stay in it, and `/x` starts there [default: the current one].",
 )
 @click.option(
     "--thin-words",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Words that every HTML and Markdown page must show [default: not empty].",
+    help="Fewest words on an HTML or Markdown page [default: not empty].",
 )
 @click.option(
     "--thin-sections",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Headings with text under them that every page must have.",
+    help="Fewest headings with text under them on a page.",
 )
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @json_option
-@click.pass_context
 def check_artifact_command(
-    ctx: click.Context,
     paths: tuple[str, ...],
     root: Path | None,
     thin_words: int,
@@ -48,15 +46,15 @@ def check_artifact_command(
 ) -> int:
     """Check that files are what they claim to be; made for contracts.
 
-    Pages: local links, assets, anchors, thin content. Data: JSON, YAML, TOML, CSV parse. Code:
-    Python, JavaScript, shell parse. Pictures, PDFs and notebooks open. Folders are walked,
-    without version control, vaults, dependencies and virtual environments. Nothing is run or
-    written.
+    Pages: local links, assets, anchors, amount of text. Data: JSON, YAML, TOML and CSV can be
+    parsed. Code: Python, JavaScript and shell can be parsed. Pictures, PDFs and notebooks can be
+    opened. Folders are searched, except version control, vaults, dependencies and virtual
+    environments. Nothing is run or written.
 
-    Exit code 0: files were checked and nothing is wrong, 1: errors, 3: cannot tell, or nothing
-    was there to check."""
+    Exit code 0: files were checked and nothing is wrong, 1: errors, 3: some files could not be
+    checked, or there were none."""
     report = check_artifacts(Path.cwd(), paths, root, Thresholds(thin_words, thin_sections))
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(_as_json(report, strict))
     else:
         _show(report)
@@ -79,15 +77,7 @@ def _as_json(report: Report, strict: bool) -> dict[str, object]:
         skipped_files=len(report.skipped_files),
         skipped_folders=report.skipped_folders,
         findings=[
-            {
-                "path": finding.path,
-                "line": finding.line,
-                "severity": finding.severity,
-                "code": finding.code,
-                "message": finding.message,
-                "hint": finding.hint,
-            }
-            for finding in report.findings
+            picked(finding, "path line severity code message hint") for finding in report.findings
         ],
     )
 

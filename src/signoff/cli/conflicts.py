@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import note, say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, note, picked, say_line
 from signoff.errors import Exit
 from signoff.storage.location import find_vault
 from signoff.storage.vault import Vault
@@ -22,15 +22,15 @@ from signoff.usecases.conflicts import Conflict, find_conflicts, merge_conflicts
 def conflicts_command(ctx: click.Context, as_json: bool) -> int:
     """List conflict copies of plans and progress files.
 
-    Cloud drives leave such copies beside a file that two machines changed; and a text that lost
-    a race for its plan is kept there too. Nothing of it is ever deleted, or taken for a plan.
+    Cloud drives make such copies when two machines change the same file. A plan's text that came
+    too late (signoff edit) is kept there too. Copies are never deleted and never used as plans.
 
     Exit code 0: none, 1: some."""
     if ctx.invoked_subcommand is not None:
         return Exit.YES
     found = find_conflicts(_vault())
-    if wants_json(ctx, as_json):
-        say_json(versioned(conflicts=[_json(conflict) for conflict in found]))
+    if as_json:
+        answer_json(conflicts=[_json(conflict) for conflict in found])
     else:
         _show(found)
     return Exit.NOT_DONE if found else Exit.YES
@@ -39,26 +39,16 @@ def conflicts_command(ctx: click.Context, as_json: bool) -> int:
 @conflicts_command.command("merge")
 @click.argument("name", required=False)
 @json_option
-@click.pass_context
-def merge_command(ctx: click.Context, name: str | None, as_json: bool) -> int:
-    """Merge conflict copies of progress files: every line once, in the order of time.
+def merge_command(name: str | None, as_json: bool) -> int:
+    """Merge conflict copies of progress files, line by line.
 
-    The originals are kept in the vault's folder conflicts-kept. Copies of plans are only named:
-    which text counts is for you to decide."""
+    Every line is kept once, in the order of time; the originals go to the vault's folder
+    conflicts-kept. Copies of plans are only listed: you decide which text is right."""
     report = merge_conflicts(_vault(), name)
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                merged=[
-                    {
-                        "progress": str(merged.progress),
-                        "copies": [str(path) for path in merged.copies],
-                        "kept": [str(path) for path in merged.kept],
-                    }
-                    for merged in report.merged
-                ],
-                left=[_json(conflict) for conflict in report.left],
-            )
+    if as_json:
+        answer_json(
+            merged=[picked(merged, "progress copies kept") for merged in report.merged],
+            left=[_json(conflict) for conflict in report.left],
         )
         return Exit.YES
     for merged in report.merged:
@@ -78,12 +68,7 @@ def _vault() -> Vault:
 
 
 def _json(conflict: Conflict) -> dict[str, Any]:
-    return {
-        "path": str(conflict.path),
-        "original": str(conflict.original),
-        "kind": conflict.kind,
-        "next": conflict.next,
-    }
+    return picked(conflict, "path original kind next")
 
 
 def _show(found: tuple[Conflict, ...]) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_plan, plan_argument
-from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
+from signoff.cli.opening import open_plan
+from signoff.cli.options import json_option, plan_argument
+from signoff.cli.show import answer_json, count, note, say, say_line, short
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError
 from signoff.usecases.diff import diff_plan
@@ -18,14 +19,8 @@ from signoff.usecases.diff import diff_plan
 @click.option("--step", help="Only what the newest attempt at this step changed.")
 @click.option("--attempt", type=int, help="With --step: which attempt.")
 @json_option
-@click.pass_context
 def diff_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    step: str | None,
-    attempt: int | None,
-    as_json: bool,
+    plan: str | None, workspace: Path | None, step: str | None, attempt: int | None, as_json: bool
 ) -> int:
     """Show what changed since approval.
 
@@ -35,16 +30,14 @@ def diff_command(
     site, place = open_plan(plan, workspace)
     report = diff_plan(site, place, step, attempt)
     changes = [{"path": storable_path(c.path), "kind": c.kind} for c in report.changes]
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                plan=place.name,
-                plan_diff=report.plan,
-                old=report.old,
-                new=report.new,
-                changes=changes,
-                content_diff=report.content,
-            )
+    if as_json:
+        answer_json(
+            plan=place.name,
+            plan_diff=report.plan,
+            old=report.old,
+            new=report.new,
+            changes=changes,
+            content_diff=report.content,
         )
         return 0
     if report.plan:

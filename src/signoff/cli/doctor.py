@@ -8,25 +8,24 @@ from pathlib import Path
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import say_json, say_line, versioned, wants_json
+from signoff.cli.show import answer_json, say_line
 from signoff.errors import Exit
 from signoff.usecases.doctor import examine
 
 
 @click.command("doctor")
 @json_option
-@click.pass_context
-def doctor_command(ctx: click.Context, as_json: bool) -> int:
-    """Look at this machine and the vault: what works, what could be better, what to do.
+def doctor_command(as_json: bool) -> int:
+    """Check this machine and the vault, and say what to do.
 
-    Tools, sandboxes, configuration, roles, home, database, plans, bindings, conflict copies,
-    worktrees and hooks.
+    Checks tools, sandboxes, configuration, roles, home, database, plans, bindings, conflict
+    copies, worktrees and installed hooks.
 
-    Exit code 0: signoff can work here (WARN marks what could be better), 1: it cannot (FAIL)."""
+    Exit code 0: signoff can work here (WARN: something could be better), 1: it cannot (FAIL)."""
     report = examine(os.environ, Path.cwd())
-    if wants_json(ctx, as_json):
+    if as_json:
         checks = [vars(check) for check in report.checks]
-        say_json(versioned(healthy=report.healthy, checks=checks))
+        answer_json(healthy=report.healthy, checks=checks)
     else:
         for check in report.checks:
             say_line(f"{check.health.upper():4}  {check.name}: {check.detail}")

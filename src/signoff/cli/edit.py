@@ -10,8 +10,9 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_plan
-from signoff.cli.show import note, say_json, say_line, short, versioned, wants_json
+from signoff.cli.opening import open_plan
+from signoff.cli.options import json_option
+from signoff.cli.show import answer_json, note, say_line, short
 from signoff.errors import PlanConflict, UsageError
 from signoff.storage.files import MAX_PLAN_BYTES
 from signoff.usecases.edit import EditReport, read_to_edit, replace_text
@@ -19,20 +20,19 @@ from signoff.usecases.edit import EditReport, read_to_edit, replace_text
 
 @click.command("edit")
 @click.argument("plan", required=False)
-@click.option("--from", "source", metavar="FILE", help="The new text; `-` is standard input.")
+@click.option(
+    "--from", "source", metavar="FILE", help="File with the new text; `-` is standard input."
+)
 @click.option("--expect", metavar="DIGEST", help="Only if the plan still has this file_digest.")
 @json_option
-@click.pass_context
-def edit_command(
-    ctx: click.Context, plan: str | None, source: str | None, expect: str | None, as_json: bool
-) -> int:
+def edit_command(plan: str | None, source: str | None, expect: str | None, as_json: bool) -> int:
     """Replace a plan's text, unless somebody else changed it meanwhile.
 
-    Without --from an editor opens on a copy. `signoff show --json` gives the digest to expect.
-    A text that comes too late is kept beside the plan; one that is there already changes nothing.
+    Without --from an editor opens on a copy. `signoff show --json` prints the digest to expect.
+    If the plan was changed in the meantime, it stays as it is and your text is kept beside it.
 
-    Exit code 5: the plan is another one by now; its digest and the difference are shown, with
-    --json as the error's facts: current, kept, diff."""
+    Exit code 5: the plan was changed by somebody else; its digest and the difference are shown,
+    with --json as the error's facts: current, kept, diff."""
     site, place = open_plan(plan)
     before = read_to_edit(site, place)
     expected = before.digest if expect is None else expect
@@ -40,10 +40,10 @@ def edit_command(
     try:
         report = replace_text(site, place, data, expected)
     except PlanConflict as conflict:
-        if not wants_json(ctx, as_json):
+        if not as_json:
             note(conflict.facts.get("diff", ""))
         raise
-    _show(report, wants_json(ctx, as_json))
+    _show(report, as_json)
     return 0
 
 
@@ -73,7 +73,7 @@ def _show(report: EditReport, as_json: bool) -> None:
     place = report.place
     if as_json:
         body = {"plan": place.name, "path": str(place.path), "file_digest": report.digest}
-        say_json(versioned(**body, changed=report.changed))
+        answer_json(**body, changed=report.changed)
     elif report.changed:
         say_line(f"changed: {place.path}, file digest {short(report.digest)}")
         note(f"next: signoff verify {shlex.quote(str(place.path))}")

@@ -1,50 +1,70 @@
-"""`signoff resolve-active-plan`, `list-plans`, `session-start`: as click sees the fast doors."""
+"""The verbs that answer before click is loaded, as click sees them: for --help and odd options."""
 
 from __future__ import annotations
 
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import wants_json
+from signoff.domain.clients import CLIENTS, HookKind
 from signoff.fastpath import list_plans, resolve, session_start
+from signoff.hooks import LIMIT_OPTION, answer_hook
+
+_EVENTS = "|".join(kind.value for kind in HookKind)
 
 
 @click.command("resolve-active-plan")
-@click.option("--plan", metavar="NAME", help="A plan by name, instead of the one bound here.")
+@click.option("--plan", metavar="NAME", help="Name of the plan, instead of the one bound here.")
 @json_option
-@click.pass_context
-def resolve_active_plan_command(ctx: click.Context, plan: str | None, as_json: bool) -> int:
+def resolve_active_plan_command(plan: str | None, as_json: bool) -> int:
     """Print the files of the plan this worktree works on.
 
-    The plan's path, a tab, and the path of its progress. The plan is the one named, else the one
-    this worktree is bound to, else PLAN.md; a binding that cannot be trusted is an error, never
-    another plan.
+    Prints the plan's path, a tab, and the path of its progress file. The plan is the one named,
+    else the one this worktree is bound to, else PLAN.md. A broken binding is an error: another
+    plan is never used instead.
 
     Exit code 0: printed, 1: no vault here, 2: a bad name or binding, 3: the ledger cannot be
     read."""
-    return resolve(plan, wants_json(ctx, as_json))
+    return resolve(plan, as_json)
 
 
 @click.command("list-plans")
-@click.option("--staged", is_flag=True, help="Those in queued-plans instead.")
+@click.option("--staged", is_flag=True, help="List the plans in queued-plans instead.")
 @json_option
-@click.pass_context
-def list_plans_command(ctx: click.Context, staged: bool, as_json: bool) -> int:
+def list_plans_command(staged: bool, as_json: bool) -> int:
     """List every plan of the vault with its status.
 
-    One line per plan: its file, a tab, its status as last recorded. A last line
-    active-binding=NAME where this worktree is bound to a plan, active-binding=DANGLING:NAME
-    where that cannot be trusted. Where the vault belongs to another repository, none of its plans
-    is listed, and standard error says so."""
-    return list_plans(wants_json(ctx, as_json), staged=staged)
+    One line per plan: its file, a tab, its recorded status. In a bound worktree the last line is
+    active-binding=NAME, or active-binding=DANGLING:NAME if the binding is broken. If the vault
+    belongs to another repository, nothing is listed and standard error says so."""
+    return list_plans(as_json, staged=staged)
 
 
 @click.command("session-start")
 @json_option
-@click.pass_context
-def session_start_command(ctx: click.Context, as_json: bool) -> int:
-    """Print what a session should know when it begins.
+def session_start_command(as_json: bool) -> int:
+    """Print what an agent should know when it begins.
 
-    The bound plan and its next step, other plans, a dangling binding, conflict copies, open
-    questions. Never fails: what is broken becomes a line."""
-    return session_start(wants_json(ctx, as_json))
+    The bound plan and its next step, other plans, a broken binding, conflict copies, open
+    questions. Never fails: a problem becomes a line of the text."""
+    return session_start(as_json)
+
+
+@click.command("hook")
+@click.argument("client", metavar=f"{{{'|'.join(CLIENTS)}}}")
+@click.argument("event", metavar=f"{{{_EVENTS}}}")
+@click.option(
+    LIMIT_OPTION,
+    metavar="SECONDS",
+    help="Answer within this time [default: fits the client's own limit].",
+)
+@json_option
+def hook_command(client: str, event: str, limit: str | None, as_json: bool) -> int:
+    """Answer a client's hook: the event as JSON on stdin, the answer as JSON on stdout.
+
+    `signoff install` writes this command into the client. session-start tells the agent the plan;
+    before-tool warns it off plans, configuration and protected files; stop judges the work and
+    keeps the agent going while something is missing; session-end ends the session. A hook signs
+    nothing. The exit code is always 0; problems are reported on stderr."""
+    del as_json  # the answer is JSON in any case, and the client's, so it has no version of ours
+    limited = [LIMIT_OPTION, limit] if limit is not None else []
+    return answer_hook([client, event, *limited])

@@ -7,22 +7,22 @@ import signal
 import sys
 import threading
 
-from signoff.cli.options import open_here
-from signoff.cli.show import say_json, say_line, versioned
+from signoff.cli.opening import open_here
+from signoff.cli.show import answer_json, say_line
 from signoff.domain.names import shown_name
 from signoff.domain.text import escape_line
 from signoff.usecases.fleet import FleetOptions, FleetReport, drive_all
 
 
-def run_all(jobs: int | None, yes: bool, roles: dict[str, str], machine: bool) -> int:
+def run_all(jobs: int | None, yes: bool, roles: dict[str, str], as_json: bool) -> int:
     """Drive every ready plan; each line of progress says whose it is."""
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     options = FleetOptions(jobs or os.cpu_count() or 1, yes, roles, stop.is_set)
     report = drive_all(open_here(), options, _tell)
-    if machine:
-        say_json(versioned(**_json(report)))
+    if as_json:
+        answer_json(**_json(report))
     else:
         for plan in report.plans:
             why = f": {plan.why}" if plan.why else ""

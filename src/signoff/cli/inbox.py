@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here
-from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
+from signoff.cli.show import answer_json, note, picked, say, say_json, say_line
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.globs import literal
 from signoff.domain.session import SESSION_PREFIX
@@ -23,15 +24,14 @@ from signoff.usecases.questions import Item
 @click.command("inbox")
 @click.argument("plan", required=False)
 @json_option
-@click.pass_context
-def inbox_command(ctx: click.Context, plan: str | None, as_json: bool) -> int:
+def inbox_command(plan: str | None, as_json: bool) -> int:
     """List the questions that wait for a person.
 
-    Of every repository in your home folder, those of this one first; with PLAN (a path, a name,
-    or the id of a session) only its own."""
+    Shows the questions of all your repositories, this one's first. With PLAN (a path, a name, or
+    the id of a session) only the questions of that plan."""
     site = open_here()
     items = questions(site, plan)
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json([item_json(item) for item in items])
         return 0
     here = find_vault(site.cwd, site.environ).worktree
@@ -46,26 +46,27 @@ def inbox_command(ctx: click.Context, plan: str | None, as_json: bool) -> int:
 @click.argument("item_id", metavar="ID")
 @click.argument("choice", type=click.Choice([c.value for c in Choice]))
 @click.option(
-    "--note", "why", default="", help="Why; kept in the ledger, and told to the agent on retry."
+    "--note",
+    "why",
+    default="",
+    help="The reason; recorded in the ledger and, on retry, told to the agent.",
 )
 @json_option
-@click.pass_context
-def answer_command(ctx: click.Context, item_id: str, choice: str, why: str, as_json: bool) -> int:
-    """Decide a question: retry, revise, abort, waive, accept, allow.
+def answer_command(item_id: str, choice: str, why: str, as_json: bool) -> int:
+    """Answer a question from the inbox.
 
-    Revise takes the plan back to draft. A waived step is always shown and never
-    called kept. Accept says that a postcondition without a contract holds. Allow
-    adds the line that lets the step change the named files, and judges again."""
+    retry: try the step again. revise: end the run; the plan becomes a draft for you to edit.
+    abort: end the run as failed. waive: go on without the step, which is always shown as waived
+    and never as kept. accept: confirm a postcondition that has no contract. allow: let the step
+    change the named files, and judge it again."""
     report = answer(open_here(), item_id, Choice(choice), why, interactive=sys.stdin.isatty())
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                id=item_id,
-                choice=choice,
-                plan=report.item.plan,
-                step=report.item.step,
-                ended=report.ended,
-            )
+    if as_json:
+        answer_json(
+            id=item_id,
+            choice=choice,
+            plan=report.item.plan,
+            step=report.item.step,
+            ended=report.ended,
         )
     else:
         ended = f"; run ended: {report.ended}" if report.ended else ""
@@ -109,18 +110,7 @@ def _next(report: AnswerReport) -> str:
 
 def item_json(item: Item) -> dict[str, object]:
     """The stable shape of one question."""
-    return {
-        "id": item.id,
-        "plan": item.plan,
-        "path": item.path,
-        "step": item.step,
-        "question": item.question,
-        "context": item.context,
-        "choices": list(item.choices),
-        "at": item.at,
-        "workspace": item.workspace,
-        "gone": item.gone,
-    }
+    return picked(item, "id plan path step question context choices at workspace gone")
 
 
 def _shown_path(item: Item, cwd: Path) -> str:

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import click
 
 from signoff.cli.options import json_option
-from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
+from signoff.cli.show import note, say, say_json, say_line, versioned
 from signoff.domain.clients import CLIENTS
 from signoff.places import resolve_home
-from signoff.usecases.clients.files import Scope
-from signoff.usecases.install import InstallReport, Order, Outcome, install, uninstall
+from signoff.usecases.clients.files import Outcome, Scope
+from signoff.usecases.install import InstallReport, Order, install, uninstall
 from signoff.wiring import existing_home
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,9 +24,9 @@ def _client_arguments(command: F) -> F:
     command = click.option(
         "--dry-run", is_flag=True, help="Show what would change; write nothing."
     )(command)
-    command = click.option("--user", is_flag=True, help="In your own configuration.")(command)
+    command = click.option("--user", is_flag=True, help="Into your own configuration.")(command)
     command = click.option(
-        "--project", is_flag=True, help="In the repository around here [default]."
+        "--project", is_flag=True, help="Into this repository's configuration [default]."
     )(command)
     return click.argument("client", type=click.Choice(list(CLIENTS)))(command)
 
@@ -34,32 +34,26 @@ def _client_arguments(command: F) -> F:
 @click.command("install")
 @_client_arguments
 @json_option
-@click.pass_context
-def install_command(
-    ctx: click.Context, client: str, user: bool, project: bool, dry_run: bool, as_json: bool
-) -> int:
-    """Put signoff into a client: hooks, MCP server, and the commands /plan /work /review /design.
+def install_command(client: str, user: bool, project: bool, dry_run: bool, as_json: bool) -> int:
+    """Install signoff into a client: hooks, MCP server, commands /plan /work /review /design.
 
-    Only what is missing is added, everything else in the client's files stays as it is, comments
-    included. A file that is changed is kept beside itself first. Hooks are feedback for the agent:
-    clients give up on them or skip them, so what is done is still decided by signoff alone."""
+    Adds only what is missing; everything else in the client's files stays, comments included, and
+    a changed file is backed up first. Hooks only give the agent feedback, and clients may skip
+    them: what is done is still decided by signoff alone."""
     report = install(_order(client, user, project, dry_run), _home())
-    _show(report, wants_json(ctx, as_json))
+    _show(report, as_json)
     return 0
 
 
 @click.command("uninstall")
 @_client_arguments
 @json_option
-@click.pass_context
-def uninstall_command(
-    ctx: click.Context, client: str, user: bool, project: bool, dry_run: bool, as_json: bool
-) -> int:
-    """Take out of a client what install put in.
+def uninstall_command(client: str, user: bool, project: bool, dry_run: bool, as_json: bool) -> int:
+    """Remove from a client what install added.
 
-    What was edited around it stays. A command that you changed stays too, and is named."""
+    Your own edits stay. A command file that you changed stays too, and is named."""
     report = uninstall(_order(client, user, project, dry_run), _home())
-    _show(report, wants_json(ctx, as_json))
+    _show(report, as_json)
     return 0
 
 
@@ -81,7 +75,7 @@ def _show(report: InstallReport, as_json: bool) -> None:
         say_json(_body(report))
         return
     for file in report.files:
-        if file.diff and not file.is_ours:
+        if not file.is_ours and file.diff:
             say(file.diff.rstrip("\n"))
     would = "would be " if report.dry_run else ""
     for file in report.files:

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.opening import open_here, open_plan
+from signoff.cli.options import json_option, plan_argument
 from signoff.cli.progress import entry_line
-from signoff.cli.show import say, say_json, wants_json
+from signoff.cli.show import picked, say, say_json
 from signoff.domain.ledger import Entry
 from signoff.domain.session import SESSION_PREFIX
 from signoff.usecases.journal import read_log, read_session_log
@@ -21,22 +22,15 @@ from signoff.usecases.journal import read_log, read_session_log
 @click.option("--after", default=0, help="Only entries after this number.")
 @click.option("--run", "run_id", help="Only entries of this run.")
 @json_option
-@click.pass_context
 def log_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    after: int,
-    run_id: str | None,
-    as_json: bool,
+    plan: str | None, workspace: Path | None, after: int, run_id: str | None, as_json: bool
 ) -> int:
     """Print what happened, entry by entry.
 
-    PLAN may also be the id of a session: its claims with evidence, rewrites of its plan with reason
-    and dropped steps, and every round that was judged."""
-    machine = wants_json(ctx, as_json)
+    PLAN may also be the id of a session: then its claims with their evidence, changes of its plan
+    with their reasons and dropped steps, and everything that was judged."""
     for entry in _entries(plan, workspace, after, run_id):
-        if machine:
+        if as_json:
             say_json(entry_json(entry))
         else:
             say(f"{entry.seq:>5}  {entry.at[:19]}  {entry_line(entry)}")
@@ -55,14 +49,4 @@ def _entries(
 
 def entry_json(entry: Entry) -> dict[str, Any]:
     """The stable shape of one entry."""
-    return {
-        "seq": entry.seq,
-        "at": entry.at,
-        "kind": entry.kind,
-        "run": entry.run,
-        "step": entry.step,
-        "attempt": entry.attempt,
-        "data": entry.data,
-        "prev": entry.prev,
-        "hash": entry.hash,
-    }
+    return picked(entry, "seq at kind run step attempt data prev hash")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here
-from signoff.cli.show import note, say_json, versioned, wants_json
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
+from signoff.cli.show import answer_json, note
 from signoff.errors import ExtraMissing, how_to_install
 from signoff.usecases.mcp import McpDesk
 
@@ -19,28 +20,24 @@ TOKEN_VARIABLE = "SIGNOFF_MCP_TOKEN"
 
 @click.command("mcp")
 @click.option("--plan", metavar="PLAN", help="Work on this plan [default: the one bound here].")
-@click.option("--session", metavar="ID", help="Go on with a session instead of a new one.")
+@click.option("--session", metavar="ID", help="Continue this session instead of starting one.")
 @click.option(
-    "--http", metavar="HOST:PORT", help="Serve on loopback instead of stdin and stdout; 0 is any."
+    "--http",
+    metavar="HOST:PORT",
+    help="Serve HTTP on loopback instead of stdin and stdout; port 0: any.",
 )
 @click.option(
-    "--workspace", type=click.Path(path_type=Path, exists=True), help="Where the agent works."
+    "--workspace", type=click.Path(path_type=Path, exists=True), help="Folder the agent works in."
 )
 @json_option
-@click.pass_context
 def mcp_command(
-    ctx: click.Context,
-    plan: str | None,
-    session: str | None,
-    http: str | None,
-    workspace: Path | None,
-    as_json: bool,
+    plan: str | None, session: str | None, http: str | None, workspace: Path | None, as_json: bool
 ) -> int:
     """Serve the plan tools to an agent over MCP.
 
-    Clients start it themselves (signoff install). Over HTTP every request needs the token: yours
-    from SIGNOFF_MCP_TOKEN, else a new one that is shown once. No tool can approve, answer the inbox
-    or edit a plan that a person wrote."""
+    Clients start it themselves (signoff install). Over HTTP every request needs a token: the one in
+    SIGNOFF_MCP_TOKEN, else a new one that is printed once. No tool can approve a plan, answer the
+    inbox or edit a plan that a person wrote."""
     try:
         # Takes about a second to load, and is an optional part.
         from signoff.mcp_server.server import serve_stdio  # noqa: PLC0415
@@ -53,13 +50,12 @@ def mcp_command(
         return 0
     from signoff.mcp_server.http import Address, serve_http  # noqa: PLC0415 - not for stdio
 
-    machine = wants_json(ctx, as_json)
     given = os.environ.get(TOKEN_VARIABLE)
     token = given or secrets.token_urlsafe(32)
 
     def tell(url: str) -> None:
-        if machine:
-            say_json(versioned(url=url, token=None if given else token))
+        if as_json:
+            answer_json(url=url, token=None if given else token)
             sys.stdout.flush()
             return
         note(f"serving {url}" + ("" if given else f"; token: {token}"))

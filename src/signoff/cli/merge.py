@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here, open_plan, plan_argument
-from signoff.cli.show import count, note, say_json, say_line, short, versioned, wants_json
+from signoff.cli.opening import open_here, open_plan
+from signoff.cli.options import json_option, plan_argument
+from signoff.cli.report import judged_json, say_judged
+from signoff.cli.show import answer_json, count, note, picked, say_line, short
 from signoff.domain.names import shown_name
 from signoff.errors import Exit
 from signoff.usecases.merge import MergeReport, merge_plan
@@ -16,34 +18,28 @@ from signoff.usecases.mergeorder import MergeOrderReport, order_of_merges
 
 @click.command("merge")
 @plan_argument
-@click.option("--into", help="The base branch [default: the one the main checkout is on].")
-@click.option("--anyway", is_flag=True, help="Although plans it depends on are not merged.")
+@click.option("--into", help="The branch to merge into [default: the main checkout's].")
+@click.option("--anyway", is_flag=True, help="Also when plans it depends on are not merged.")
 @json_option
-@click.pass_context
 def merge_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    into: str | None,
-    anyway: bool,
-    as_json: bool,
+    plan: str | None, workspace: Path | None, into: str | None, anyway: bool, as_json: bool
 ) -> int:
     """Merge a signed-off plan's branch into the base.
 
-    Its contracts and postconditions are judged again on the merged content before the base
-    moves. A conflict or a regression leaves everything as it was and opens an inbox item.
+    Before the base branch moves, the plan's contracts and postconditions are judged again on the
+    merged content. A conflict or a broken contract changes nothing and opens a question in the
+    inbox.
     Exit code 0: merged, 1: not merged."""
-    machine = wants_json(ctx, as_json)
     site, place = open_plan(plan, workspace)
     report = merge_plan(
         site,
         place,
         into,
-        tell=(lambda _: None) if machine else lambda s: note(f"judging {s}"),
+        tell=(lambda _: None) if as_json else lambda s: note(f"judging {s}"),
         anyway=anyway,
     )
-    if machine:
-        say_json(versioned(**_json(report)))
+    if as_json:
+        answer_json(**_json(report))
     else:
         _show(report)
     return Exit.NOT_DONE if report.commit is None else Exit.YES
@@ -51,16 +47,15 @@ def merge_command(
 
 @click.command("merge-order")
 @json_option
-@click.pass_context
-def merge_order_command(ctx: click.Context, as_json: bool) -> int:
+def merge_order_command(as_json: bool) -> int:
     """List finished plans in the order to merge them.
 
-    What others depend on comes first, then the smaller change, then the name.
-    Exit code 1: they depend on each other in a circle, which is named."""
+    Plans that others depend on come first, then smaller changes, then by name.
+    Exit code 1: some plans depend on each other in a circle; it is shown."""
     report = order_of_merges(open_here())
     answer = report.answer
-    if wants_json(ctx, as_json):
-        say_json(versioned(**_order_json(report)))
+    if as_json:
+        answer_json(**_order_json(report))
     else:
         for name in answer.order:
             plan = report.plans[name]
@@ -86,8 +81,7 @@ def _order_json(report: MergeOrderReport) -> dict[str, object]:
 
 
 def _show(report: MergeReport) -> None:
-    for line in report.lines:
-        say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+    say_judged(report.lines)
     for path in report.conflicts:
         say_line(f"  conflict   {path}")
     for path in report.undeclared:
@@ -104,18 +98,8 @@ def _show(report: MergeReport) -> None:
 
 def _json(report: MergeReport) -> dict[str, object]:
     return {
+        **picked(report, "branch base commit already conflicts question undeclared notes"),
         "plan": report.place.name,
-        "branch": report.branch,
-        "base": report.base,
-        "commit": report.commit,
-        "already": report.already,
-        "conflicts": list(report.conflicts),
-        "question": report.question,
-        "undeclared": list(report.undeclared),
-        "notes": list(report.notes),
-        "lines": [
-            {"subject": n.subject, "title": n.title, "finding": n.finding, "message": n.message}
-            for n in report.lines
-        ],
+        "lines": judged_json(report.lines),
         "not_rerun": [line.subject for line in report.not_rerun],
     }

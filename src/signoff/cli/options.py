@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
-
-from signoff.domain.session import SESSION_ID
-from signoff.usecases.site import PlanPlace, Site, find_plan
-from signoff.wiring import open_site
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def json_option(command: F) -> F:
-    """`--json` behind the verb."""
-    return click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")(command)
+    """`--json` behind the verb; `signoff --json VERB` means the same."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        callback=lambda ctx, _param, given: given or bool((ctx.find_root().obj or {}).get("json")),
+        help="Machine-readable output.",
+    )(command)
 
 
 def plan_argument(command: F) -> F:
@@ -27,7 +28,7 @@ def plan_argument(command: F) -> F:
     command = click.option(
         "--workspace",
         type=click.Path(path_type=Path),
-        help="Folder the plan is about [default: git top level around the plan file].",
+        help="Folder the work is done in [default: the git repository around the plan].",
     )(command)
     return click.argument("plan", required=False)(command)
 
@@ -40,7 +41,7 @@ def role_option(command: F) -> F:
         multiple=True,
         metavar="NAME='COMMAND'",
         callback=_read_roles,
-        help="Who does the steps of this role; the prompt goes to stdin or to {prompt}.",
+        help="Command that does this role's steps; it gets the prompt on stdin or as {prompt}.",
     )(command)
 
 
@@ -49,47 +50,8 @@ def worker_option(command: F) -> F:
     return click.option(
         "--worker",
         metavar="NAME",
-        help="Who works: claims are kept by name [default: $SIGNOFF_WORKER, else the caller].",
+        help="Name under which plans are claimed [default: $SIGNOFF_WORKER, else this process].",
     )(command)
-
-
-class Opened(NamedTuple):
-    """A plan and the site it is worked on from."""
-
-    site: Site
-    place: PlanPlace
-
-
-def open_plan(
-    plan: str | None, workspace: Path | None = None, roles: dict[str, str] | None = None
-) -> Opened:
-    """Find the plan, then open home, ledger and the configuration of its workspace."""
-    cwd = Path.cwd()
-    place = find_plan(cwd, plan, workspace, even_gone=True)
-    return Opened(open_site(dict(os.environ), cwd, place.workspace, roles), place)
-
-
-def open_signed(plan: str | None, workspace: Path | None = None) -> Opened:
-    """The same for verbs about a sign-off: PLAN may also be the id of an agent's session."""
-    if plan is None or not SESSION_ID.fullmatch(plan):
-        return open_plan(plan, workspace)
-    from signoff.usecases.sittings import signed_place  # noqa: PLC0415 - seldom needed
-
-    site = open_session_site(plan)
-    return Opened(site, signed_place(site, plan))
-
-
-def open_session_site(session: str) -> Site:
-    """With the configuration of the session's own workspace."""
-    from signoff.usecases.sittings import find_sitting  # noqa: PLC0415 - seldom needed
-
-    folder = find_sitting(open_here(), session).workspace
-    return open_site(dict(os.environ), Path.cwd(), folder)
-
-
-def open_here() -> Site:
-    """For verbs that are about no single plan."""
-    return open_site(dict(os.environ), Path.cwd(), None)
 
 
 def _read_roles(

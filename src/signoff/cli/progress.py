@@ -97,7 +97,7 @@ def _attempt_finished(entry: Entry) -> str:
     answer = data.get("answer") or {}
     said = f"; it says: {answer['kind']}: {answer['reason'][:LONGEST_QUOTE]}" if answer else ""
     acting = ", ".join(data.get("handoff") or {})
-    handoff = f"; makes other programs act: {acting}" if acting else ""
+    handoff = f"; changed files that other tools execute: {acting}" if acting else ""
     how = f" in {data['session']}" if data.get("session") else f", {duration(data['duration_s'])}"
     return f"attempt {entry.attempt}{how}{cost}{_trouble(data)}{said}{handoff}"
 

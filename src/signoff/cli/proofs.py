@@ -9,11 +9,12 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here, open_signed, plan_argument
-from signoff.cli.show import count, note, say, say_json, say_line, short, versioned, wants_json
+from signoff.cli.opening import open_here, open_signed
+from signoff.cli.options import json_option, plan_argument
+from signoff.cli.report import EXIT_OF
+from signoff.cli.show import answer_json, count, note, say, say_line, short
 from signoff.domain.receipt import Summary
 from signoff.domain.verdict import Result
-from signoff.errors import Exit
 from signoff.storage.keys import signing_key
 from signoff.usecases.bundle import write_bundle
 from signoff.usecases.receipt import (
@@ -24,45 +25,46 @@ from signoff.usecases.receipt import (
 )
 from signoff.wiring import existing_home
 
-EXIT_OF = {Result.KEPT: Exit.YES, Result.BROKEN: Exit.NOT_DONE, Result.UNKNOWN: Exit.CANNOT_JUDGE}
 WORD_OF = {
     Result.KEPT: "genuine",
     Result.BROKEN: "forged: the signature is not by the key it names",
-    Result.UNKNOWN: "cannot tell: nobody here knows the key; pass --key with the signer's",
+    Result.UNKNOWN: "cannot tell: the key is not known here; pass the signer's with --key",
 }
 PATH = click.Path(path_type=Path)
 
 
-@click.command("export")
-@plan_argument
-@click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
-@click.option("--output", type=PATH, help="Write it to this new file instead of stdout.")
-@json_option
+@click.group("receipt", invoke_without_command=True)
 @click.pass_context
-def export_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    run_id: str | None,
-    output: Path | None,
-    as_json: bool,
-) -> int:
-    """Print or write the receipt of a sign-off, of a plan or an agent's session.
+def receipt_command(ctx: click.Context) -> None:
+    """Prove a sign-off to people who were not there.
 
-    One that was lost is made again, byte for byte. A session's receipt says that the agent chose
-    its checks itself."""
+    Every sign-off has a receipt: an in-toto statement signed with your key."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@receipt_command.command("export")
+@plan_argument
+@click.option("--run", "run_id", help="The run [default: the newest that was signed off].")
+@click.option("--output", type=PATH, help="Write a new file instead of printing it.")
+@json_option
+def export_command(
+    plan: str | None, workspace: Path | None, run_id: str | None, output: Path | None, as_json: bool
+) -> int:
+    """Print or write the receipt of a plan's or a session's sign-off.
+
+    A lost receipt is made again, byte for byte. The receipt of a session says that the agent
+    chose the checks itself."""
     site, place = open_signed(plan, workspace)
     made = export_receipt(site, place, run_id, output)
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                plan=place.name,
-                run=made.run,
-                receipt=made.sealed.digest,
-                key_id=made.sealed.key_id,
-                path=None if output is None else str(output),
-                envelope=json.loads(made.sealed.data),
-            )
+    if as_json:
+        answer_json(
+            plan=place.name,
+            run=made.run,
+            receipt=made.sealed.digest,
+            key_id=made.sealed.key_id,
+            path=None if output is None else str(output),
+            envelope=json.loads(made.sealed.data),
         )
     elif output is not None:
         say_line(f"wrote {output}: run {made.run}, sha256 {made.sealed.digest}")
@@ -71,26 +73,23 @@ def export_command(
     return 0
 
 
-@click.command("verify")
+@receipt_command.command("verify")
 @click.argument("file", type=PATH)
 @click.option("--key", "keys", type=PATH, multiple=True, help="Public key of a signer you trust.")
 @json_option
-@click.pass_context
-def verify_command(ctx: click.Context, file: Path, keys: tuple[Path, ...], as_json: bool) -> int:
+def verify_command(file: Path, keys: tuple[Path, ...], as_json: bool) -> int:
     """Check a receipt's form and signature.
 
-    Without --key the key of your own home folder is the one that counts.
-    Exit code 0: genuine, 1: not, 3: nobody here knows the key."""
+    Without --key it is checked against your own key.
+    Exit code 0: genuine, 1: forged, 3: signed with an unknown key."""
     report = verify_receipt(existing_home(dict(os.environ)), file, keys)
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                result=report.result,
-                receipt=report.sealed.digest,
-                key_id=report.sealed.key_id,
-                signer=report.key,
-                statement=report.sealed.statement,
-            )
+    if as_json:
+        answer_json(
+            result=report.result,
+            receipt=report.sealed.digest,
+            key_id=report.sealed.key_id,
+            signer=report.key,
+            statement=report.sealed.statement,
         )
     else:
         show_summary(report.summary, report.result is Result.KEPT)
@@ -98,29 +97,26 @@ def verify_command(ctx: click.Context, file: Path, keys: tuple[Path, ...], as_js
     return EXIT_OF[report.result]
 
 
-@click.command("key")
+@receipt_command.command("key")
 @json_option
-@click.pass_context
-def key_command(ctx: click.Context, as_json: bool) -> int:
-    """Print your public key, for whoever checks your receipts."""
+def key_command(as_json: bool) -> int:
+    """Print your public key, for people who check your receipts."""
     public = signing_key(open_here().home.keys).public
-    if wants_json(ctx, as_json):
-        say_json(versioned(key_id=public.id, public_key=public.pem.decode("ascii")))
+    if as_json:
+        answer_json(key_id=public.id, public_key=public.pem.decode("ascii"))
     else:
         note(f"key {public.id}")
         sys.stdout.write(public.pem.decode("ascii"))
     return 0
 
 
-@click.command("bundle")
+@receipt_command.command("bundle")
 @plan_argument
-@click.option("--output", type=PATH, required=True, help="The new zip file.")
-@click.option("--run", "run_id", help="The run to prove [default: the newest sign-off].")
-@click.option("--with-content", is_flag=True, help="Put the signed-off files in it as well.")
+@click.option("--output", type=PATH, required=True, help="The zip file to create.")
+@click.option("--run", "run_id", help="The run [default: the newest that was signed off].")
+@click.option("--with-content", is_flag=True, help="Include the signed-off files.")
 @json_option
-@click.pass_context
 def bundle_command(
-    ctx: click.Context,
     plan: str | None,
     workspace: Path | None,
     output: Path,
@@ -133,17 +129,15 @@ def bundle_command(
     They run: signoff audit --bundle FILE --key PUBLIC_KEY"""
     site, place = open_signed(plan, workspace)
     report = write_bundle(site, place, output, run_id, with_content)
-    if wants_json(ctx, as_json):
-        say_json(
-            versioned(
-                plan=place.name,
-                path=str(output),
-                sha256=report.digest,
-                run=report.run,
-                receipts=report.receipts,
-                entries=report.entries,
-                files=report.files,
-            )
+    if as_json:
+        answer_json(
+            plan=place.name,
+            path=str(output),
+            sha256=report.digest,
+            run=report.run,
+            receipts=report.receipts,
+            entries=report.entries,
+            files=report.files,
         )
         return 0
     content = "" if report.files is None else f", {count(report.files, 'file')}"
@@ -152,29 +146,24 @@ def bundle_command(
     return 0
 
 
-@click.command("anchor")
+@receipt_command.command("anchor")
 @plan_argument
-@click.option("--file", type=PATH, help="Append the head of the ledger to this file.")
-@click.option("--git-note", is_flag=True, help="Append it to a git note on HEAD.")
+@click.option("--file", type=PATH, help="Append the hash to this file.")
+@click.option("--git-note", is_flag=True, help="Append the hash to a git note on HEAD.")
 @json_option
-@click.pass_context
 def anchor_command(
-    ctx: click.Context,
-    plan: str | None,
-    workspace: Path | None,
-    file: Path | None,
-    git_note: bool,
-    as_json: bool,
+    plan: str | None, workspace: Path | None, file: Path | None, git_note: bool, as_json: bool
 ) -> int:
-    """Say the head of the ledger where nobody can take it back.
+    """Publish the ledger's head hash somewhere you do not control.
 
-    `signoff audit --anchor FILE` later tells whether the ledger still contains it."""
+    `signoff audit --anchor FILE` later checks that the ledger still contains it, so that nobody can
+    rewrite the ledger unnoticed."""
     site, place = open_signed(plan, workspace)
     report = anchor_head(site, place, file, git_note)
     anchor = report.anchor
-    if wants_json(ctx, as_json):
+    if as_json:
         body = {"seq": anchor.seq, "hash": anchor.hash, "at": anchor.at, "receipt": anchor.receipt}
-        say_json(versioned(plan=place.name, **body, places=list(report.places)))
+        answer_json(plan=place.name, **body, places=list(report.places))
     else:
         said = f"anchored entry {anchor.seq}, {short(anchor.hash)}"
         say_line(f"{said}: {', '.join(report.places)}")
@@ -184,7 +173,7 @@ def anchor_command(
 def show_summary(summary: Summary, vouched: bool) -> None:
     """A receipt for people: what was signed off, and on what grounds."""
     if not vouched:
-        say("nobody known here vouches for what follows:")
+        say("signed with an unknown key; what follows is not vouched for:")
     say_line(f"{summary.title}  [plan {summary.plan}, run {summary.run}]")
     for result, subject, title in summary.lines:
         say_line(f"  {result:<10} {subject}  {title}")

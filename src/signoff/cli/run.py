@@ -13,22 +13,22 @@ from typing import NoReturn, Protocol
 import click
 
 from signoff.cli.app import show_failure
-from signoff.cli.audit import audit_code, audit_json
+from signoff.cli.audit import audit_json
 from signoff.cli.inbox import item_json, show_item
 from signoff.cli.log import entry_json
-from signoff.cli.options import (
-    Opened,
-    json_option,
-    open_plan,
-    plan_argument,
-    role_option,
-    worker_option,
-)
+from signoff.cli.opening import Opened, open_plan
+from signoff.cli.options import json_option, plan_argument, role_option, worker_option
 from signoff.cli.progress import JsonReporter, LineReporter
-from signoff.cli.show import note, say, say_json, say_line, versioned, wants_json
-from signoff.cli.status import show_status, show_strictness, status_json
+from signoff.cli.report import (
+    audit_code,
+    finding_line,
+    say_judged,
+    show_status,
+    show_strictness,
+    status_json,
+)
+from signoff.cli.show import note, say, say_json, versioned
 from signoff.cli.streams import leave_at_once
-from signoff.cli.verify import finding_line
 from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
 from signoff.domain.verdict import Result
@@ -53,15 +53,17 @@ class ClosableReporter(Reporter, Protocol):
 @worker_option
 @click.option("--yes", is_flag=True, help="Approve without asking; recorded as non-interactive.")
 @click.option("--strict", is_flag=True, help="Waived steps count as not done (exit 1).")
-@click.option("--anyway", is_flag=True, help="Although plans it depends on are not merged.")
-@click.option("--all", "every", is_flag=True, help="Every ready plan, each in its own worktree.")
+@click.option("--anyway", is_flag=True, help="Also when plans it depends on are not merged.")
 @click.option(
-    "--jobs", type=click.IntRange(1), help="With --all: so many at once [default: cores]."
+    "--all", "every", is_flag=True, help="Run every ready plan, each in its own worktree."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="With --all: how many plans at once [default: number of cores].",
 )
 @json_option
-@click.pass_context
 def run_command(
-    ctx: click.Context,
     plan: str | None,
     workspace: Path | None,
     roles: dict[str, str],
@@ -73,25 +75,23 @@ def run_command(
     jobs: int | None,
     as_json: bool,
 ) -> int:
-    """Execute an approved plan, or resume it.
+    """Run an approved plan, or resume its run.
 
-    After a kill, a power cut or Ctrl-C the same command goes on: at most the attempt
-    in flight is repeated. Work that a client left awaiting sign-off is judged first and, if it
-    holds, signed without asking anybody again. With --all every ready plan is driven in a
-    worktree of its own and merged in order; one that fails holds up only those that depend on
-    it."""
-    machine = wants_json(ctx, as_json)
+    After a crash, a power cut or Ctrl-C the same command continues; at most the attempt that was
+    running is repeated. Work that an agent did in a client is judged first and, if its contracts
+    hold, signed without running the agent again. With --all every ready plan runs in a worktree
+    of its own and is merged in order; a plan that fails delays only those that depend on it."""
     if every or jobs is not None:
         if not every or plan is not None or workspace is not None:
             raise click.UsageError("--all goes with --jobs, and without PLAN or --workspace")
         from signoff.cli.fleet import run_all  # noqa: PLC0415 - merging is only for many plans
 
-        return run_all(jobs, yes, roles, machine)
+        return run_all(jobs, yes, roles, as_json)
     opened = open_plan(plan, workspace, roles)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    reporter = _reporter(machine)
+    reporter = _reporter(as_json)
     asked = RunOptions(
         reporter,
         lambda: open_engine(opened.site),
@@ -104,25 +104,25 @@ def run_command(
         warn=lambda found: _warn(opened.place.path.name, found),
         tell=note,
     )
-    return _run_one(opened, asked, reporter, strict, machine)
+    return _run_one(opened, asked, reporter, strict, as_json)
 
 
 def _run_one(
-    opened: Opened, asked: RunOptions, reporter: ClosableReporter, strict: bool, machine: bool
+    opened: Opened, asked: RunOptions, reporter: ClosableReporter, strict: bool, as_json: bool
 ) -> NoReturn:
     try:
         report = run_or_sign(*opened, asked)
     except BaseException as error:
         reporter.close()
-        leave_at_once(show_failure(error, machine))
+        leave_at_once(show_failure(error, as_json))
     reporter.close()
     with suppress(OSError):  # a reader who left does not change how the run stands
-        _show(report, strict, machine)
+        _show(report, strict, as_json)
     leave_at_once(_code(report, strict))
 
 
-def _reporter(machine: bool) -> ClosableReporter:
-    if machine:
+def _reporter(as_json: bool) -> ClosableReporter:
+    if as_json:
         return JsonReporter(entry_json)
     if sys.stderr.isatty():
         from signoff.cli.live import LiveReporter  # noqa: PLC0415 - rich is only for terminals
@@ -136,14 +136,14 @@ def _warn(name: str, findings: tuple[Finding, ...]) -> None:
         note(finding_line(name, finding))
 
 
-def _show(report: RunReport, strict: bool, machine: bool) -> None:
+def _show(report: RunReport, strict: bool, as_json: bool) -> None:
     if report.no_receipt:
         note(f"no receipt: {report.no_receipt} (signoff receipt export makes it)")
     if report.unheeded:
         note(report.unheeded)
     if report.unmarked:
         note(f"the plan file was not marked: {report.unmarked} (the ledger has it all)")
-    if machine:
+    if as_json:
         inbox = [*map(item_json, report.inbox)]
         looked = report.status.content
         said = versioned(report=status_json(report.status), inbox=inbox)
@@ -155,8 +155,7 @@ def _show(report: RunReport, strict: bool, machine: bool) -> None:
     show_status(report.status)
     show_strictness(report.status, strict)
     if report.audit is not None:
-        for line in report.audit.lines:
-            say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+        say_judged(report.audit.lines)
         say(f"judged again on this content: {report.audit.contracts}")
         if report.audit.contracts is not Result.KEPT:
             path = shlex.quote(str(report.status.place.path))

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from signoff.agents.session import SessionReport
-from signoff.cli.options import json_option, open_here, open_session_site
-from signoff.cli.show import count, duration, say, say_json, say_line, versioned, wants_json
+from signoff.cli.opening import open_here, open_session_site
+from signoff.cli.options import json_option
+from signoff.cli.report import say_session, session_json
+from signoff.cli.show import answer_json, duration, say, say_json, say_line, versioned
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
 from signoff.usecases.list_sessions import (
@@ -21,12 +22,6 @@ from signoff.usecases.list_sessions import (
     show_session,
 )
 
-SELF_SET = 'the agent chose these checks itself; self_set = "accept" in your own [agent] takes them'
-_LEFT_OUT = (
-    ("went on without", "waived"),
-    ("dropped from the plan", "dropped"),
-    ("weakened", "weakened"),
-)
 # Said of content as it was; whatever the gate misses now came later.
 _TOLD = (SessionStanding.DONE, SessionStanding.KEPT_SELF_SET, SessionStanding.AWAITING_SIGN_OFF)
 _CODES = {
@@ -40,16 +35,15 @@ _CODES = {
 
 
 @click.command("sessions")
-@click.option("--all", "everywhere", is_flag=True, help="Of every workspace, not only this one.")
+@click.option("--all", "everywhere", is_flag=True, help="List the sessions of every workspace.")
 @json_option
-@click.pass_context
-def sessions_command(ctx: click.Context, everywhere: bool, as_json: bool) -> int:
-    """List agents' sessions in this workspace: what each is for and where it stands.
+def sessions_command(everywhere: bool, as_json: bool) -> int:
+    """List agents' sessions in this workspace with their task and status.
 
-    As recorded, newest last. status, show, log and sign take a session's id too."""
+    Newest last. `status`, `show`, `log` and `sign` accept a session's id too."""
     lines = list_sessions(open_here(), everywhere=everywhere)
-    if wants_json(ctx, as_json):
-        say_json(versioned(sessions=[_line_json(line) for line in lines]))
+    if as_json:
+        answer_json(sessions=[_line_json(line) for line in lines])
         return 0
     for line in lines:
         what = f"plan {line.plan}" if line.plan is not None else line.objective or "no plan"
@@ -61,35 +55,24 @@ def sessions_command(ctx: click.Context, everywhere: bool, as_json: bool) -> int
     return 0
 
 
-def tell_session(session: str, machine: bool) -> int:
+def tell_session(session: str, as_json: bool) -> int:
     """`status` of a session."""
     status = session_status(open_session_site(session), session)
-    if machine:
+    if as_json:
         say_json(_status_json(status))
     else:
         _show_status(status)
     return _CODES.get(status.standing, Exit.WAITING)
 
 
-def print_plan(session: str, machine: bool) -> int:
+def print_plan(session: str, as_json: bool) -> int:
     """`show` of a session: its plan as the agent sees it."""
     text = show_session(open_session_site(session), session)
-    if machine:
-        say_json(versioned(session=session, text=text))
+    if as_json:
+        answer_json(session=session, text=text)
     else:
         say(text)
     return 0
-
-
-def show_left_out(report: SessionReport) -> None:
-    """Rewrites, and what was waived, dropped or weakened: always shown, whatever else is."""
-    if report.rewrites:
-        why = "; ".join(rewrite.reason or "no reason given" for rewrite in report.rewrites)
-        say_line(f"  plan rewritten {count(len(report.rewrites), 'time')}: {why}")
-    for what, name in _LEFT_OUT:
-        subjects = getattr(report, name)
-        if subjects:
-            say_line(f"  {what}: {', '.join(subjects)}")
 
 
 def _show_status(status: SessionStatus) -> None:
@@ -97,20 +80,11 @@ def _show_status(status: SessionStatus) -> None:
     say_line(f"{report.id}: {status.standing} ({report.objective or 'no plan'})")
     if status.plan is not None:
         say_line(f"  works on plan {status.plan}: signoff status {status.plan}")
-    say_line(f"  claimed {len(report.claimed)}, proved {len(report.proved)}")
-    show_left_out(report)
-    lacks = "missing" if status.standing not in _TOLD else "changed since then"
-    for missing in report.gate.missing:
-        say_line(f"  {lacks}: {missing.subject}: {missing.what}")
+    say_session(report, "changed since then" if status.standing in _TOLD else "missing")
     for question in report.questions:
         say_line(f"  waits for a person: {question} (signoff inbox)")
     if status.standing is SessionStanding.AWAITING_SIGN_OFF:
         say_line(f"next: signoff sign {report.id}")
-
-
-def session_json(report: SessionReport) -> dict[str, Any]:
-    """The stable shape of a session's report."""
-    return {**asdict(report), "rewrite_count": len(report.rewrites)}
 
 
 def _status_json(status: SessionStatus) -> dict[str, Any]:
@@ -120,11 +94,7 @@ def _status_json(status: SessionStatus) -> dict[str, Any]:
 
 
 def _line_json(line: SessionLine) -> dict[str, Any]:
-    return {
-        **asdict(line),
-        "workspace": str(line.workspace),
-        "age_s": round(_age_s(line.newest_at)),
-    }
+    return {**asdict(line), "age_s": round(_age_s(line.newest_at))}
 
 
 def _age_s(at: str) -> float:

@@ -7,8 +7,6 @@ import os
 import sys
 from typing import Any, Literal
 
-import click
-
 from signoff.domain.text import escape, escape_line
 from signoff.fastpath import SCHEMA_VERSION
 
@@ -40,9 +38,14 @@ def versioned(**body: Any) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, **body}
 
 
-def wants_json(ctx: click.Context, own_flag: bool) -> bool:
-    """`signoff --json VERB` and `signoff VERB --json` mean the same."""
-    return own_flag or bool(ctx.find_root().obj and ctx.find_root().obj.get("json"))
+def answer_json(**body: Any) -> None:
+    """The result of a verb for machines, with its schema version."""
+    say_json(versioned(**body))
+
+
+def picked(report: object, names: str) -> dict[str, Any]:
+    """The named attributes, as JSON calls them."""
+    return {name: getattr(report, name) for name in names.split()}
 
 
 def styles() -> Literal["auto"] | None:

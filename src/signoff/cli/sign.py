@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from signoff.cli.inbox import item_json, show_item
-from signoff.cli.options import json_option, open_here, open_plan, plan_argument
+from signoff.cli.opening import open_here, open_plan
+from signoff.cli.options import json_option, plan_argument
 from signoff.cli.progress import LineReporter
-from signoff.cli.sessions import SELF_SET, show_left_out
-from signoff.cli.show import note, say_json, say_line, versioned, wants_json
-from signoff.cli.status import show_status, status_json
+from signoff.cli.report import SELF_SET, say_session, show_left_out, show_status, status_json
+from signoff.cli.show import answer_json, note, picked, say_line
 from signoff.cli.streams import leave_at_once
 from signoff.domain.escalation import Outcome
 from signoff.domain.session import SESSION_PREFIX, SessionStanding
@@ -30,21 +30,17 @@ from signoff.wiring import open_engine, open_site
 @click.command("sign")
 @plan_argument
 @json_option
-@click.pass_context
-def sign_command(
-    ctx: click.Context, plan: str | None, workspace: Path | None, as_json: bool
-) -> int:
-    """Sign work that an agent did in a client, once the client is gone.
+def sign_command(plan: str | None, workspace: Path | None, as_json: bool) -> int:
+    """Sign work that an agent did in a client, once the client has ended.
 
-    Every contract is judged again, whatever hooks saw before; then the gate decides. PLAN may also
-    be the id of a session (signoff sessions); without PLAN it is the bound plan, else every session
-    that waits here. Refused inside an attempt, and inside a client's session.
+    Judges every contract again, whatever hooks saw before, and signs if nothing is missing. PLAN
+    may also be the id of a session (signoff sessions); without PLAN it is the bound plan, else
+    every session that waits here. Agents cannot run it.
 
     Exit code 0: signed off, 1: not done, 6: a person has to look."""
-    machine = wants_json(ctx, as_json)
     reports = _sign(plan, workspace)
-    if machine:
-        say_json(versioned(sessions=[_body(report) for report in reports]))
+    if as_json:
+        answer_json(sessions=[_body(report) for report in reports])
     else:
         for report in reports:
             _show(report)
@@ -96,11 +92,10 @@ def _show(report: SignReport) -> None:
         show_status(report.run.status)
         for item in report.run.inbox:
             show_item(item)
+        show_left_out(session)
     else:
         say_line(f"{session.id}: {_standing(report)} ({session.objective})")
-    show_left_out(session)
-    for missing in session.gate.missing if report.run is None else ():
-        say_line(f"  missing: {missing.subject}: {missing.what}")
+        say_session(session)
     if report.older:
         note("it began under an older version of signoff, which pinned no ignored files")
     if _standing(report) == SessionStanding.KEPT_SELF_SET:
@@ -121,18 +116,13 @@ def _standing(report: SignReport) -> str:
 def _body(report: SignReport) -> dict[str, Any]:
     session, run = report.session, report.run
     return {
+        **picked(session, "objective self_set proved waived dropped weakened"),
         "session": session.id,
-        "objective": session.objective,
         "standing": _standing(report),
         "done": session.done if run is None else run.outcome is Outcome.DONE,
-        "self_set": session.self_set,
         "older": report.older,
-        "proved": list(session.proved),
-        "waived": list(session.waived),
-        "dropped": list(session.dropped),
-        "weakened": list(session.weakened),
         "rewrite_count": len(session.rewrites),
-        "missing": [{"subject": m.subject, "what": m.what} for m in session.gate.missing],
+        "missing": [picked(missing, "subject what") for missing in session.gate.missing],
         "plan": status_json(run.status) if run is not None else None,
         "inbox": [item_json(item) for item in run.inbox] if run is not None else [],
     }

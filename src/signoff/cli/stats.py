@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, say, say_json, say_line, styles, versioned, wants_json
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
+from signoff.cli.show import count, say, say_json, say_line, styles, versioned
 from signoff.domain.session import SESSION_ID
 from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError, how_to_install
@@ -29,25 +30,24 @@ NUMBERS = ("claims", "kept", "refused", "tampered", "tries/step", "tokens/step",
 @click.command("stats")
 @click.argument("plans", nargs=-1, metavar="[PLAN]...")
 @click.option(
-    "--picture", type=click.Path(path_type=Path), help="Draw it: a file ending in .svg or .png."
+    "--picture",
+    type=click.Path(path_type=Path),
+    help="Draw it into a file that ends in .svg or .png.",
 )
 @json_option
-@click.pass_context
-def stats_command(
-    ctx: click.Context, plans: tuple[str, ...], picture: Path | None, as_json: bool
-) -> int:
+def stats_command(plans: tuple[str, ...], picture: Path | None, as_json: bool) -> int:
     """Show what agents claimed, what was kept, and what a kept step cost.
 
-    Over the named plans and agents' sessions, or over every plan in your home folder. Of a session
-    what its agent called done is a claim, and its role is self-set: it chose its checks.
-    Costs include the refused attempts; tokens and dollars are what agents reported."""
+    Counts the named plans and sessions, or every plan known to you. In a session every step that
+    the agent called done is a claim; its role is shown as self-set, since it chose its own checks.
+    Costs include refused attempts; tokens and dollars are what the agents reported."""
     if picture is not None and picture.suffix not in FORMATS:
         raise UsageError(f"`{picture}` ends in neither .svg nor .png", "signoff stats --help")
     site = open_here()
     report = read_stats(site, [_named(site, plan) for plan in plans])
     if picture is not None:
         durable_replace(site.cwd / picture, _draw(report, picture.suffix))
-    if wants_json(ctx, as_json):
+    if as_json:
         say_json(stats_json(report))
         return 0
     _show(report)

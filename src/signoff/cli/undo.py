@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, say_json, say_line, versioned, wants_json
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
+from signoff.cli.show import answer_json, count, say_line
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError
 from signoff.usecases.undo import HowFar, Lost, Restoring, Step, UndoReport, undo_changes
@@ -16,33 +17,33 @@ from signoff.workspace.repository import find_repository
 _SHOWN = {
     Restoring.RESTORE: "restored",
     Restoring.REMOVE: "removed",
-    Restoring.LEAVE: "left, for other things are in it now",
-    Restoring.CHANGED: "overwritten, though changed since",
-    Restoring.UNSURE: "overwritten, though who changed it nobody knows",
+    Restoring.LEAVE: "left: other things are in it now",
+    Restoring.CHANGED: "overwritten, although somebody changed it since",
+    Restoring.UNSURE: "overwritten, although it is not known who changed it",
     Restoring.BLOCKED: "not put back",
 }
 _WOULD = {
     Restoring.RESTORE: "would be restored",
     Restoring.REMOVE: "would be removed",
-    Restoring.LEAVE: "would be left, for other things are in it now",
-    Restoring.CHANGED: "was changed since by somebody else: only with --force",
-    Restoring.UNSURE: "the call was cut off, and who changed it nobody knows: only with --force",
+    Restoring.LEAVE: "would be left: other things are in it now",
+    Restoring.CHANGED: "was changed since by somebody else: restored only with --force",
+    Restoring.UNSURE: "the call was cut off; who changed it is unknown: restored only with --force",
     Restoring.BLOCKED: "cannot be put back",
 }
 
 
 @click.command("undo")
 @click.argument("changes", metavar="[N]", type=click.IntRange(1), required=False)
-@click.option("--step", is_flag=True, help="Everything since the agent began its current step.")
-@click.option("--all", "everything", is_flag=True, help="Everything that the session changed.")
-@click.option("--session", metavar="ID", help="Of this session [default: the newest one here].")
-@click.option("--workspace", type=click.Path(path_type=Path), help="Folder it worked in.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be put back.")
-@click.option("--force", is_flag=True, help="Overwrite what somebody else changed since.")
+@click.option(
+    "--step", is_flag=True, help="Undo everything since the agent began its current step."
+)
+@click.option("--all", "everything", is_flag=True, help="Undo everything that the session changed.")
+@click.option("--session", metavar="ID", help="The session [default: the newest one here].")
+@click.option("--workspace", type=click.Path(path_type=Path), help="Folder the agent worked in.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be restored.")
+@click.option("--force", is_flag=True, help="Also overwrite what somebody else changed since.")
 @json_option
-@click.pass_context
 def undo_command(
-    ctx: click.Context,
     changes: int | None,
     step: bool,
     everything: bool,
@@ -52,18 +53,16 @@ def undo_command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Put back what the last N calls of an agent's session changed (one, unless you say more).
+    """Undo what the last N calls of an agent's session changed (default: one call).
 
-    Kept before each call: the whole workspace with permissions, links and empty folders, but for
-    what is ignored. What could not be kept is named. With --step the
-    workspace goes back to where the agent began the step that it worked on last; without steps that
-    is where the session began.
+    Before each call signoff keeps the whole workspace, with permissions, links and empty folders,
+    except ignored files. What could not be kept is named. --step goes back to the start of the
+    agent's last step, or of the session.
 
-    All of it is put back, or nothing. What somebody else changed since is left alone, and so is
-    everything then; --force overwrites it, and keeps what was there.
+    Either everything is restored or nothing. If somebody else changed one of the files since,
+    nothing is; --force overwrites it and keeps a copy.
 
-    Exit code 0: put back (or shown), 5: changed since by somebody else, or something in the way."""
-    machine = wants_json(ctx, as_json)
+    Exit code 0: restored (or shown), 5: changed by somebody else, or something is in the way."""
     report = undo_changes(
         open_here(),
         _folder(workspace),
@@ -72,8 +71,8 @@ def undo_command(
         force=force,
         dry_run=dry_run,
     )
-    if machine:
-        say_json(versioned(**undo_json(report)))
+    if as_json:
+        answer_json(**undo_json(report))
     else:
         show_undo(report)
     return 0

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from signoff.cli.options import json_option, open_here
-from signoff.cli.show import count, note, say, say_json, say_line, versioned, wants_json
+from signoff.cli.opening import open_here
+from signoff.cli.options import json_option
+from signoff.cli.show import answer_json, count, note, picked, say, say_line
 from signoff.usecases.worktree import Pruned, Seen, add, list_all, prune, remove
 
 _PATH = click.Path(path_type=Path)
@@ -22,20 +23,19 @@ def worktree_command() -> None:
 
 @worktree_command.command("add")
 @click.argument("name")
-@click.option("--path", type=_PATH, help="Where [default: REPOSITORY.worktrees/NAME beside it].")
-@click.option("--base", help="Branch to begin from [default: the main checkout's].")
-@click.option("--adopt", is_flag=True, help="Take a branch that holds commits nobody merged.")
+@click.option("--path", type=_PATH, help="Folder to create [default: REPOSITORY.worktrees/NAME].")
+@click.option("--base", help="Branch to start from [default: the main checkout's].")
+@click.option(
+    "--adopt", is_flag=True, help="Use an existing branch although it has unmerged commits."
+)
 @json_option
-@click.pass_context
-def add_command(
-    ctx: click.Context, name: str, path: Path | None, base: str | None, adopt: bool, as_json: bool
-) -> int:
-    """Make a worktree on branch plan/NAME, bound to the plan.
+def add_command(name: str, path: Path | None, base: str | None, adopt: bool, as_json: bool) -> int:
+    """Create a worktree on branch plan/NAME, bound to the plan.
 
     The vault stays in the main checkout and serves all worktrees."""
     seen = add(open_here(), name, path, base, adopt=adopt)
-    if wants_json(ctx, as_json):
-        say_json(versioned(**_json(seen)))
+    if as_json:
+        answer_json(**_json(seen))
     else:
         say_line(f"{seen.path}")
         run = f"signoff run {shlex.quote(seen.plan or name)}"
@@ -45,12 +45,11 @@ def add_command(
 
 @worktree_command.command("list")
 @json_option
-@click.pass_context
-def list_command(ctx: click.Context, as_json: bool) -> int:
-    """List the checkouts of this repository, their plans and what is unfinished in them."""
+def list_command(as_json: bool) -> int:
+    """List this repository's checkouts, their plans and unfinished work."""
     found = list_all(open_here())
-    if wants_json(ctx, as_json):
-        say_json(versioned(worktrees=[_json(seen) for seen in found]))
+    if as_json:
+        answer_json(worktrees=[_json(seen) for seen in found])
         return 0
     for seen in found:
         say_line(_line(seen))
@@ -59,16 +58,16 @@ def list_command(ctx: click.Context, as_json: bool) -> int:
 
 @worktree_command.command("remove")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Remove it although work would be lost.")
+@click.option("--force", is_flag=True, help="Remove it even if work is lost.")
 @json_option
-@click.pass_context
-def remove_command(ctx: click.Context, name: str, force: bool, as_json: bool) -> int:
-    """Remove the worktree of a plan, or the one at a path; its branch stays.
+def remove_command(name: str, force: bool, as_json: bool) -> int:
+    """Remove a worktree, by plan or by path; its branch stays.
 
-    Uncommitted files and commits that are nowhere else are named, and it stays (exit 5)."""
+    Refused (exit 5) when it has uncommitted files or commits that are nowhere else; they are
+    listed."""
     seen = remove(open_here(), name, force=force)
-    if wants_json(ctx, as_json):
-        say_json(versioned(**_json(seen)))
+    if as_json:
+        answer_json(**_json(seen))
     else:
         say_line(f"removed {seen.path}")
     return 0
@@ -76,12 +75,11 @@ def remove_command(ctx: click.Context, name: str, force: bool, as_json: bool) ->
 
 @worktree_command.command("prune")
 @json_option
-@click.pass_context
-def prune_command(ctx: click.Context, as_json: bool) -> int:
-    """Remove worktrees whose plan is done and merged; forget those whose folder is gone."""
+def prune_command(as_json: bool) -> int:
+    """Remove worktrees whose plan is merged, or whose folder is gone."""
     found = prune(open_here())
-    if wants_json(ctx, as_json):
-        say_json(versioned(worktrees=[_pruned_json(pruned) for pruned in found]))
+    if as_json:
+        answer_json(worktrees=[_pruned_json(pruned) for pruned in found])
         return 0
     for pruned in found:
         say_line(f"{pruned.fate} {pruned.path}: {pruned.why}")
@@ -105,10 +103,7 @@ def _line(seen: Seen) -> str:
 def _json(seen: Seen) -> dict[str, Any]:
     lost = seen.unfinished
     return {
-        "path": str(seen.path),
-        "branch": seen.branch,
-        "plan": seen.plan,
-        "state": seen.state,
+        **picked(seen, "path branch plan state"),
         "main": seen.is_main,
         "unfinished": {
             "paths": list(lost.uncommitted) if lost else [],
@@ -118,9 +113,4 @@ def _json(seen: Seen) -> dict[str, Any]:
 
 
 def _pruned_json(pruned: Pruned) -> dict[str, Any]:
-    return {
-        "path": str(pruned.path),
-        "plan": pruned.plan,
-        "fate": pruned.fate,
-        "why": pruned.why,
-    }
+    return picked(pruned, "path plan fate why")

@@ -58,7 +58,7 @@ def resolve(plan: str | None, as_json: bool = False) -> int:
 
 
 def _code_of(error: SignoffError) -> Exit:
-    """No vault is an answer, a ledger that cannot be read an accident; all else must be loud."""
+    """No vault is a normal result; a ledger that cannot be read is not, and all else is loud."""
     if isinstance(error, NoVault):
         return Exit.NOT_DONE
     return Exit.CANNOT_JUDGE if error.exit_code is Exit.CANNOT_JUDGE else Exit.USAGE

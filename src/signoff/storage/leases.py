@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shlex
 import threading
 import time
@@ -99,7 +98,7 @@ def acquire_lease(
     `owns` tells which claims on the plan are the caller's own.
     """
     database = ledger.database
-    token = 1 + secrets.randbits(_TOKEN_BITS)
+    token = 1 + (int.from_bytes(os.urandom(8)) >> (64 - _TOKEN_BITS))
     began = time.monotonic()
     with tenancies_alone(database):
         redeem_claim(database, request.plan, request.repository, request.touches, owns)
@@ -190,7 +189,7 @@ def home_identity(home: Path) -> str:
     path = home / _IDENTITY_FILE
     with suppress(PlanConflict):
         if not path.exists():
-            swap_file(path, None, secrets.token_hex(16).encode())
+            swap_file(path, None, os.urandom(16).hex().encode())
     return read_plan_file(path, follow=False).decode("ascii", "replace")
 
 

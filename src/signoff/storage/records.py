@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +27,7 @@ class Holder:
     @classmethod
     def current(cls, plan: str, worker: str = "", home: str = "") -> Holder:
         """This process, from now on."""
-        return cls(os.getpid(), socket.gethostname(), plan, utc_now(), worker, home)
+        return cls(os.getpid(), os.uname().nodename, plan, utc_now(), worker, home)
 
     def shares_locks_with(self, other: Holder) -> bool:
         """Whether both take the same locks, so that a free one proves the other dead."""

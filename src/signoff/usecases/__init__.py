@@ -7,7 +7,6 @@ and files and folders import each other in one direction only:
     clients   the files of clients that `install` changes, and the seats that clients take
     running   around a run: its checkout, its own output, its marks, ending it by an answer
     sessions  an agent's session: opened and judged, its calls run and watched, its work read
-    vault     all plans of a vault: their census, and what `doctor` says about them
     merging   judging on merged content; whether a plan's work is in the base
     proofs    what a sign-off rests on, who worked on it, judging it again
 

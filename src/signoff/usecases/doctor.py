@@ -6,25 +6,55 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from signoff.agents.command import troubles_of
+from signoff.domain.clients import CLIENTS
+from signoff.domain.names import plan_file, shown_name
 from signoff.domain.verdict import Isolation
-from signoff.errors import SignoffError
+from signoff.errors import ActivePlanError, SignoffError
 from signoff.places import resolve_home
 from signoff.process.environment import STANDARD_PATH, safe_search_path
 from signoff.process.sandboxes import best_isolation, probe_sandboxes
 from signoff.process.shell import find_tool
 from signoff.process.tree import full_control
 from signoff.settings.loading import Settings, load_settings
+from signoff.storage.active import read_binding
 from signoff.storage.database import open_database
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
+from signoff.storage.location import VaultPlace, find_vault
+from signoff.storage.vault import Vault
+from signoff.usecases.clients.files import Scope
+from signoff.usecases.conflicts import find_conflicts
+from signoff.usecases.install import hooks_file
 from signoff.usecases.openwork import opened_places, unopened, wanted_isolation
 from signoff.usecases.person import ADVICE, in_words, open_sockets
-from signoff.usecases.vault.health import Check, Health, vault_checks
 from signoff.verification.enclosure import Enclosure
-from signoff.workspace.repository import find_repository
+from signoff.workspace.git import Git
+from signoff.workspace.repository import Repository, find_repository
+from signoff.workspace.worktrees import Worktree, WorktreeState, list_worktrees
+
+MOST_NAMED = 10
+
+
+class Health(StrEnum):
+    """How one thing is."""
+
+    OK = "ok"
+    WARN = "warn"  # works, with less than there could be
+    FAIL = "fail"  # signoff cannot work like this
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at, and what to do about it."""
+
+    name: str
+    health: Health
+    detail: str
+    next: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,8 +75,8 @@ def examine(environ: Mapping[str, str], cwd: Path) -> DoctorReport:
         *_machine(),
         *_sandboxes(),
         *_configuration(environ, cwd),
-        *vault_checks(environ, cwd),
-        Check("hooks", Health.OK, "none installed"),
+        *_plans(environ, cwd),
+        _hooks(environ, cwd),
     )
     return DoctorReport(checks)
 
@@ -151,3 +181,102 @@ def _home(environ: Mapping[str, str], settings: Settings) -> Iterator[Check]:
         yield Check("database", Health.OK, f"{kind}, plans known: {plans}")
     except SignoffError as error:
         yield Check("home and database", Health.FAIL, error.message, error.hint)
+
+
+def _hooks(environ: Mapping[str, str], cwd: Path) -> Check:
+    """In which clients signoff is installed, for this project or for the user."""
+    repository = find_repository(cwd)
+    top = repository.top if repository else cwd
+    found = [
+        f"{client.name} ({scope.value})"
+        for client in CLIENTS.values()
+        for scope in Scope
+        if hooks_file(client, scope, top, environ)
+    ]
+    return Check("hooks", Health.OK, ", ".join(found) or "none installed")
+
+
+def _plans(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
+    """Everything about plans; what cannot be found out is a line too."""
+    try:
+        place = find_vault(cwd, environ)
+        if place.repository is None and not place.folder.exists():
+            detail = f"none yet: `{cwd}` is in no repository and has no vault"
+            yield Check("vault", Health.WARN, detail, "signoff init, in the folder of your work")
+            return
+        yield from _vault(place)
+    except SignoffError as error:
+        yield Check("vault", Health.FAIL, error.message, error.hint)
+        return
+    try:
+        worktrees = _worktrees(place, environ)
+    except SignoffError as error:
+        yield Check("worktrees", Health.WARN, error.message, error.hint)
+        worktrees = ()
+    here = {place.worktree, *(w.path for w in worktrees if w.state is WorktreeState.PRESENT)}
+    for folder in sorted(here):
+        yield from _marker(folder, environ)
+    yield from _lost(worktrees)
+
+
+def _vault(place: VaultPlace) -> Iterator[Check]:
+    vault = Vault(place.folder)
+    names = vault.list_plans()
+    if not names:
+        yield Check("vault", Health.FAIL, f"no plan in `{vault.path}`", "signoff init")
+    else:
+        named = sum(1 for name in names if name)
+        said = f"{len(names)} plans, {named} of them named"
+        if len(names) == 1:
+            said = "one plan with a name" if named else "one plan without a name"
+        detail = f"`{vault.path}`: {said}: {_some([plan_file(name) for name in names])}"
+        yield Check("vault", Health.OK, detail)
+    odd = vault.odd_names()
+    if odd:
+        shown = _some([f"`{name}`" for name in odd])
+        detail = f"{shown} in `{vault.path}`: looks like a plan and is none"
+        yield Check("names", Health.WARN, detail, "signoff check")
+    conflicts = find_conflicts(vault)
+    if not conflicts:
+        yield Check("conflicts", Health.OK, "no conflict copies")
+        return
+    shown = _some([f"`{conflict.path.name}`" for conflict in conflicts])
+    yield Check("conflicts", Health.WARN, shown, "signoff conflicts")
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _worktrees(place: VaultPlace, environ: Mapping[str, str]) -> tuple[Worktree, ...]:
+    if place.repository is None:
+        return ()
+    with Git.open(Repository(place.worktree, place.repository), environ) as git:
+        return list_worktrees(git)
+
+
+def _marker(worktree: Path, environ: Mapping[str, str]) -> Iterator[Check]:
+    name = f"binding of `{worktree}`"
+    try:
+        bound = read_binding(find_vault(worktree, environ), environ)
+    except ActivePlanError as error:
+        yield Check(name, Health.WARN, f"DANGLING: {error.message}", error.hint)
+    except SignoffError as error:
+        yield Check(name, Health.WARN, error.message, error.hint)
+    else:
+        yield Check(name, Health.OK, "none" if bound is None else f"plan `{shown_name(bound)}`")
+
+
+def _lost(worktrees: tuple[Worktree, ...]) -> Iterator[Check]:
+    lost = [w for w in worktrees if w.state is not WorktreeState.PRESENT]
+    for worktree in lost:
+        said = (
+            "its folder is gone"
+            if worktree.state is WorktreeState.MISSING
+            else "the folder there is not this worktree any more"
+        )
+        name = f"worktree `{worktree.path}`"
+        yield Check(name, Health.WARN, said, "signoff worktree prune")
+    if worktrees and not lost:
+        yield Check("worktrees", Health.OK, f"{len(worktrees)}, all there")

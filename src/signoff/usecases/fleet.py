@@ -31,9 +31,8 @@ from signoff.usecases.merge import merge_plan
 from signoff.usecases.mergeorder import order_in
 from signoff.usecases.next import give_back, hand_out
 from signoff.usecases.person import WORKER_VARIABLE, find_worker
-from signoff.usecases.ready import find_ready
+from signoff.usecases.ready import PlanFacts, find_ready, take_census
 from signoff.usecases.site import Site, find_plan
-from signoff.usecases.vault.census import PlanFacts, take_census
 from signoff.usecases.worktree import add
 
 _LOOK_EVERY_S = 0.5

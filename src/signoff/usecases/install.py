@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from signoff.domain.clients import Client
 from signoff.errors import SignoffError
-from signoff.planfile.diff import unified
 from signoff.storage.location import find_vault
 from signoff.usecases.clients.files import (
     Change,
     ClientFile,
+    Outcome,
     Scope,
     Syntax,
     apply_all,
@@ -27,7 +27,7 @@ from signoff.usecases.clients.files import (
     remove_empty_folders,
 )
 from signoff.usecases.clients.jsonconfig import add_to_json, doubts_about, take_from_json
-from signoff.usecases.clients.parts import Wanted
+from signoff.usecases.clients.parts import SERVER, Wanted
 from signoff.usecases.clients.phases import is_ours, is_untouched
 from signoff.usecases.clients.tomlconfig import add_to_toml, take_from_toml, toml_doubts
 from signoff.usecases.person import require_person
@@ -44,30 +44,6 @@ _TRUST = {
 }
 
 
-class Outcome(Enum):
-    """What happened to a file, or would."""
-
-    CREATED = "created"
-    CHANGED = "changed"
-    REMOVED = "removed"
-    KEPT = "kept"
-
-
-@dataclass(frozen=True)
-class FileReport:
-    """One file that is another one now, or was left because somebody changed it."""
-
-    path: Path
-    outcome: Outcome
-    diff: str = ""
-    backup: Path | None = None
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether the whole file is ours, so that nobody needs to read its difference."""
-        return self.path.parent.name == "commands" or self.path.name == "SKILL.md"
-
-
 @dataclass(frozen=True)
 class InstallReport:
     """What was done, or with `dry_run` would be; `warnings` are for a person to act on."""
@@ -75,7 +51,7 @@ class InstallReport:
     client: Client
     scope: Scope
     dry_run: bool
-    files: tuple[FileReport, ...]
+    files: tuple[Change, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -109,51 +85,69 @@ def install(order: Order, home: Path) -> InstallReport:
     """Add what is missing to the client's configuration; a second time there is nothing to do."""
     require_person(order.environ, home)
     program = find_program(order.environ)
-    changes, kept, warnings = [], [], []
+    changes: list[Change] = []
+    warnings: list[str] = []
     for file in files_of(order.client, order.scope, order.top, order.environ):
         text = read_text(file.path, order.scope, order.base)
-        wanted = Wanted(order.client, program, file.hooks, file.mcp)
         if file.syntax is Syntax.WHOLE and text is not None and not is_untouched(text):
-            kept.append(FileReport(file.path, Outcome.KEPT))
+            changes.append(Change(file.path, text, text))
             whose = "was changed since it was installed" if is_ours(text) else "is your own"
             warnings.append(f"`{file.path}` {whose}; left as it is")
             continue
-        after = _with_ours(file, wanted, text)
-        warnings += _doubts(file, wanted, after)
+        after = file.text
+        if file.syntax is not Syntax.WHOLE:
+            wanted = Wanted(order.client, program, file.hooks, file.mcp)
+            editor = _EDITORS[file.syntax]
+            after = editor.add(text, wanted, str(file.path))
+            warnings += editor.doubts(after, wanted, str(file.path))
         if after != text:
-            changes.append(_change(file.path, text, after))
+            changes.append(Change(file.path, text, after))
     warnings += _about_program(program, order)
-    warnings += _installed_twice(order, program)
+    warnings += _installed_twice(order)
     if order.scope is Scope.PROJECT or order.client.name == "codex":
         warnings.append(_TRUST[order.client.name])
     if order.client.name == "gemini":
         own = "workspace" if order.scope is Scope.PROJECT else "user"
         warnings.append(f"gemini-cli has a /plan of its own; ours is /{own}.plan")
-    return _finish(order, changes, kept, warnings)
+    return _finish(order, changes, warnings)
 
 
 def uninstall(order: Order, home: Path) -> InstallReport:
     """Take out exactly what install added, also after somebody edited around it."""
     require_person(order.environ, home)
     program = find_program(order.environ)
-    changes, kept, warnings = [], [], []
+    changes: list[Change] = []
+    warnings: list[str] = []
     for file in files_of(order.client, order.scope, order.top, order.environ):
         text = read_text(file.path, order.scope, order.base)
         if text is None:
             continue
         wanted = Wanted(order.client, program, file.hooks, file.mcp)
-        if file.syntax is Syntax.WHOLE:
-            if is_untouched(text):
-                changes.append(_change(file.path, text, None))
-            elif is_ours(text):
-                kept.append(FileReport(file.path, Outcome.KEPT))
-                warnings.append(f"`{file.path}` was changed since it was installed; left as it is")
-            continue
-        after = _without_ours(file, wanted, text)
-        if after != text:
-            changes.append(_change(file.path, text, after))
-        warnings += _left_over(file, wanted, after)
-    return _finish(order, changes, kept, warnings)
+        if file.syntax is not Syntax.WHOLE:
+            after = _without_ours(file, wanted, text)
+            if after != text:
+                changes.append(Change(file.path, text, after))
+            warnings += _left_over(file, wanted, after)
+        elif is_untouched(text):
+            changes.append(Change(file.path, text, None))
+        elif is_ours(text):
+            changes.append(Change(file.path, text, text))
+            warnings.append(f"`{file.path}` was changed since it was installed; left as it is")
+    return _finish(order, changes, warnings)
+
+
+def hooks_file(client: Client, scope: Scope, top: Path, environ: Mapping[str, str]) -> Path | None:
+    """The configuration that has our hooks; what cannot be read there has none of them."""
+    wanted = Wanted(client, (), hooks=True, mcp=False)
+    try:
+        base = base_folder(scope, top, environ)
+        for file in files_of(client, scope, top, environ):
+            text = read_text(file.path, scope, base) if file.hooks else None
+            if text is not None and take_from_json(text, wanted, str(file.path)) != text:
+                return file.path
+    except SignoffError:
+        return None
+    return None
 
 
 def find_program(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -166,45 +160,44 @@ def find_program(environ: Mapping[str, str]) -> tuple[str, ...]:
     return (sys.executable, "-m", "signoff")
 
 
-def _with_ours(file: ClientFile, wanted: Wanted, text: str | None) -> str:
-    if file.syntax is Syntax.WHOLE:
-        return file.text
-    add = add_to_json if file.syntax is Syntax.JSON else add_to_toml
-    return add(text, wanted, str(file.path))
+class _Editor(NamedTuple):
+    """How a syntax is edited: what adds ours, takes it out, and tells what is wrong with it."""
+
+    add: Callable[[str | None, Wanted, str], str]
+    take: Callable[[str, Wanted, str], str]
+    doubts: Callable[[str, Wanted, str], Iterator[str]]
+    server: str  # how our MCP entry is called
+
+
+_EDITORS = {
+    Syntax.JSON: _Editor(add_to_json, take_from_json, doubts_about, f"mcpServers.{SERVER}"),
+    Syntax.TOML: _Editor(add_to_toml, take_from_toml, toml_doubts, f"mcp_servers.{SERVER}"),
+}
 
 
 def _without_ours(file: ClientFile, wanted: Wanted, text: str) -> str | None:
     """As it was before, if nobody edited it since; else without what is ours."""
-    path = str(file.path)
-    take = take_from_json if file.syntax is Syntax.JSON else take_from_toml
-    taken = take(text, wanted, path)
+    path, editor = str(file.path), _EDITORS[file.syntax]
+    taken = editor.take(text, wanted, path)
     if taken == text:
         return text
     for backup in backups_of(file.path):
         try:
             old = backup.read_bytes().decode("utf-8") if not backup.is_symlink() else ""
             # A backup that has some of ours in it is not from before.
-            if take(old, wanted, path) == old and _with_ours(file, wanted, old) == text:
+            if editor.take(old, wanted, path) == old and editor.add(old, wanted, path) == text:
                 return old
         except (SignoffError, OSError, UnicodeDecodeError):
             continue
-    return None if _with_ours(file, wanted, None) == text else taken
+    return None if editor.add(None, wanted, path) == text else taken
 
 
 def _left_over(file: ClientFile, wanted: Wanted, text: str | None) -> Iterator[str]:
     """An entry of our name that is not as we write it may be somebody's own."""
-    if text is None:
-        return
-    name = "mcpServers.signoff" if file.syntax is Syntax.JSON else "mcp_servers.signoff"
-    if file.mcp and any(name in doubt for doubt in _doubts(file, wanted, text)):
-        yield f"`{file.path}`: `{name}` was changed or is your own; left as it is"
-
-
-def _doubts(file: ClientFile, wanted: Wanted, text: str) -> Iterator[str]:
-    if file.syntax is Syntax.JSON:
-        yield from doubts_about(text, wanted, str(file.path))
-    elif file.syntax is Syntax.TOML:
-        yield from toml_doubts(text, wanted, str(file.path))
+    editor, path = _EDITORS[file.syntax], str(file.path)
+    doubts = editor.doubts(text, wanted, path) if text is not None and file.mcp else ()
+    if any(editor.server in doubt for doubt in doubts):
+        yield f"`{file.path}`: `{editor.server}` was changed or is your own; left as it is"
 
 
 def _about_program(program: tuple[str, ...], order: Order) -> Iterator[str]:
@@ -216,51 +209,21 @@ def _about_program(program: tuple[str, ...], order: Order) -> Iterator[str]:
         )
 
 
-def _installed_twice(order: Order, program: tuple[str, ...]) -> Iterator[str]:
+def _installed_twice(order: Order) -> Iterator[str]:
     """Clients run the hooks of both configurations, and each would count the agent's attempts."""
     other = Scope.USER if order.scope is Scope.PROJECT else Scope.PROJECT
-    if other is Scope.USER and not order.environ.get("HOME"):
-        return
-    wanted = Wanted(order.client, program, hooks=True, mcp=False)
-    for file in files_of(order.client, other, order.top, order.environ):
-        if not file.hooks:
-            continue
-        try:
-            text = read_text(file.path, other, base_folder(other, order.top, order.environ))
-            twice = text is not None and take_from_json(text, wanted, str(file.path)) != text
-        except SignoffError:
-            continue  # what cannot be read there is no matter of this command
-        if twice:
-            yield (
-                f"`{file.path}` has the hooks too, so they run twice:"
-                f" signoff uninstall {order.client.name} --{other.value}"
-            )
+    if path := hooks_file(order.client, other, order.top, order.environ):
+        yield (
+            f"`{path}` has the hooks too, so they run twice:"
+            f" signoff uninstall {order.client.name} --{other.value}"
+        )
 
 
-def _change(path: Path, before: str | None, after: str | None) -> Change:
-    return Change(
-        path,
-        None if before is None else before.encode(),
-        None if after is None else after.encode(),
-    )
-
-
-def _finish(
-    order: Order, changes: list[Change], kept: list[FileReport], warnings: list[str]
-) -> InstallReport:
-    done = tuple(changes) if order.dry_run else apply_all(changes)
+def _finish(order: Order, changes: list[Change], warnings: list[str]) -> InstallReport:
+    to_make = [change for change in changes if change.outcome is not Outcome.KEPT]
+    done = to_make if order.dry_run else apply_all(to_make)
     for change in () if order.dry_run else done:
         if change.after is None:
             remove_empty_folders(change.path, order.base)
-    reports = (*(_report(change) for change in done), *kept)
-    return InstallReport(order.client, order.scope, order.dry_run, reports, tuple(warnings))
-
-
-def _report(change: Change) -> FileReport:
-    before, after = (change.before or b"").decode(), (change.after or b"").decode()
-    outcome = Outcome.CHANGED
-    if change.before is None:
-        outcome = Outcome.CREATED
-    elif change.after is None:
-        outcome = Outcome.REMOVED
-    return FileReport(change.path, outcome, unified(before, after, str(change.path)), change.backup)
+    kept = [change for change in changes if change.outcome is Outcome.KEPT]
+    return InstallReport(order.client, order.scope, order.dry_run, (*done, *kept), tuple(warnings))

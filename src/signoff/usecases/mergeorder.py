@@ -11,8 +11,8 @@ from signoff.gate.ready import PlanStanding
 from signoff.storage.vault import Vault
 from signoff.usecases.history import approved_by
 from signoff.usecases.openwork import approved_workspace
+from signoff.usecases.ready import Census, PlanFacts, take_census
 from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.vault.census import Census, PlanFacts, take_census
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.branches import diff_size
 from signoff.workspace.git import Git

@@ -11,9 +11,8 @@ from signoff.gate.ready import PlanStanding
 from signoff.storage.claims import CLAIM_S, Offer, claim_first, give_back_claim, renew_claim
 from signoff.storage.vault import checked_slug
 from signoff.usecases.person import Worker
-from signoff.usecases.ready import ReadyReport, find_ready
+from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready, presumed_dead, take_census
 from signoff.usecases.site import Site
-from signoff.usecases.vault.census import PlanFacts, presumed_dead, take_census
 
 # Each further look means that somebody else was faster; there is no need to look for ever.
 _LOOKS = 20

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -36,7 +36,7 @@ class Item:
     @property
     def gone(self) -> bool:
         """Whether nobody can work there any more: the run's folder is known not to exist."""
-        if not self.workspace or self.host != socket.gethostname():
+        if not self.workspace or self.host != os.uname().nodename:
             return False
         try:
             Path(self.workspace).stat()

@@ -7,32 +7,22 @@ import stat
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 
 from signoff.domain.names import name_of_file, progress_file
 from signoff.domain.text import decode_output, escape_line
 from signoff.errors import SignoffError
 from signoff.gate.ready import NotReadyReason, PlanReadiness, ReasonKind
-from signoff.planfile.decode import decode
-from signoff.planfile.parse import parse
-from signoff.storage.files import read_plan_file
 from signoff.storage.location import STAGED_FOLDER
 from signoff.storage.standings import read_standing
 from signoff.storage.vault import Vault
 from signoff.usecases.marks import note_standing
-from signoff.usecases.ready import ReadyReport, find_ready
+from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready, read_written
 from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.vault.census import PlanFacts
 
 PROGRESS_CHARACTERS = 120
 _TAIL_BYTES = 16 * 1024
-
-
-class Staged(StrEnum):
-    """Where a plan stands that nobody activated yet."""
-
-    STAGED = "staged"
+STAGED = "staged"  # where a plan stands that nobody activated yet
 
 
 @dataclass(frozen=True)
@@ -107,22 +97,17 @@ def _staged(folder: Path) -> list[QueueLine]:
 
 
 def _staged_line(path: Path) -> QueueLine:
-    total, problem = None, ""
-    try:
-        text = decode(read_plan_file(path, follow=False), str(path))
-        total = len(parse(text).plan.steps)
-    except SignoffError as error:
-        problem = error.message
+    written = read_written(path)
     return QueueLine(
         name=name_of_file(path.name) or "",
-        state=Staged.STAGED,
-        standing=Staged.STAGED,
+        state=STAGED,
+        standing=STAGED,
         holder="",
         done=0,
-        total=total,
+        total=len(written.plan.steps) if written.plan else None,
         progress="",
         age_s=_file_age_s(path),
-        problem=problem,
+        problem=written.problem,
     )
 
 

@@ -24,8 +24,6 @@ from signoff.settings.loading import HUMAN_ROLE, Settings
 from signoff.storage.identity import remember_plan
 from signoff.storage.vault import Vault
 from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
-from signoff.usecases.marks import write_status
-from signoff.usecases.ready import find_needs
 from signoff.usecases.site import PlanPlace, Site, file_names
 from signoff.verification.evidence import read_before
 
@@ -52,6 +50,8 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     status = read_history(site.ledger, place.record.id).status(digest)
     report = VerifyReport(place, parsed.plan, find_all(site, place, parsed), status)
     if report.ok and status is PlanStatus.DRAFT:
+        from signoff.usecases.marks import write_status  # noqa: PLC0415 - drafts only
+
         place.own_vault()
         remember_plan(site.ledger, place.record)
         site.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
@@ -63,7 +63,11 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
 def find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
     """All findings, with what other plans have to do with them."""
     read = _read_by_checks(site, place, parsed.plan)
-    found = (*find(site, place, parsed, read), *find_needs(site, place, parsed))
+    found = find(site, place, parsed, read)
+    if parsed.plan.depends_on:
+        from signoff.usecases.ready import find_needs  # noqa: PLC0415 - looks at every other plan
+
+        found += find_needs(site, place, parsed)
     return tuple(sorted(found, key=lambda finding: (finding.line, finding.code)))
 
 
@@ -93,6 +97,7 @@ def _read_by_checks(site: Site, place: PlanPlace, plan: Plan) -> dict[str, froze
     history = read_history(site.ledger, place.record.id)
     if history.run is None:
         return {}
+
     then = pinned_plan(read_pins(site.ledger, history.run))
     commands = {s.id: s.contract.command for s in then.steps if s.contract is not None}
     records = fold_run(history, then).records

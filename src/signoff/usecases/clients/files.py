@@ -24,6 +24,7 @@ from signoff.errors import (
     SignoffError,
     UsageError,
 )
+from signoff.planfile.diff import unified
 from signoff.storage.files import read_plan_file, swap_file
 from signoff.usecases.clients.phases import Form, command_files
 
@@ -61,14 +62,42 @@ class ClientFile:
     text: str = ""  # a command's text, where the whole file is ours
 
 
+class Outcome(Enum):
+    """What happened to a file, or would."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    REMOVED = "removed"
+    KEPT = "kept"
+
+
 @dataclass(frozen=True)
 class Change:
-    """A file before and after; None: there is none."""
+    """A file before and after (None: there is none), or left because somebody changed it."""
 
     path: Path
-    before: bytes | None
-    after: bytes | None
+    before: str | None
+    after: str | None
     backup: Path | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it comes to."""
+        if self.before == self.after:
+            return Outcome.KEPT
+        if self.before is None:
+            return Outcome.CREATED
+        return Outcome.REMOVED if self.after is None else Outcome.CHANGED
+
+    @property
+    def diff(self) -> str:
+        """The difference, for people."""
+        return unified(self.before or "", self.after or "", str(self.path))
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the whole file is ours, so that nobody needs to read its difference."""
+        return self.path.parent.name == "commands" or self.path.name == "SKILL.md"
 
 
 def base_folder(scope: Scope, top: Path, environ: Mapping[str, str]) -> Path:
@@ -187,13 +216,13 @@ def remove_empty_folders(path: Path, base: Path) -> None:
 
 
 def _swap(change: Change) -> None:
-    expected = None if change.before is None else digest_bytes(change.before)
+    expected = None if change.before is None else digest_bytes(change.before.encode())
     try:
         if change.after is not None:
             change.path.parent.mkdir(parents=True, exist_ok=True)
-            swap_file(change.path, expected, change.after)
+            swap_file(change.path, expected, change.after.encode())
             return
-        if change.path.is_symlink() or change.path.read_bytes() != change.before:
+        if change.path.is_symlink() or change.path.read_bytes() != (change.before or "").encode():
             raise PlanConflict(f"`{change.path}` changed since it was read")
         change.path.unlink()
     except PlanConflict as conflict:
@@ -207,14 +236,14 @@ def _back_up(change: Change) -> Path | None:
     there = backups_of(change.path)
     for place in there:
         with suppress(OSError):
-            if not place.is_symlink() and place.read_bytes() == change.before:
+            if not place.is_symlink() and place.read_bytes() == change.before.encode():
                 return place
     newest = int(there[0].name.rpartition("-")[2]) if there else 0
     backup = change.path.with_name(f"{change.path.name}{BACKUP}{newest + 1}")
     mode = stat.S_IMODE(change.path.stat().st_mode)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(backup, flags, 0o600), "wb") as file:
-        file.write(change.before)
+        file.write(change.before.encode())
         file.flush()
         os.fsync(file.fileno())
         os.fchmod(file.fileno(), mode)

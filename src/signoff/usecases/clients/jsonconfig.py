@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from signoff.domain.clients import Client, HookKind
 from signoff.errors import ConfigInvalid
-from signoff.usecases.clients import jsontext
-from signoff.usecases.clients.jsontext import Node, NotJson
+from signoff.usecases.clients.jsontext import Node, NotJson, has_comments, insert, read, remove
+from signoff.usecases.clients.jsontext import replace as replace_value
 from signoff.usecases.clients.parts import SERVER, Wanted, is_our_handler, is_our_server
 
 # Keys of a group of hooks that mean nothing once its hooks are gone.
@@ -29,24 +30,25 @@ class _Found(NamedTuple):
     handlers: Node
     handler: Node
 
+    @property
+    def kind(self) -> HookKind:
+        return HookKind(shlex.split(self.handler.value["command"])[-1])
+
 
 def add_to_json(text: str | None, wanted: Wanted, path: str) -> str:
     """The text with everything that is wanted; the same text if it is all there."""
     text = "{}\n" if text is None or not text.strip() else text
-    _root(text, path)
-    for kind in HookKind if wanted.hooks else ():
-        text = _add_hook(text, wanted, kind, path)
-    return _add_server(text, wanted, path) if wanted.mcp else text
+    with _explained(path):
+        for kind in HookKind if wanted.hooks else ():
+            text = _add_hook(text, wanted, kind)
+        return _add_server(text, wanted) if wanted.mcp else _root(text).text
 
 
 def take_from_json(text: str, wanted: Wanted, path: str) -> str:
     """The text without what is ours, wherever the user moved it."""
-    while text.strip():
-        root = _root(text, path)
-        target = _ours_to_remove(text, root, wanted)
-        if target is None:
-            break
-        text = jsontext.remove(text, *target)
+    with _explained(path):
+        while text.strip() and (target := _ours_to_remove(_root(text), wanted)):
+            text = remove(*target)
     return text
 
 
@@ -54,7 +56,8 @@ def doubts_about(text: str, wanted: Wanted, path: str) -> Iterator[str]:
     """What in this text keeps our hooks from doing their work, in words for a person."""
     if not text.strip():
         return
-    root = _root(text, path)
+    with _explained(path):
+        root = _root(text)
     if root.value.get("disableAllHooks") is True:
         yield f"`{path}`: `disableAllHooks` is true, so no hook runs"
     config = root.value.get("hooksConfig")
@@ -62,11 +65,9 @@ def doubts_about(text: str, wanted: Wanted, path: str) -> Iterator[str]:
         yield f"`{path}`: `hooksConfig.enabled` is false, so no hook runs"
     for found in _our_hooks(root, wanted.client) if wanted.hooks else ():
         name = found.event.key
-        kind = _kind_of(found)
-        if name != wanted.client.events[kind]:
-            yield f"`{path}`: the hook for {kind.value} is under `{name}`"
-        changed = sorted(_differences(found, wanted.group(kind)))
-        if changed:
+        if name != wanted.client.events[found.kind]:
+            yield f"`{path}`: the hook for {found.kind.value} is under `{name}`"
+        if changed := sorted(_differences(found, wanted)):
             words = ", ".join(f"`{key}`" for key in changed)
             yield f"`{path}`: `{name}` is not as install writes it ({words}); left as it is"
     server = _server(root) if wanted.mcp else None
@@ -74,98 +75,88 @@ def doubts_about(text: str, wanted: Wanted, path: str) -> Iterator[str]:
         yield f"`{path}`: `mcpServers.{SERVER}` is an entry of your own; left as it is"
 
 
-def _add_hook(text: str, wanted: Wanted, kind: HookKind, path: str) -> str:
-    root = _root(text, path)
-    event = wanted.client.events[kind]
-    there = [f for f in _our_hooks(root, wanted.client) if _kind_of(f) is kind]
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    try:
+        yield
+    except NotJson as error:
+        said = f"`{path}:{error.line}`: {error}\n{error.source[:200]}"
+        raise ConfigInvalid(said, f"correct `{path}`") from error
+
+
+def _add_hook(text: str, wanted: Wanted, kind: HookKind) -> str:
+    root, event = _root(text), wanted.client.events[kind]
+    there = [found for found in _our_hooks(root, wanted.client) if found.kind is kind]
     for found in there:
         command = found.handler.member("command")
         if command is not None and command.value != wanted.command(kind):
-            return _add_hook(
-                jsontext.replace(text, command, wanted.command(kind)), wanted, kind, path
-            )
+            return _add_hook(replace_value(command, wanted.command(kind)), wanted, kind)
     if any(found.event.key == event for found in there):
         return text
-    hooks = _object(text, root, "hooks", path)
+    group = wanted.group(kind)
+    hooks = root.member("hooks")
     if hooks is None:
-        new = {"hooks": {event: [wanted.group(kind)]}}
-        return jsontext.insert_member(text, root, "hooks", new["hooks"])
-    groups = _member(text, hooks, event, path)
+        return insert(root, {event: [group]}, "hooks")
+    groups = hooks.member(event)
     if groups is None:
-        return jsontext.insert_member(text, hooks, event, [wanted.group(kind)])
+        return insert(hooks, [group], event)
     if not isinstance(groups.value, list):
-        raise _invalid(text, path, f"`hooks.{event}` is not a list", groups.start)
-    return jsontext.append_item(text, groups, wanted.group(kind))
+        raise NotJson(f"`hooks.{event}` is not a list", text, groups.start)
+    return insert(groups, group)
 
 
-def _add_server(text: str, wanted: Wanted, path: str) -> str:
-    root = _root(text, path)
-    servers = _object(text, root, "mcpServers", path)
+def _add_server(text: str, wanted: Wanted) -> str:
+    root = _root(text)
+    servers, own = root.member("mcpServers"), _server(root)
     if servers is None:
-        return jsontext.insert_member(text, root, "mcpServers", {SERVER: wanted.server})
-    own = _member(text, servers, SERVER, path)
+        return insert(root, {SERVER: wanted.server}, "mcpServers")
     if own is None:
-        return jsontext.insert_member(text, servers, SERVER, wanted.server)
-    if not is_our_server(own.value):
-        return text
-    for key, value in wanted.server.items():
+        return insert(servers, wanted.server, SERVER)
+    for key, value in wanted.server.items() if is_our_server(own.value) else ():
         part = own.member(key)
         if part is not None and part.value != value:
-            return _add_server(jsontext.replace(text, part, value), wanted, path)
+            return _add_server(replace_value(part, value), wanted)
     return text
 
 
-def _ours_to_remove(text: str, root: Node, wanted: Wanted) -> tuple[Node, Node] | None:
-    """The next thing to take out, and what it lies in: as much as is ours alone."""
-    if wanted.hooks:
-        hooks = root.member("hooks")
-        for found in _our_hooks(root, wanted.client):
-            assert hooks is not None, "a hook was found in it"
-            chain = [root, hooks, found.event]
-            if _is_only(text, found.handlers, found.handler) and not (
-                set(found.group.value) - _GROUP_KEYS or jsontext.has_comments(text, found.group)
-            ):
-                return _widest(text, chain, found.group)
+def _ours_to_remove(root: Node, wanted: Wanted) -> tuple[Node, Node] | None:
+    """What the next thing to take out lies in, and that thing: as much as is ours alone."""
+    hooks, servers, server = root.member("hooks"), root.member("mcpServers"), _server(root)
+    for found in _our_hooks(root, wanted.client) if wanted.hooks and hooks else ():
+        assert hooks is not None, "a hook was found in it"
+        others = set(found.group.value) - _GROUP_KEYS or has_comments(found.group)
+        if others or not _is_only(found.handlers, found.handler):
             return found.handlers, found.handler
-    server = _server(root) if wanted.mcp else None
-    if server is not None and is_our_server(server.value):
-        servers = root.member("mcpServers")
-        assert servers is not None, "the server was found in it"
-        return _widest(text, [root, servers], server)
+        return _widest([root, hooks, found.event], found.group)
+    if wanted.mcp and servers and server and is_our_server(server.value):
+        return _widest([root, servers], server)
     return None
 
 
-def _widest(text: str, chain: Sequence[Node], target: Node) -> tuple[Node, Node]:
+def _widest(chain: Sequence[Node], target: Node) -> tuple[Node, Node]:
     """An empty container would stay behind: it goes too, unless it is the whole file."""
-    where = chain[-1]
-    while len(chain) > 1 and _is_only(text, where, target):
-        chain, target = chain[:-1], where
-        where = chain[-1]
-    return where, target
+    *outer, where = chain
+    return _widest(outer, where) if outer and _is_only(where, target) else (where, target)
 
 
-def _is_only(text: str, where: Node, node: Node) -> bool:
-    return where.inner == (node,) and not jsontext.has_comments(text, where)
+def _is_only(where: Node, node: Node) -> bool:
+    return where.inner == (node,) and not has_comments(where)
 
 
 def _our_hooks(root: Node, client: Client) -> Iterator[_Found]:
     hooks = root.member("hooks")
-    for event in hooks.inner if hooks is not None and isinstance(hooks.value, dict) else ():
+    for event in hooks.inner if hooks is not None else ():
         for group in event.inner if isinstance(event.value, list) else ():
             handlers = group.member("hooks") if isinstance(group.value, dict) else None
-            for handler in handlers.inner if handlers and isinstance(handlers.value, list) else ():
-                if is_our_handler(handler.value, client):
-                    assert handlers is not None, "the handler was found in it"
-                    yield _Found(event, group, handlers, handler)
+            if handlers is not None and isinstance(handlers.value, list):
+                for handler in handlers.inner:
+                    if is_our_handler(handler.value, client):
+                        yield _Found(event, group, handlers, handler)
 
 
-def _kind_of(found: _Found) -> HookKind:
-    return HookKind(shlex.split(found.handler.value["command"])[-1])
-
-
-def _differences(found: _Found, group: dict[str, Any]) -> Iterator[str]:
+def _differences(found: _Found, wanted: Wanted) -> Iterator[str]:
     """Keys that steer whether and how our hook runs, where they differ from ours."""
-    hook = group["hooks"][0]
+    hook = wanted.group(found.kind)["hooks"][0]
     for key, value in found.handler.value.items():
         if (key in hook and value != hook[key]) or key in _STEERING_KEYS:
             yield key
@@ -175,39 +166,18 @@ def _differences(found: _Found, group: dict[str, Any]) -> Iterator[str]:
 
 def _server(root: Node) -> Node | None:
     servers = root.member("mcpServers")
-    return servers.member(SERVER) if servers and isinstance(servers.value, dict) else None
+    return servers.member(SERVER) if servers is not None else None
 
 
-def _root(text: str, path: str) -> Node:
-    try:
-        root = jsontext.read(text)
-        for key in ("hooks", "mcpServers"):
-            inner = root.member(key)
-            for name in {node.key for node in inner.inner} if inner else ():
-                if inner is not None and name is not None:
-                    inner.member(name)
-    except NotJson as error:
-        raise _invalid(text, path, str(error), error.at) from error
+def _root(text: str) -> Node:
+    """The file's object; what we look into is there once, and an object too."""
+    root = read(text)
     if not isinstance(root.value, dict):
-        raise _invalid(text, path, "it is not an object", root.start)
+        raise NotJson("it is not an object", text, root.start)
+    for key in ("hooks", "mcpServers"):
+        inner = root.member(key)
+        if inner is not None and not isinstance(inner.value, dict):
+            raise NotJson(f"`{key}` is not an object", text, inner.start)
+        for name in inner.value if inner is not None else ():
+            _ = inner and inner.member(name)  # raises for a name that is there twice
     return root
-
-
-def _object(text: str, where: Node, key: str, path: str) -> Node | None:
-    node = _member(text, where, key, path)
-    if node is not None and not isinstance(node.value, dict):
-        raise _invalid(text, path, f"`{key}` is not an object", node.start)
-    return node
-
-
-def _member(text: str, where: Node, key: str, path: str) -> Node | None:
-    try:
-        return where.member(key)
-    except NotJson as error:
-        raise _invalid(text, path, str(error), error.at) from error
-
-
-def _invalid(text: str, path: str, message: str, at: int) -> ConfigInvalid:
-    number = jsontext.line_of(text, at)
-    line = text.split("\n")[number - 1].strip()
-    return ConfigInvalid(f"`{path}:{number}`: {message}\n{line[:200]}", f"correct `{path}`")

@@ -1,6 +1,6 @@
 """JSON with comments, edited in place: what is not ours stays byte for byte.
 
-read(text) → Node with its place in the text · insert_member · append_item · remove · replace
+read(text) → Node with its place in the text; insert, replace and remove give the new text
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 class NotJson(ValueError):
     """The text is no JSON, with or without comments; `at` is where."""
 
-    def __init__(self, message: str, at: int):
+    def __init__(self, message: str, text: str, at: int):
         super().__init__(message)
         self.at = at
+        self.line = text.count("\n", 0, at) + 1
+        self.source = text.split("\n")[self.line - 1].strip()
 
 
 @dataclass(frozen=True)
 class Node:
     """A value, where it stands, and what is in it; `key` only within an object."""
 
+    text: str
     start: int
     end: int
     value: Any
@@ -47,7 +50,7 @@ class Node:
         """The value under a key; NotJson if the key is there twice, since readers differ then."""
         found = [node for node in self.inner if node.key == key]
         if len(found) > 1:
-            raise NotJson(f"`{key}` is there twice", found[1].key_start)
+            raise NotJson(f"`{key}` is there twice", self.text, found[1].key_start)
         return found[0] if found else None
 
 
@@ -57,129 +60,14 @@ def read(text: str) -> Node:
     node = _value(text, start, 0)
     end = _skip(text, node.end)
     if end != len(text):
-        raise NotJson("there is more after the end", end)
+        raise NotJson("there is more after the end", text, end)
     return node
 
 
-def insert_member(text: str, where: Node, key: str, value: Any) -> str:
-    """Put a member at the end of an object."""
-    return _insert(text, where, value, f"{json.dumps(key, ensure_ascii=False)}: ")
-
-
-def append_item(text: str, where: Node, value: Any) -> str:
-    """Put an item at the end of an array."""
-    return _insert(text, where, value, "")
-
-
-def replace(text: str, node: Node, value: Any) -> str:
-    """Another value in the place of this one."""
-    new = _dump(text, value, _line_indent(text, node.whole_start), node)
-    return text[: node.start] + new + text[node.end :]
-
-
-def remove(text: str, where: Node, node: Node) -> str:
-    """Take a member or an item out, with its comma; comments around it stay."""
-    at = where.inner.index(node)
-    before = where.inner[at - 1].end if at else where.start + 1
-    comma_after = _comma(text, node.end, where.end)
-    lead = text[before : node.whole_start]
-    rest = text[node.end :]
-    if comma_after is not None:
-        between = text[node.end : comma_after]
-        rest = (between if between.strip() else "") + text[comma_after + 1 :]
-    if comma_after is None and at:
-        comma = _comma(text, before, where.end)
-        assert comma is not None, "two values have a comma between them"
-        lead = lead[: comma - before] + lead[comma - before + 1 :]
-    # The line break before it goes with it, unless it ends a comment's line for what comes next.
-    kept = lead.rstrip(" \t\r\n")
-    inside = rest[: len(rest) - len(text) + where.end - 1]
-    if len(where.inner) == 1 and not (kept + inside).strip():
-        return text[: where.start + 1] + text[where.end - 1 :]
-    if "//" in kept and not rest.lstrip(" \t").startswith(("\n", "\r")):
-        kept += _newline(text)
-    return text[:before] + kept + rest
-
-
-def has_comments(text: str, where: Node) -> bool:
-    """Whether somebody wrote a comment directly inside this value, or between it and its key."""
-    key = None if where.key is None else _STRING.match(text, where.key_start)
-    if key is not None and _COMMENT.search(text[key.end() : where.start]):
-        return True
-    at = where.start + 1
-    for node in where.inner:
-        if _COMMENT.search(text[at : node.whole_start]):
-            return True
-        at = node.end
-    return bool(_COMMENT.search(text[at : where.end - 1]))
-
-
-def line_of(text: str, at: int) -> int:
-    """The number of the line at a position, from 1."""
-    return text.count("\n", 0, at) + 1
-
-
-def _value(text: str, at: int, depth: int) -> Node:
-    if depth > DEEPEST:
-        raise NotJson(f"it is nested more than {DEEPEST} deep", at)
-    opening = text[at : at + 1]
-    if opening == "{":
-        return _container(text, at, depth, "}")
-    if opening == "[":
-        return _container(text, at, depth, "]")
-    found = _STRING.match(text, at) or _SCALAR.match(text, at)
-    if found is None:
-        raise NotJson("a value is missing or misspelt", at)
-    try:
-        return Node(at, found.end(), json.loads(found.group()))
-    except ValueError as error:
-        raise NotJson("a string has a wrong escape", at) from error
-
-
-def _container(text: str, start: int, depth: int, closing: str) -> Node:
-    inner: list[Node] = []
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != closing:
-        node = _member(text, at, depth) if closing == "}" else _value(text, at, depth + 1)
-        inner.append(node)
-        at = _skip(text, node.end)
-        if text[at : at + 1] == ",":
-            at = _skip(text, at + 1)
-        elif text[at : at + 1] != closing:
-            raise NotJson(f"a comma or `{closing}` is missing", at)
-    value: Any = [node.value for node in inner]
-    if closing == "}":
-        value = {node.key: node.value for node in inner}
-    return Node(start, at + 1, value, tuple(inner))
-
-
-def _member(text: str, at: int, depth: int) -> Node:
-    key = _STRING.match(text, at)
-    if key is None:
-        raise NotJson("a key in double quotes is missing", at)
-    colon = _skip(text, key.end())
-    if text[colon : colon + 1] != ":":
-        raise NotJson("a `:` is missing", colon)
-    node = _value(text, _skip(text, colon + 1), depth + 1)
-    try:
-        name: str = json.loads(key.group())
-    except ValueError as error:
-        raise NotJson("a key has a wrong escape", at) from error
-    return Node(node.start, node.end, node.value, node.inner, name, at)
-
-
-def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
-
-
-def _comma(text: str, at: int, limit: int) -> int | None:
-    """The comma that comes next after a value, if there is one."""
-    found = _skip(text, at)
-    return found if found < limit and text[found : found + 1] == "," else None
-
-
-def _insert(text: str, where: Node, value: Any, label: str) -> str:
+def insert(where: Node, value: Any, key: str | None = None) -> str:
+    """Put a value at the end of an array, or with a key at the end of an object."""
+    text = where.text
+    label = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
     closing = where.end - 1
     last = where.inner[-1] if where.inner else None
     first_line = text[where.start + 1 : where.inner[0].whole_start] if where.inner else "\n"
@@ -202,6 +90,108 @@ def _insert(text: str, where: Node, value: Any, label: str) -> str:
     if comma is None:
         return f"{text[: last.end]},{kept}{new}{space or line + base}{text[closing:]}"
     return f"{text[: last.end]}{kept}{new},{space or line + base}{text[closing:]}"
+
+
+def replace(node: Node, value: Any) -> str:
+    """Another value in the place of this one."""
+    text = node.text
+    new = _dump(text, value, _line_indent(text, node.whole_start), node)
+    return text[: node.start] + new + text[node.end :]
+
+
+def remove(where: Node, node: Node) -> str:
+    """Take a member or an item out, with its comma; comments around it stay."""
+    text, at = where.text, where.inner.index(node)
+    before = where.inner[at - 1].end if at else where.start + 1
+    comma_after = _comma(text, node.end, where.end)
+    lead = text[before : node.whole_start]
+    rest = text[node.end :]
+    if comma_after is not None:
+        between = text[node.end : comma_after]
+        rest = (between if between.strip() else "") + text[comma_after + 1 :]
+    if comma_after is None and at:
+        comma = _comma(text, before, where.end)
+        assert comma is not None, "two values have a comma between them"
+        lead = lead[: comma - before] + lead[comma - before + 1 :]
+    # The line break before it goes with it, unless it ends a comment's line for what comes next.
+    kept = lead.rstrip(" \t\r\n")
+    inside = rest[: len(rest) - len(text) + where.end - 1]
+    if len(where.inner) == 1 and not (kept + inside).strip():
+        return text[: where.start + 1] + text[where.end - 1 :]
+    if "//" in kept and not rest.lstrip(" \t").startswith(("\n", "\r")):
+        kept += _newline(text)
+    return text[:before] + kept + rest
+
+
+def has_comments(where: Node) -> bool:
+    """Whether somebody wrote a comment directly inside this value, or between it and its key."""
+    text = where.text
+    key = None if where.key is None else _STRING.match(text, where.key_start)
+    starts = [where.start + 1, *(node.end for node in where.inner)]
+    ends = [*(node.whole_start for node in where.inner), where.end - 1]
+    gaps = [text[key.end() : where.start]] if key is not None else []
+    gaps += [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return any(map(_COMMENT.search, gaps))
+
+
+def _value(text: str, at: int, depth: int) -> Node:
+    if depth > DEEPEST:
+        raise NotJson(f"it is nested more than {DEEPEST} deep", text, at)
+    opening = text[at : at + 1]
+    if opening == "{":
+        return _container(text, at, depth, "}")
+    if opening == "[":
+        return _container(text, at, depth, "]")
+    found = _STRING.match(text, at) or _SCALAR.match(text, at)
+    if found is None:
+        raise NotJson("a value is missing or misspelt", text, at)
+    try:
+        return Node(text, at, found.end(), json.loads(found.group()))
+    except ValueError as error:
+        raise NotJson("a string has a wrong escape", text, at) from error
+
+
+def _container(text: str, start: int, depth: int, closing: str) -> Node:
+    inner: list[Node] = []
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != closing:
+        node = _member(text, at, depth) if closing == "}" else _value(text, at, depth + 1)
+        inner.append(node)
+        at = _skip(text, node.end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != closing:
+            raise NotJson(f"a comma or `{closing}` is missing", text, at)
+    value: Any = [node.value for node in inner]
+    if closing == "}":
+        value = {node.key: node.value for node in inner}
+    return Node(text, start, at + 1, value, tuple(inner))
+
+
+def _member(text: str, at: int, depth: int) -> Node:
+    key = _STRING.match(text, at)
+    if key is None:
+        raise NotJson("a key in double quotes is missing", text, at)
+    colon = _skip(text, key.end())
+    if text[colon : colon + 1] != ":":
+        raise NotJson("a `:` is missing", text, colon)
+    node = _value(text, _skip(text, colon + 1), depth + 1)
+    try:
+        name: str = json.loads(key.group())
+    except ValueError as error:
+        raise NotJson("a key has a wrong escape", text, at) from error
+    return Node(text, node.start, node.end, node.value, node.inner, name, at)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _comma(text: str, at: int, limit: int) -> int | None:
+    """The comma that comes next after a value, if there is one."""
+    found = _skip(text, at)
+    return found if found < limit and text[found : found + 1] == "," else None
 
 
 def _dump(text: str, value: Any, indent: str, instead_of: Node | None = None) -> str:

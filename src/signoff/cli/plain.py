@@ -1,0 +1,119 @@
+"""`status` and `verify`, which people and scripts call most: without click in their usual forms."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from signoff.cli.opening import open_plan
+from signoff.cli.report import (
+    finding_lines,
+    is_other,
+    show_status,
+    show_strictness,
+    status_code,
+    status_json,
+)
+from signoff.cli.show import count, note, picked, say, say_json, versioned
+from signoff.cli.streams import outlive_readers
+from signoff.domain.plan import PlanStatus
+from signoff.domain.session import SESSION_PREFIX
+from signoff.errors import Exit
+from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.status import StatusReport, status_of
+
+if TYPE_CHECKING:
+    from signoff.usecases.verify import VerifyReport
+
+
+def answer_plainly(arguments: list[str]) -> int | None:
+    """Answer `status` or `verify` with at most a plan, --json and --role; None for other forms."""
+    words = [word for word in arguments if word != "--json"]
+    roles: dict[str, str] = {}
+    while "--role" in words[:-1]:
+        at = words.index("--role")
+        name, _, command = words[at + 1].partition("=")
+        roles[name] = command
+        del words[at : at + 2]
+    verb, *plans = words
+    odd = any(not word or word.startswith("-") for word in plans) or len(plans) > 1
+    if odd or (roles and (verb == "status" or not _are_commands(roles))):
+        return None
+    outlive_readers()
+    plan, as_json = next(iter(plans), None), "--json" in arguments
+    if verb == "status":
+        return tell_status(plan, None, False, as_json)
+    return tell_findings(plan, None, roles, as_json)
+
+
+def _are_commands(roles: dict[str, str]) -> bool:
+    try:
+        return all(name.strip() == name and name and shlex.split(roles[name]) for name in roles)
+    except ValueError:
+        return False
+
+
+def tell_status(plan: str | None, workspace: Path | None, strict: bool, as_json: bool) -> int:
+    """`status`: of a plan, or of a session by its id."""
+    if plan is not None and plan.startswith(SESSION_PREFIX):
+        from signoff.cli.sessions import tell_session  # noqa: PLC0415 - what judges loads slowly
+
+        return tell_session(plan, as_json)
+    site, place = open_plan(plan, workspace)
+    report = _looked_at(site, place)
+    if as_json:
+        say_json(status_json(report))
+    else:
+        show_status(report)
+        show_strictness(report, strict)
+        if is_other(report.content):
+            note(f"next: signoff run {shlex.quote(str(place.path))}")
+    return status_code(report, strict)
+
+
+def _looked_at(site: Site, place: PlanPlace) -> StatusReport:
+    """With the content compared, where there is a sign-off to compare it with."""
+    report = status_of(site, place)
+    if report.status is not PlanStatus.DONE:
+        return report
+    from signoff.usecases.audit import look_at_content  # noqa: PLC0415 - loads what judges
+
+    return look_at_content(site, report)
+
+
+def tell_findings(
+    plan: str | None, workspace: Path | None, roles: dict[str, str], as_json: bool
+) -> int:
+    """`verify`."""
+    from signoff.usecases.verify import verify_plan  # noqa: PLC0415 - reads shell; status does not
+
+    site, place = open_plan(plan, workspace, roles)
+    report = verify_plan(site, place)
+    if as_json:
+        say_json(_findings_json(report))
+    else:
+        _show_findings(report)
+    return Exit.YES if report.ok else Exit.INVALID
+
+
+def _findings_json(report: VerifyReport) -> dict[str, Any]:
+    return versioned(
+        ok=report.ok,
+        plan=report.place.name,
+        status=report.status,
+        steps=len(report.plan.steps),
+        findings=[picked(f, "code severity line step message hint text") for f in report.findings],
+    )
+
+
+def _show_findings(report: VerifyReport) -> None:
+    for finding in report.findings:
+        for line in finding_lines(report.place.path.name, finding):
+            say(line)
+    counts = {
+        s: sum(f.severity == s for f in report.findings) for s in ("error", "warning", "note")
+    }
+    found = ", ".join(count(n, name) for name, n in counts.items() if n)
+    steps = count(len(report.plan.steps), "step")
+    say(f"{report.place.path.name}: {steps}, {found or 'no findings'}; {report.status}")

@@ -1,0 +1,280 @@
+"""How work on a plan is shown, for people and as data: a run, a session, a judgement."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from signoff.cli.show import count, dollars, duration, picked, say, say_line, short, versioned
+from signoff.domain.counts import TestCounts
+from signoff.domain.findings import Finding
+from signoff.domain.plan import PlanStatus
+from signoff.domain.text import escape_line
+from signoff.domain.verdict import Result
+from signoff.errors import Exit
+from signoff.gate.subjects import Standing, StepState
+from signoff.usecases.site import PlanPlace
+from signoff.usecases.status import Content, StatusReport
+
+if TYPE_CHECKING:
+    from signoff.agents.session import SessionReport
+    from signoff.usecases.audit import Line
+
+SELF_SET = 'the agent chose these checks itself; self_set = "accept" in your own [agent] takes them'
+EXIT_OF = {Result.KEPT: Exit.YES, Result.BROKEN: Exit.NOT_DONE, Result.UNKNOWN: Exit.CANNOT_JUDGE}
+MARKS = {
+    StepState.PENDING: "[ ]",
+    StepState.RUNNING: "[.]",
+    StepState.DONE: "[x]",
+    StepState.FAILED: "[!]",
+    StepState.BLOCKED: "[?]",
+    StepState.WAIVED: "[-]",
+    StepState.ACCEPTED: "[x]",
+}
+
+
+def gone_text(place: PlanPlace) -> str:
+    return (
+        f"the plan file is gone; what was approved is pinned. To put it back: {place.putting_back}"
+    )
+
+
+def status_code(report: StatusReport, strict: bool = False) -> int:
+    """The exit code of a plan's standing."""
+    if report.status is PlanStatus.DONE:
+        if is_other(report.content):
+            return Exit.NOT_DONE if report.content.differs else Exit.CANNOT_JUDGE
+        return Exit.NOT_DONE if strict and report.gate.waived else Exit.YES
+    return Exit.WAITING if report.waiting else Exit.NOT_DONE
+
+
+def is_other(content: Content | None) -> TypeGuard[Content]:
+    """Whether nothing says that a plan is kept on what lies in the workspace now."""
+    return content is not None and content.differs is not False and not content.judged_again_at
+
+
+def show_strictness(report: StatusReport, strict: bool) -> None:
+    """Why the exit code says no where the status says done."""
+    if strict and report.status is PlanStatus.DONE and report.gate.waived:
+        say_line(f"not done for --strict: {', '.join(report.gate.waived)} waived")
+
+
+def status_json(report: StatusReport) -> dict[str, Any]:
+    """The stable shape of `status --json`."""
+    gate, looked, driver = report.gate, report.content, report.driver
+    return versioned(
+        **picked(report, "title status run as_of edited isolation unproven older"),
+        **picked(report, "signed_off_at signed_off_on since_sign_off"),
+        plan=report.place.name,
+        path=str(report.place.path),
+        gate=gate.gate,
+        waiting=[item.id for item in report.waiting],
+        steps=[_standing_json(s) for s in gate.steps],
+        postconditions=[_standing_json(s) for s in gate.postconditions],
+        missing=[picked(missing, "subject what next") for missing in gate.missing],
+        waived=gate.waived,
+        spent={"tokens": report.spent.tokens, "usd": report.spent.usd, "s": report.spent.work_s},
+        drift=looked.differs if looked else None,
+        judged_again_at=looked.judged_again_at if looked else None,
+        driver=picked(driver.holder, "pid host since") | {"alive": driver.alive}
+        if driver
+        else None,
+    )
+
+
+def _standing_json(standing: Standing) -> dict[str, Any]:
+    counts = standing.tests
+    return {
+        **picked(standing, "id title state attempts verdict stale held_before carried"),
+        **picked(standing, "handoff accepted_by"),
+        "tests": None if counts is None else counts.to_data(with_names=False),
+    }
+
+
+def show_status(report: StatusReport) -> None:
+    """A plan and its newest run, for people."""
+    say(f"{report.title}  [{report.status}]")
+    say(_progress(report))
+    if report.status is PlanStatus.IN_PROGRESS:
+        _show_driver(report)
+    for standing in (*report.gate.steps, *report.gate.postconditions):
+        say(_standing_line(standing))
+    if report.place.gone:
+        say(gone_text(report.place))
+    if report.edited:
+        say("the plan file differs from what this run was approved for: signoff diff")
+        say(f"to take the edited plan: {report.next_for_edit}")
+    for line in _missing_lines(report) if report.run else ():
+        say_line(line)
+    told = " ".join(missing.what for missing in report.gate.missing)
+    for item in report.waiting:
+        if item.step is None and item.id not in told:
+            say(f"missing: plan: it waits for a person ({item.id}) (signoff inbox)")
+    spent = report.spent
+    if spent.work_s:
+        usage = f"{spent.tokens:,} tokens, {dollars(spent.usd)}"
+        reported = usage if spent.tokens or spent.usd else "no usage reported"
+        say(f"spent: {reported}, {duration(spent.work_s)} of work")
+    if report.older:
+        path = shlex.quote(str(report.place.path))
+        say(f"approved by an older version: approve again: signoff approve {path}")
+    if report.unproven:
+        say(f"person not proven: {count(report.unproven, 'decision')} (signoff log)")
+    if report.signed_off_at:
+        since = f"; since then {', '.join(report.since_sign_off)}" if report.since_sign_off else ""
+        but = _but(report.content)
+        on = f"{report.signed_off_at} on content {short(report.signed_off_on)}"
+        say(f"signed off at {on}{since}{but}")
+
+
+def _progress(report: StatusReport) -> str:
+    if report.run is None:
+        return "not started"
+    said = f"run {report.run}, gate {report.gate.gate}"
+    said += f", as of content {short(report.as_of)}" if report.as_of else ""
+    return f"{said}, isolation {report.isolation}" if report.isolation else said
+
+
+def _but(content: Content | None) -> str:
+    """A sign-off does not un-happen; what is there now is another question."""
+    if content is None or content.differs is False:
+        return ""
+    if content.differs is None:
+        return "; the content could not be compared with it"
+    if content.judged_again_at:
+        return f", but this content is not it; judged again at {content.judged_again_at}: kept"
+    return ", but this content is not it (drift)"
+
+
+def _show_driver(report: StatusReport) -> None:
+    """Whether somebody works on it now; of a run that waits for a person, nobody has to."""
+    driver, going_on = report.driver, f"signoff run {shlex.quote(str(report.place.path))} goes on"
+    if driver is not None and driver.alive:
+        say_line(f"running: {driver.holder}")
+    elif not report.waiting:
+        gone = f"its driver is gone ({driver.holder})" if driver else "nobody drives it now"
+        say_line(f"{gone}: {going_on}")
+
+
+def _missing_lines(report: StatusReport) -> list[str]:
+    """What is missing, one line each; done steps that only wait for the sweep are counted."""
+    stale = {s.id for s in report.gate.steps if s.state is StepState.DONE and s.stale}
+    lines = [
+        f"missing: {m.subject}: {m.what} ({m.next})"
+        for m in report.gate.missing
+        if m.subject not in stale
+    ]
+    if stale:
+        lines.append(f"missing: {count(len(stale), 'done step')} to be judged on the final content")
+    return lines
+
+
+def _standing_line(standing: Standing) -> str:
+    notes = []
+    if standing.attempts:
+        notes.append(count(standing.attempts, "attempt"))
+    if standing.verdict is not None:
+        notes.append(str(standing.verdict))
+    if standing.stale:
+        notes.append("stale")
+    if standing.held_before:
+        notes.append("held before: proves nothing about this step")
+    if standing.carried:
+        notes.append("kept from an earlier run")
+    if standing.tests is not None:
+        notes.append(_tests(standing.tests))
+    if standing.handoff:
+        notes.append(f"changed files that other tools execute: {', '.join(standing.handoff)}")
+    if standing.state is StepState.WAIVED:
+        notes.append("waived")
+    if standing.accepted_by is not None:
+        notes.append(f"{standing.accepted_by} says it holds; nothing was judged")
+    detail = f"  ({', '.join(notes)})" if notes else ""
+    return f"  {MARKS[standing.state]} {standing.id}  {standing.title}{detail}"
+
+
+def _tests(counts: TestCounts) -> str:
+    if not counts.endings:
+        checked = f"{count(counts.files, 'file')} checked" if counts.files else ""
+        uncounted = f"tests not counted: {counts.untold}" if counts.untold else ""
+        return "; ".join(filter(None, (checked, uncounted)))
+    aside = {"failed": counts.failed, "skipped": counts.skipped, "deselected": counts.deselected}
+    more = "".join(f", {number} {what}" for what, number in aside.items() if number)
+    return f"{count(counts.passed, 'test')} passed{more}"
+
+
+def session_json(report: SessionReport) -> dict[str, Any]:
+    """The stable shape of a session's report."""
+    return {**asdict(report), "rewrite_count": len(report.rewrites)}
+
+
+def say_session(report: SessionReport, lacks: str = "missing") -> None:
+    """The work of an agent's session, for people; `lacks` is what the gate's list is called."""
+    refused = f", final answers refused: {report.refusals}" if report.refusals else ""
+    say_line(f"  claimed {len(report.claimed)}, proved {len(report.proved)}{refused}")
+    if report.per_verified_step is not None:
+        say_line(f"  {report.per_verified_step.tokens:,} tokens per verified step")
+    show_left_out(report)
+    if report.strayed:
+        say_line(f"  changed outside the step in progress: {', '.join(report.strayed)}")
+    for missing in report.gate.missing:
+        say_line(f"  {lacks}: {missing.subject}: {missing.what}")
+    if report.self_set:
+        say_line("  self-set: the agent chose the checks itself")
+
+
+def show_left_out(report: SessionReport) -> None:
+    """Rewrites, and what was waived, dropped or weakened: always shown, whatever else is."""
+    if report.rewrites:
+        why = "; ".join(rewrite.reason or "no reason given" for rewrite in report.rewrites)
+        say_line(f"  plan rewritten {count(len(report.rewrites), 'time')}: {why}")
+    left_out = {
+        "went on without": report.waived,
+        "dropped from the plan": report.dropped,
+        "weakened": report.weakened,
+    }
+    for what, subjects in left_out.items():
+        if subjects:
+            say_line(f"  {what}: {', '.join(subjects)}")
+
+
+def say_judged(lines: Iterable[Line]) -> None:
+    """Steps and postconditions that were judged again, one line each."""
+    for line in lines:
+        say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+
+
+def judged_json(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    """The same as data."""
+    return [picked(line, "subject title finding message") for line in lines]
+
+
+def audit_code(result: Result, refused: bool) -> int:
+    """The exit code of an answer; `refused` when the caller takes no waiver for a yes."""
+    return Exit.NOT_DONE if refused and result is Result.KEPT else EXIT_OF[result]
+
+
+def answer_line(result: Result, waived: Sequence[str], strict: bool) -> str:
+    """The last line: what was waived is never called kept."""
+    but = f", except what was waived: {', '.join(waived)}" if waived else ""
+    but += "; not kept for --strict" if waived and strict else ""
+    return f"audit: {result}{but if result is Result.KEPT else ''}"
+
+
+def finding_line(name: str, finding: Finding) -> str:
+    """A finding on one line, for somebody who did not ask for it."""
+    hint = f"; hint: {finding.hint}" if finding.hint else ""
+    said = f"{finding.severity}: {finding.message} [{finding.code}]{hint}"
+    return escape_line(f"{name}:{finding.line}: {said}")
+
+
+def finding_lines(name: str, finding: Finding) -> list[str]:
+    """A finding as it is shown everywhere."""
+    lines = [f"{name}:{finding.line}: {finding.severity}: {finding.message} [{finding.code}]"]
+    if finding.text.strip():
+        lines.append(f"    {finding.text.strip()}")
+    if finding.hint:
+        lines.append(f"    hint: {finding.hint}")
+    return lines
