@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
+import signal
 import struct
 import sys
 from functools import lru_cache
@@ -26,6 +28,7 @@ _LANDLOCK_RESTRICT_SELF = 446
 _ASK_VERSION = 1
 _PATH_BENEATH = 1
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_SECCOMP = 22
 _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
@@ -33,6 +36,12 @@ _SECCOMP_MODE_FILTER = 2
 _CAPABILITY_VERSION_3 = 0x20080522
 _MOST_CAPABILITIES = 64
 _INSTRUCTION_SIZE = 8
+
+_MOUNT_SETATTR = 442
+_PIVOT_ROOT_BY_MACHINE = {"x86_64": 155, "aarch64": 41}
+_HERE, _RECURSIVE = -100, 0x8000
+_BIND_ALL, _PRIVATE_ALL, _DETACH = 0x5000, 0x44000, 2
+_SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8914, 1
 
 
 @lru_cache(maxsize=1)
@@ -96,6 +105,61 @@ def filter_thread(program: bytes) -> None:
     count = len(program) // _INSTRUCTION_SIZE
     description = struct.pack("@HP", count, ctypes.addressof(code))
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, description)
+
+
+def die_with_parent() -> None:
+    """Be killed when the thread that started this process ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def unshare(namespaces: int) -> None:
+    """Enter new namespaces; that of processes begins with the next child."""
+    _checked(_libc().unshare(namespaces))
+
+
+def mount(kind: str, at: str, attributes: int, options: str = "") -> None:
+    """Mount a new file system of a kind that the kernel makes itself."""
+    name = kind.encode()
+    _checked(
+        _libc().mount(name, os.fsencode(at), name, ctypes.c_ulong(attributes), options.encode())
+    )
+
+
+def bind(source: str, at: str) -> None:
+    """Show a folder or file, and what is mounted below it, at another place too."""
+    flags = ctypes.c_ulong(_BIND_ALL)
+    _checked(_libc().mount(os.fsencode(source), os.fsencode(at), None, flags, None))
+
+
+def keep_mounts_private() -> None:
+    """Let no mount of this namespace be seen in another, or the other way round."""
+    _checked(_libc().mount(b"none", b"/", None, ctypes.c_ulong(_PRIVATE_ALL), None))
+
+
+def set_mount_attributes(at: str, attributes: int, *, recursive: bool) -> None:
+    """Add attributes such as read-only to a mount."""
+    wanted = struct.pack("=QQQQ", attributes, 0, 0, 0)
+    flags = _RECURSIVE if recursive else 0
+    _syscall(_MOUNT_SETATTR, _HERE, os.fsencode(at), flags, wanted, len(wanted))
+
+
+def pivot_root(new: str, old: str) -> None:
+    """Make a mount the root of this namespace, and show the old root at another place."""
+    _syscall(_PIVOT_ROOT_BY_MACHINE[os.uname().machine], os.fsencode(new), os.fsencode(old))
+
+
+def unmount(at: str) -> None:
+    """Take a mount out of the view at once; who has something open there keeps it."""
+    _checked(_libc().umount2(os.fsencode(at), _DETACH))
+
+
+def bring_loopback_up() -> None:
+    """Let the processes of a new network namespace talk to each other over loopback."""
+    descriptor = _checked(_libc().socket(2, 2, 0))
+    try:
+        fcntl.ioctl(descriptor, _SET_INTERFACE_FLAGS, struct.pack("16sh14x", b"lo", _INTERFACE_UP))
+    finally:
+        os.close(descriptor)
 
 
 def _prctl(option: int, value: int, pointer: bytes | None = None) -> None:

@@ -36,6 +36,7 @@ def probe_sandboxes() -> tuple[Support, ...]:
     """Every sandbox there is, the best first; each is really tried, once per process."""
     return (
         _probe(Isolation.BUBBLEWRAP, _describe_bubblewrap),
+        _probe(Isolation.NAMESPACES, lambda: "namespaces of its own, without bubblewrap"),
         _probe(Isolation.LANDLOCK, _describe_landlock),
     )
 

@@ -49,6 +49,7 @@ class SandboxChoice(StrEnum):
 
     AUTO = "auto"
     BUBBLEWRAP = "bubblewrap"
+    NAMESPACES = "namespaces"
     LANDLOCK = "landlock"
     NONE = "none"
 

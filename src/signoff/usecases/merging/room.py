@@ -75,7 +75,7 @@ def judge_merged(
     _empty(scratch)
     check_out(git, tree, scratch)
     enclosure = enclosure_of(site, place, from_base.search_path)
-    boxed = enclosure.isolation is Isolation.BUBBLEWRAP
+    boxed = enclosure.isolation.has_own_view
     plan = pinned_plan(pins)
     bench = Bench(
         from_base.search_path, site.environ, mark=workspace_lock(there), enclosure=enclosure
