@@ -32,7 +32,7 @@ class Filed:
 
     def left_out(self, isolation: Isolation) -> str:
         """Why it cannot be asked here; empty when it can."""
-        if self.case.needs_bubblewrap and isolation is not Isolation.BUBBLEWRAP:
+        if self.case.needs_bubblewrap and not isolation.has_own_view:
             return "only bubblewrap will do"
         if self.case.needs_isolation and isolation is Isolation.NONE:
             return "only isolation will do"

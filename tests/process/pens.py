@@ -20,7 +20,7 @@ from signoff.process.shell import shell_command
 from .commands import PYTHON, environment
 
 SECRET = "the secret of this test"
-BOTH = (Isolation.BUBBLEWRAP, Isolation.LANDLOCK)
+SANDBOXES = (Isolation.BUBBLEWRAP, Isolation.NAMESPACES, Isolation.LANDLOCK)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def make_pen(root: Path, isolation: Isolation) -> Pen:
     return pen
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(params=SANDBOXES)
 def pen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pen]:
     """Each sandbox in turn."""
     require(request.param)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from signoff.domain.observation import Ending
-from signoff.domain.verdict import Isolation
 from signoff.process.leftovers import kill_marked
 from signoff.process.limits import Limits
 from signoff.process.runner import run
@@ -120,7 +119,7 @@ def test_killing_the_harness_leaves_nothing_that_the_next_one_does_not_end(pen: 
         await_true(lambda: len(_with_argument(tag)) >= 2, "the confined processes")
         driver.kill()
         driver.wait()
-        if isolation is Isolation.BUBBLEWRAP:
+        if isolation.has_own_view:
             await_true(lambda: _with_argument(tag) == [], "the death of the namespace")
         else:
             assert kill_marked(_NAME, value) >= 2

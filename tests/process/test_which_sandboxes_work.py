@@ -14,7 +14,7 @@ from signoff.process.environment import STANDARD_PATH
 from signoff.process.sandboxes import best_isolation, probe_sandboxes
 from signoff.process.shell import find_tool
 
-from .pens import Pen
+from .pens import SANDBOXES, Pen
 
 ASK = """
 import sys
@@ -45,7 +45,7 @@ print(seen.ending, seen.exit_code, seen.stdout.size, seen.detail)
 
 def test_every_sandbox_is_listed_the_best_first_with_its_version_or_a_reason() -> None:
     supports = probe_sandboxes()
-    assert [s.isolation for s in supports] == [Isolation.BUBBLEWRAP, Isolation.LANDLOCK]
+    assert [s.isolation for s in supports] == [*SANDBOXES]
     assert all(support.detail for support in supports)
     assert probe_sandboxes() is supports
 

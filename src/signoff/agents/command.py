@@ -61,6 +61,7 @@ _NEVER_RAN = frozenset({Ending.NOT_STARTED, Ending.NOT_FOUND, Ending.NOT_EXECUTA
 # What each sandbox answers to a write outside; anything else has other causes more often.
 _REFUSED = {
     Isolation.BUBBLEWRAP: re.compile(r"read-only file system|\bEROFS\b", re.IGNORECASE),
+    Isolation.NAMESPACES: re.compile(r"read-only file system|\bEROFS\b", re.IGNORECASE),
     Isolation.LANDLOCK: re.compile(r"permission denied(?! \()|\bEACCES\b", re.IGNORECASE),
 }
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)

@@ -88,7 +88,13 @@ class Isolation(StrEnum):
 
     NONE = "none"
     LANDLOCK = "landlock"
+    NAMESPACES = "namespaces"
     BUBBLEWRAP = "bubblewrap"
+
+    @property
+    def has_own_view(self) -> bool:
+        """Whether the command sees a file system, processes and a network of its own."""
+        return self in (Isolation.NAMESPACES, Isolation.BUBBLEWRAP)
 
 
 def weakest(isolations: Iterable[Isolation]) -> Isolation:

@@ -24,7 +24,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from signoff.domain.observation import Ending
-from signoff.process import birthmark
+from signoff.domain.verdict import Isolation
+from signoff.process import birthmark, namespaces
 from signoff.process.command import (
     Command,
     Confinement,
@@ -37,7 +38,6 @@ from signoff.process.command import (
     refusal_of_program,
 )
 from signoff.process.environment import STANDARD_PATH
-from signoff.process.kernel import can_filter, filter_program
 from signoff.process.limits import PidGroup, apply_limits, cap_user_processes
 from signoff.process.mountplan import mount_arguments
 from signoff.process.proctable import (
@@ -48,6 +48,7 @@ from signoff.process.proctable import (
     remembers_exits,
     wait_status,
 )
+from signoff.process.seccomp import can_filter, filter_program
 from signoff.process.shell import find_tool
 from signoff.process.tree import Tree
 
@@ -102,7 +103,7 @@ class Cell:
 
     def __init__(self, command: Command, confinement: Confinement):
         self._command = command
-        self._program = _program()
+        self._launcher = _launcher(confinement.isolation)
         self._fds: set[int] = set()
         self._command_fd = -1
         self._heard = b""
@@ -124,7 +125,7 @@ class Cell:
             env[name] = self._command.env[name]
         fds = (self._args_fd, self._filter_fd, self._status_write, self._gate_read)
         argv = (
-            *(self._program, "--args", str(self._args_fd)),
+            *(*self._launcher, "--args", str(self._args_fd)),
             *("--json-status-fd", str(self._status_write), "--block-fd", str(self._gate_read)),
             *("--", *self._command.argv),
         )
@@ -275,7 +276,8 @@ def _arguments(command: Command, confinement: Confinement) -> list[str]:
     arguments += ["--new-session", "--die-with-parent"]
     if not confinement.network:
         arguments.append("--unshare-net")
-    if bubblewrap_version() >= _NESTED_SINCE:
+    ours = confinement.isolation is Isolation.NAMESPACES
+    if ours or bubblewrap_version() >= _NESTED_SINCE:
         arguments.append("--disable-userns")
     arguments += [
         *mount_arguments(confinement),
@@ -312,6 +314,12 @@ def _memory_file(name: str, data: bytes) -> int:
         file.write(data)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
+
+
+def _launcher(isolation: Isolation) -> tuple[str, ...]:
+    if isolation is Isolation.BUBBLEWRAP:
+        return (_program(),)
+    return (sys.executable, "-I", "-S", namespaces.__file__)
 
 
 def _program() -> str:

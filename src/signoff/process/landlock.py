@@ -27,8 +27,8 @@ from pathlib import Path
 
 from signoff.process import kernel
 from signoff.process.command import Command, Confinement, Refusal, Unavailable, is_within, popen
-from signoff.process.kernel import can_filter, filter_program
 from signoff.process.limits import PidGroup, limit_running
+from signoff.process.seccomp import can_filter, filter_program
 from signoff.process.tree import Tree
 
 OLDEST_ABI = 3  # the first that also controls truncation

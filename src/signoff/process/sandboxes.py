@@ -41,6 +41,7 @@ def probe_sandboxes() -> tuple[Support, ...]:
         _probe(
             Isolation.BUBBLEWRAP, lambda: "bubblewrap " + ".".join(map(str, bubblewrap_version()))
         ),
+        _probe(Isolation.NAMESPACES, lambda: "namespaces of its own, without bubblewrap"),
         _probe(Isolation.LANDLOCK, _describe_landlock),
     )
 

@@ -71,6 +71,6 @@ def _pid_group(command: Command) -> PidGroup | None:
     if most is None or os.geteuid() != 0:
         return None
     confinement = command.confinement
-    in_namespace = confinement is not None and confinement.isolation is Isolation.BUBBLEWRAP
+    in_namespace = confinement is not None and confinement.isolation.has_own_view
     # The first process of a namespace comes on top of the command's own.
     return PidGroup(most + 1 if in_namespace else most)

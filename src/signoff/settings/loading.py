@@ -44,6 +44,7 @@ class SandboxChoice(StrEnum):
 
     AUTO = "auto"
     BUBBLEWRAP = "bubblewrap"
+    NAMESPACES = "namespaces"
     LANDLOCK = "landlock"
     NONE = "none"
 

@@ -100,6 +100,7 @@ def _machine() -> Iterator[Check]:
 def _sandboxes() -> Iterator[Check]:
     hints = {
         Isolation.BUBBLEWRAP: "install bubblewrap, and allow user namespaces",
+        Isolation.NAMESPACES: "allow user namespaces, or install bubblewrap",
         Isolation.LANDLOCK: "use Linux 5.13 or newer with Landlock switched on",
     }
     for support in probe_sandboxes():

@@ -68,7 +68,7 @@ def judge_merged(
     _empty(scratch)
     check_out(git, tree, scratch)
     enclosure = enclosure_of(site, place, from_base.pins.search_path)
-    boxed = enclosure.isolation is Isolation.BUBBLEWRAP
+    boxed = enclosure.isolation.has_own_view
     work = open_work(site, from_base, enclosure)
     if approved.settings.setup is not None:
         if approved.settings.policy.require_sandbox and enclosure.isolation is Isolation.NONE:

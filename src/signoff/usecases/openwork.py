@@ -176,7 +176,7 @@ def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
     isolation = _working_isolation(site)
     # Landlock cannot hide them: `doctor` and `approve` name them then. What the user opened, and
     # what belongs to the work, stays as it is.
-    boxed = isolation is Isolation.BUBBLEWRAP
+    boxed = isolation.has_own_view
     given = (place.workspace, *readable, *writable)
     sockets = [Path(p) for p in reachable_sockets(site.environ)] if boxed else []
     sockets = [path for path in sockets if not any(path.is_relative_to(g) for g in given)]
@@ -313,7 +313,7 @@ def open_judge(
     policy, setup = settings.policy, settings.setup
     enclosure = bench.enclosure
     room = CleanRoom(workspace, site.home.path / "rooms" / _short(place))
-    boxed = enclosure.isolation is Isolation.BUBBLEWRAP
+    boxed = enclosure.isolation.has_own_view
     kept = site.home.path / "setups" / _short(place)
     return Judge(
         workspace,

@@ -121,7 +121,7 @@ class Enclosure:
     @staticmethod
     def variables(isolation: Isolation) -> dict[str, str]:
         """What a process confined like this must be told about where it is."""
-        return {"TMPDIR": PRIVATE_TMP} if isolation is Isolation.BUBBLEWRAP else {}
+        return {"TMPDIR": PRIVATE_TMP} if isolation.has_own_view else {}
 
     def _tool_folders(self) -> tuple[Path, ...]:
         """Tools must be seen even where a private folder covers them."""

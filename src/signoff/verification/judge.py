@@ -13,7 +13,7 @@ from signoff.domain.plan import Contract, Effects, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
-from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict
+from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SetupFailed, SnapshotTooSlow
 from signoff.verification.bench import Bench
 from signoff.verification.denominator import (
@@ -259,7 +259,7 @@ class Judge:
         texts = self._texts(case.contract, before.digest)
         manifest = self.workspace.manifest(before.digest)
         fixed = Fixed.of(case.guard, texts, set_back)
-        if self.bench.enclosure.isolation is Isolation.BUBBLEWRAP:
+        if self.bench.enclosure.isolation.has_own_view:
             seat, fixed = fixed.shown(seat)
         folders = dict.fromkeys((*self.workspace.folders, *(loose or LooseFiles()).folders))
         with OpenWatch(seat.on_disk or seat.folder, folders, fixed.kept) as watch:
