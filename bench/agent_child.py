@@ -16,10 +16,10 @@ from typing import Any
 from pydantic_ai.models.wrapper import WrapperModel
 
 import signoff
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
-from signoff.toolbatch.calls import Result
+from signoff.toolbatch.calls import CallResult
 
 # What a turn must at least put on disk: the answer, its use, the call and its result.
 RECORDS_A_TURN = 4
@@ -40,7 +40,7 @@ class Watcher:
     def called(self, name: str, arguments: str) -> None:
         """Nothing."""
 
-    def returned(self, name: str, result: Result) -> None:
+    def returned(self, name: str, result: CallResult) -> None:
         """A call is over."""
         del name, result
         self.megabytes.append(memory_mb())
@@ -103,11 +103,13 @@ def _play(folder: Path, turns: int, watcher: Watcher) -> None:
     )
 
 
-def _next(conversation: Conversation, turns: int) -> Turn:
+def _next(conversation: ScriptedRequest, turns: int) -> Turn:
     number = conversation.model_turns
     if number >= turns:
         return say("All files are written.")
-    return use(Call("write", {"path": f"out/{number % 20}.txt", "content": f"{number:<200}"}))
+    return use(
+        ScriptedCall("write", {"path": f"out/{number % 20}.txt", "content": f"{number:<200}"})
+    )
 
 
 def _floor_s(folder: Path, turns: int) -> float:

@@ -21,7 +21,7 @@ from signoff.process.environment import STANDARD_PATH
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.sandboxes import probe_sandboxes
-from signoff.verification.bench import Bench
+from signoff.verification.bench import CheckRunner
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.evidence import Case, NoEvidence
 from signoff.verification.heldout import HeldOutChecks
@@ -114,7 +114,7 @@ def _judge(home: Path, root: Path, isolation: Isolation, *, room: bool) -> Calla
         root,
         pins,
         NoEvidence(),
-        Bench(STANDARD_PATH, os.environ, enclosure=enclosure),
+        CheckRunner(STANDARD_PATH, os.environ, enclosure=enclosure),
         Rooms(root, CleanRoom(workspace, home / "rooms") if room else None),
         Obstacles(pins, root, enclosure, HeldOutChecks(home / "heldout")),
     )

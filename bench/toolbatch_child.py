@@ -11,7 +11,7 @@ from typing import Any
 from agent_child import memory_mb
 
 from signoff.domain.digests import digest_bytes
-from signoff.toolbatch.calls import Call, Result, propose
+from signoff.toolbatch.calls import Call, CallResult, propose
 from signoff.toolbatch.events import Stream
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchRunner
@@ -117,23 +117,23 @@ def _proposed(root: Path, number: int) -> Call:
 def _execute(root: Path) -> Any:
     (root / "out").mkdir(exist_ok=True)
 
-    def execute(call: Call) -> Result:
+    def execute(call: Call) -> CallResult:
         given = call.arguments
         if call.tool in ("bash", "todo", "scratchpad"):
-            return Result("done", ok=True, content="same")
+            return CallResult("done", ok=True, content="same")
         file = root / given["path"]
         if call.tool == "write":
             data = given["content"].encode()
             file.write_bytes(data)
-            return Result("written", ok=True, writes={call.target: digest_bytes(data)})
+            return CallResult("written", ok=True, writes={call.target: digest_bytes(data)})
         try:
             data = file.read_bytes()
         except FileNotFoundError:
-            return Result(f"error: no file `{given['path']}`", ok=False)
+            return CallResult(f"error: no file `{given['path']}`", ok=False)
         reads = {call.target: digest_bytes(data)}
         if call.tool == "edit":
-            return Result("error: `old` does not occur in it", ok=False, reads=reads)
-        return Result(data.decode(), ok=True, reads=reads)
+            return CallResult("error: `old` does not occur in it", ok=False, reads=reads)
+        return CallResult(data.decode(), ok=True, reads=reads)
 
     return execute
 

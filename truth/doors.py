@@ -18,7 +18,7 @@ from signoff.usecases.audit import audit_plan
 from signoff.usecases.inbox import answer
 from signoff.usecases.questions import open_items
 from signoff.usecases.run import RunOptions, run_plan
-from signoff.usecases.site import Site, find_plan
+from signoff.usecases.site import Harness, find_plan
 from signoff.wiring import open_site
 
 COMMAND_LIMIT_S = 120
@@ -107,7 +107,7 @@ class Library:
         except SignoffError:
             return None
 
-    def _site(self) -> Site:
+    def _site(self) -> Harness:
         workspace = find_plan(self.cwd, self.plan).workspace
         return open_site(self.environ, self.cwd, workspace, self.roles)
 

@@ -16,15 +16,15 @@ from tasks import CHECK_S
 from signoff.agents.tools.context import Changes, Files, ToolContext
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.plan import Contract
+from signoff.domain.verdict import CallResult as Judging
 from signoff.domain.verdict import Phase, Reason, Verdict
-from signoff.domain.verdict import Result as Judging
 from signoff.toolbatch import steering, todo
-from signoff.toolbatch.calls import Call, NextAction, Result, propose
+from signoff.toolbatch.calls import Call, CallResult, NextAction, propose
 from signoff.toolbatch.deriving import CheckSources
-from signoff.toolbatch.disk import Folder
+from signoff.toolbatch.disk import WorkspaceFolder
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.paths import declared
-from signoff.toolbatch.pipeline import BatchResult, Ending
+from signoff.toolbatch.pipeline import BatchEnding, BatchResult
 from signoff.toolbatch.taskplan import MemoryBooks
 
 TURNS = 40  # with the runtime every habit has ended by then
@@ -93,7 +93,7 @@ class _Play:
             planned=declared(habit.task.planned),
             books=books,
             sources=sources,
-            disk=Folder(root, watch.mark),
+            disk=WorkspaceFolder(root, watch.mark),
         )
         self._runner = open_runner(root, Hands(root, watch), "", parts=parts)
         todo.take_list(self._runner.plan, list(habit.items))
@@ -110,9 +110,9 @@ class _Play:
             else:
                 result = self._runner.run(_calls(move, self._root, turn))
             self._note(result, action)
-            if result.ending is Ending.HALT:
+            if result.ending is BatchEnding.HALT:
                 return self._played(End.FAILED, turn)
-            if result.ending is Ending.VERIFY:
+            if result.ending is BatchEnding.VERIFY:
                 self._runner.judge()
             if self._runner.plan.task().is_over:
                 return self._played(End.FAILED, turn)
@@ -139,7 +139,7 @@ class _Play:
     def _steered(self, result: BatchResult) -> NextAction | None:
         """What the model is told to do: the message of the turn, else the way on of a result."""
         said = result.steering
-        if result.ending is Ending.VERIFY:
+        if result.ending is BatchEnding.VERIFY:
             looker = self._runner.looker
             said = steering.most_specific(looker.around(o.call, o) for o in result.results)
         if said is not None:
@@ -159,11 +159,11 @@ class Hands:
     def __init__(self, root: Path, watch: Watcher):
         self._context = ToolContext(Files(root.resolve()), watch=watch)
 
-    def __call__(self, call: Call) -> Result:
+    def __call__(self, call: Call) -> CallResult:
         """Carry it out."""
         tool = _TOOLS.get(call.tool)
         if tool is None:
-            return Result(f"error: there is no tool `{call.tool}`", ok=False)
+            return CallResult(f"error: there is no tool `{call.tool}`", ok=False)
         return tool.call("{broken" if call.malformed else call.arguments, self._context)
 
 

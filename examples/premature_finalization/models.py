@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.script import Turn, say, use
 
 NOTES = ("ada", "alan", "barbara", "donald", "edsger", "grace")
@@ -18,7 +18,7 @@ BORED_AFTER = 4
 LIE = "All six notes are summarised."  # from an honest model it is the truth
 CHARACTERS_A_TOKEN = 4
 
-Playing = Generator[Turn, Conversation, None]
+Playing = Generator[Turn, ScriptedRequest, None]
 
 
 def without_a_plan() -> Playing:
@@ -90,12 +90,12 @@ def verifying() -> Playing:
     yield say("Now they really are.")
 
 
-def played(way: Callable[[], Playing]) -> Callable[[Conversation], Turn]:
+def played(way: Callable[[], Playing]) -> Callable[[ScriptedRequest], Turn]:
     """A model for `Script(respond=…)`; it pays for the length of what it reads and writes."""
     playing = way()
     begun: list[bool] = []
 
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         turn = playing.send(conversation) if begun else next(playing)
         begun.append(True)
         wrote = len(turn.whole_text) + sum(len(call.arguments_json) for call in turn.calls)
@@ -123,16 +123,16 @@ def _really(names: tuple[str, ...]) -> Playing:
         yield use(_update(number, "done", _cited(seen)))
 
 
-def _verified(numbers: range | list[int]) -> Generator[Turn, Conversation, set[int]]:
+def _verified(numbers: range | list[int]) -> Generator[Turn, ScriptedRequest, set[int]]:
     """Verify each, and cite only the calls that succeeded."""
     proved = set()
     for number in numbers:
         name = NOTES[number - 1]
         asked = {"path": f"summaries/{name}.txt", "expected_content_contains": name.title()}
-        seen = yield use(Call("verify_file_exists", asked))
+        seen = yield use(ScriptedCall("verify_file_exists", asked))
         evidence = _cited(seen) or "verified, it is there"
         given = {"postcondition_number": number, "evidence": evidence}
-        yield use(Call("postcondition_verify", given))
+        yield use(ScriptedCall("postcondition_verify", given))
         proved |= {number} if _cited(seen) else set()
     return proved
 
@@ -148,27 +148,27 @@ def _checked_steps() -> list[dict[str, Any]]:
     ]
 
 
-def _plan(steps: list[Any], postconditions: list[str] | None = None) -> Call:
+def _plan(steps: list[Any], postconditions: list[str] | None = None) -> ScriptedCall:
     given = {"objective": "summarise the six notes", "steps": steps}
-    return Call("plan_create", {**given, "postconditions": postconditions or []})
+    return ScriptedCall("plan_create", {**given, "postconditions": postconditions or []})
 
 
-def _update(number: int, status: str, evidence: str = "") -> Call:
+def _update(number: int, status: str, evidence: str = "") -> ScriptedCall:
     cited = {"evidence": evidence} if evidence else {}
-    return Call("step_update", {"step_number": number, "status": status, **cited})
+    return ScriptedCall("step_update", {"step_number": number, "status": status, **cited})
 
 
-def _write(name: str) -> Call:
+def _write(name: str) -> ScriptedCall:
     text = f"{name.title()} worked on many things.\n"
-    return Call("write", {"path": f"summaries/{name}.txt", "content": text})
+    return ScriptedCall("write", {"path": f"summaries/{name}.txt", "content": text})
 
 
-def _cited(conversation: Conversation) -> str:
+def _cited(conversation: ScriptedRequest) -> str:
     """What the latest results offer as evidence: the calls, not their files."""
     return " ".join(_offers(conversation))
 
 
-def _offers(conversation: Conversation) -> Iterator[str]:
+def _offers(conversation: ScriptedRequest) -> Iterator[str]:
     for result in conversation.results:
         for line in result.text.split("\n"):
             if line.startswith("[evidence: "):

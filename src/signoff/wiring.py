@@ -16,7 +16,7 @@ from signoff.settings.loading import load_settings
 from signoff.storage.database import open_database
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
-from signoff.usecases.site import Site, known_secrets
+from signoff.usecases.site import Harness, known_secrets
 from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from signoff.agents.session import PlanSession
     from signoff.agents.tools.definition import Tool
     from signoff.usecases.agent import AgentReport
-    from signoff.usecases.run import Engine
+    from signoff.usecases.run import DurableEngine
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -45,7 +45,7 @@ def open_site(
     cwd: Path,
     workspace: Path | None,
     roles: Mapping[str, str] | None = None,
-) -> Site:
+) -> Harness:
     """Home, ledger and settings; the configuration is the workspace's, else the one around here."""
     if workspace is None:
         repository = find_repository(cwd)
@@ -60,7 +60,7 @@ def open_site(
         from signoff.workspace.caches import put_back_caches  # noqa: PLC0415 - seldom needed
 
         put_back_caches(home.snapshots)
-    return Site(
+    return Harness(
         environ=environ,
         cwd=cwd,
         home=home,
@@ -84,11 +84,11 @@ def _hidden(error: StorageFailed, environ: Mapping[str, str]) -> StorageFailed:
     )
 
 
-def open_engine(site: Site) -> Engine:
+def open_engine(site: Harness) -> DurableEngine:
     """What makes a run durable; loading it takes longer than everything before it."""
-    from signoff.orchestrator.engine import Engine as DurableEngine  # noqa: PLC0415
+    from signoff.orchestrator.engine import Engine  # noqa: PLC0415
 
-    return DurableEngine(site.settings.database_url, site.home.path)
+    return Engine(site.settings.database_url, site.home.path)
 
 
 def start_session(

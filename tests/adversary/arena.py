@@ -16,7 +16,7 @@ from signoff.storage.ledger import Ledger
 from signoff.usecases.inbox import answer
 from signoff.usecases.questions import open_items
 from signoff.usecases.run import RunOptions, RunReport, run_plan
-from signoff.usecases.site import Site, find_plan
+from signoff.usecases.site import Harness, find_plan
 from signoff.wiring import open_site
 from tests.unconfined import user_file
 from tests.warm import SOURCE, run_to_end
@@ -101,7 +101,7 @@ class Arena:
     def role(self) -> dict[str, str]:
         return {"coder": f"bash '{self.agent}'"}
 
-    def site(self) -> Site:
+    def site(self) -> Harness:
         return open_site(self.environ, self.root, self.root, self.role)
 
     def ledger(self) -> Ledger:

@@ -18,10 +18,10 @@ from signoff.domain.ledger import Kind
 from signoff.process.environment import STANDARD_PATH
 from signoff.storage.database import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, use
-from signoff.toolbatch.calls import Result
+from signoff.toolbatch.calls import CallResult
 
 # Waits between retries are real; nobody has to sit through them.
 QUICK = LoopLimits(first_wait_s=0.001, longest_wait_s=1.0)
@@ -33,7 +33,7 @@ class Told:
 
     text: str = ""
     calls: list[str] = field(default_factory=list)
-    results: list[tuple[str, Result]] = field(default_factory=list)
+    results: list[tuple[str, CallResult]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def said(self, chunk: str) -> None:
@@ -42,7 +42,7 @@ class Told:
     def called(self, name: str, arguments: str) -> None:
         self.calls.append(f"{name} {arguments}")
 
-    def returned(self, name: str, result: Result) -> None:
+    def returned(self, name: str, result: CallResult) -> None:
         self.results.append((name, result))
 
     def noted(self, text: str) -> None:
@@ -113,9 +113,9 @@ def entries(work: Path, session: str) -> list[tuple[Kind, dict[str, Any]]]:
 
 def bash(command: str, **more: Any) -> Turn:
     """The model runs a command."""
-    return use(Call("bash", {"command": command, **more}))
+    return use(ScriptedCall("bash", {"command": command, **more}))
 
 
-def write(path: str, content: str) -> Call:
+def write(path: str, content: str) -> ScriptedCall:
     """A call that writes a file."""
-    return Call("write", {"path": path, "content": content})
+    return ScriptedCall("write", {"path": path, "content": content})

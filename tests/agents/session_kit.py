@@ -15,8 +15,8 @@ from signoff.domain.session import ToolCall
 from signoff.settings.agent import SessionPolicy
 from signoff.usecases.inbox import answer
 from signoff.usecases.open_session import open_session, sign
-from signoff.usecases.questions import Item, open_items
-from signoff.usecases.site import Site, find_plan
+from signoff.usecases.questions import InboxItem, open_items
+from signoff.usecases.site import Harness, find_plan
 from signoff.wiring import open_site
 from tests.unconfined import UNCONFINED
 
@@ -40,7 +40,7 @@ class Bureau:
         self._calls = 0
 
     @property
-    def site(self) -> Site:
+    def site(self) -> Harness:
         """Opened afresh."""
         return open_site(self.environ, self.root, self.root, {})
 
@@ -85,7 +85,7 @@ class Bureau:
         """What the ledger holds of this session."""
         return [e for e in self.site.ledger.entries(self.session.id) if e.kind is kind]
 
-    def inbox(self) -> list[Item]:
+    def inbox(self) -> list[InboxItem]:
         """What waits for a person."""
         return list(open_items(self.site.ledger))
 

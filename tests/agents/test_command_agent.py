@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report, Usage
+from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, AttemptReport, Usage
 from signoff.agents.command import CommandAgent, check_role
 from signoff.domain.observation import Ending
 from signoff.errors import ConfigInvalid
@@ -18,7 +18,7 @@ from signoff.settings.loading import Role
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def _work(tmp_path: Path, command: str, prompt: str = "do it", **options: Any) -> Report:
+def _work(tmp_path: Path, command: str, prompt: str = "do it", **options: Any) -> AttemptReport:
     environ = options.pop("environ", {"HOME": str(tmp_path)})
     env = options.pop("env", ())
     workspace, exchange = tmp_path / "work", tmp_path / "exchange"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report
+from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, AttemptReport
 from signoff.agents.command import CommandAgent
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
@@ -31,7 +31,7 @@ def beside(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _work(beside: Path, command: str) -> Report:
+def _work(beside: Path, command: str) -> AttemptReport:
     return CommandAgent({}, PATH, enclosure=Enclosure(Isolation.BUBBLEWRAP)).work(
         Assignment(
             role=Role("coder", command),

@@ -11,7 +11,7 @@ from signoff.agents.loop.limits import Ended, LoopLimits
 from signoff.agents.tools.definition import tool
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.errors import UsageError
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.script import Script, Turn, say, use
 from signoff.toolbatch.opening import Parts
 from tests.agents.loopkit import QUICK, Stage, bash, write
@@ -58,7 +58,7 @@ def test_tools_of_the_caller_stand_beside_the_standard_ones(stage: Stage) -> Non
         return f"rain in {city}"
 
     stage.tools = [*STANDARD_TOOLS, weather]
-    script = Script([use(Call("weather", {"city": "Ulm"})), say("rain")])
+    script = Script([use(ScriptedCall("weather", {"city": "Ulm"})), say("rain")])
     stage.play(script)
     assert script.received[1].results[0].text == "rain in Ulm"
     stage.tools = [weather, weather]
@@ -67,7 +67,7 @@ def test_tools_of_the_caller_stand_beside_the_standard_ones(stage: Stage) -> Non
 
 
 def test_calls_of_one_answer_are_made_in_their_order(stage: Stage) -> None:
-    calls = [Call("bash", {"command": f"echo {n} >> order; cat order"}) for n in (1, 2, 3)]
+    calls = [ScriptedCall("bash", {"command": f"echo {n} >> order; cat order"}) for n in (1, 2, 3)]
     script = Script([use(*calls), say("done")])
     stage.play(script)
     assert (stage.work / "order").read_text() == "1\n2\n3\n"
@@ -75,7 +75,7 @@ def test_calls_of_one_answer_are_made_in_their_order(stage: Stage) -> None:
 
 
 def test_too_many_calls_in_one_answer_are_refused_and_none_is_lost(stage: Stage) -> None:
-    calls = [Call("bash", {"command": "echo x >> made"}) for _ in range(60)]
+    calls = [ScriptedCall("bash", {"command": "echo x >> made"}) for _ in range(60)]
     script = Script([use(*calls), say("done")])
     assert stage.play(script).ended is Ended.ANSWERED
     assert (stage.work / "made").read_text().count("x") == 50
@@ -86,14 +86,16 @@ def test_too_many_calls_in_one_answer_are_refused_and_none_is_lost(stage: Stage)
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (Call("rm_rf", {}), "there is no tool `rm_rf`; there are: `read`, `write`"),
-        (Call("bash", '{"command": "tr'), "the arguments are not valid JSON"),
-        (Call("bash", {"cmd": "true"}), "`command` is missing"),
-        (Call("bash", ""), "`command` is missing"),
-        (Call("read", {"path": "absent"}), "no file"),
+        (ScriptedCall("rm_rf", {}), "there is no tool `rm_rf`; there are: `read`, `write`"),
+        (ScriptedCall("bash", '{"command": "tr'), "the arguments are not valid JSON"),
+        (ScriptedCall("bash", {"cmd": "true"}), "`command` is missing"),
+        (ScriptedCall("bash", ""), "`command` is missing"),
+        (ScriptedCall("read", {"path": "absent"}), "no file"),
     ],
 )
-def test_a_call_that_makes_no_sense_comes_back_as_text(stage: Stage, call: Call, says: str) -> None:
+def test_a_call_that_makes_no_sense_comes_back_as_text(
+    stage: Stage, call: ScriptedCall, says: str
+) -> None:
     script = Script([use(call), say("done")])
     report = stage.play(script)
     assert report.ended is Ended.ANSWERED and report.failed_calls == 1
@@ -115,7 +117,7 @@ def test_an_answer_that_was_cut_off_does_not_count_as_final(stage: Stage) -> Non
 
 
 def test_a_model_that_does_nothing_turn_after_turn_is_stopped(stage: Stage) -> None:
-    for turn in (Turn(), use(Call("nothing"))):
+    for turn in (Turn(), use(ScriptedCall("nothing"))):
         report = stage.play(Script([turn], last_repeats=True), parts=PLAIN)
         assert report.ended is Ended.STUCK
         assert report.turns == QUICK.fruitless
@@ -193,7 +195,7 @@ def test_a_model_that_never_answers_does_not_outlast_it_either(stage: Stage) -> 
 def test_every_conversation_that_is_sent_is_one_that_real_apis_accept(stage: Stage) -> None:
     # A script refuses, with status 400, a call without a result and a result without a call.
     turns = [
-        use(Call("a"), Call("b")),
+        use(ScriptedCall("a"), ScriptedCall("b")),
         bash("true"),
         Turn(),
         bash("true"),

@@ -13,7 +13,7 @@ import signoff
 from signoff.agents.loop.limits import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
 from signoff.toolbatch.opening import Parts
@@ -47,8 +47,8 @@ def run(work: Path, turns: Script | list[Turn], task: str, **options: Any) -> Ag
     return signoff.run_agent(task, model=scripted_model(script), workspace=work, **options)
 
 
-def read(path: str) -> Call:
-    return Call("read", {"path": path})
+def read(path: str) -> ScriptedCall:
+    return ScriptedCall("read", {"path": path})
 
 
 def test_what_is_next_is_told_with_the_results_in_one_request(stage: Stage) -> None:
@@ -102,12 +102,12 @@ def test_after_a_compaction_a_file_may_be_read_again(stage: Stage) -> None:
     (stage.work / "a.txt").write_text("one\n")
     long = "x" * 40_000
 
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         if not conversation.tools:
             return say("we read a.txt")
         match conversation.model_turns:
             case 0:
-                return use(read("a.txt"), Call("bash", {"command": f"echo {long}"}))
+                return use(read("a.txt"), ScriptedCall("bash", {"command": f"echo {long}"}))
             case _ if conversation.results and "one" in conversation.results[-1].text:
                 return say("done")
         return use(read("a.txt"))
@@ -139,7 +139,7 @@ def test_what_is_handed_over_is_judged_at_once(work: Path) -> None:
     (work / "r1.txt").write_text("1")
     turns = [
         use(write("a.md", "# a")),
-        use(Call("ask_user", {"question": "is it fine?"})),
+        use(ScriptedCall("ask_user", {"question": "is it fine?"})),
         say("written"),
     ]
     script = Script(turns)

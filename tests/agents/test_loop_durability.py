@@ -15,7 +15,7 @@ import pytest
 
 from signoff.agents.loop.limits import Ended
 from signoff.errors import TranscriptUnusable
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.script import Script, Turn, refuse, say, use
 from tests.agents.loopkit import QUICK, Stage, bash, write
 
@@ -83,12 +83,12 @@ def test_an_answer_is_on_disk_before_its_calls_are_made(stage: Stage) -> None:
 
 
 def test_a_resumed_session_goes_on_with_everything_it_knew(stage: Stage) -> None:
-    note = Call("scratchpad", {"key": "k", "text": "kept"})
+    note = ScriptedCall("scratchpad", {"key": "k", "text": "kept"})
     first = stage.play(
         Script([use(note), bash("true")], last_repeats=True), limits=replace(QUICK, turns=3)
     )
     assert first.ended is Ended.LIMIT
-    script = Script([use(Call("scratchpad", {"key": "k"})), say("done")])
+    script = Script([use(ScriptedCall("scratchpad", {"key": "k"})), say("done")])
     report = stage.resume(script, limits=replace(QUICK, turns=10))
     assert report.ended is Ended.ANSWERED
     assert script.received[0].model_turns == 3
@@ -165,7 +165,7 @@ def test_what_is_no_transcript_is_told_with_its_line(stage: Stage) -> None:
 SMALL = replace(QUICK, context_tokens=1000)
 
 
-def _filling(conversation: Conversation) -> Turn:
+def _filling(conversation: ScriptedRequest) -> Turn:
     """Works, says that its context fills, and summarises when asked without tools."""
     if not conversation.tools:
         return say("SUMMARY: wrote a file")

@@ -11,14 +11,14 @@ import pytest
 import signoff
 from signoff.domain.session import SessionStanding
 from signoff.settings.agent import SelfSetRule, SessionPolicy
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
 from signoff.usecases.agent import AgentReport
 from tests.unconfined import UNCONFINED
 
 ACCEPTING = SessionPolicy(self_set=SelfSetRule.ACCEPT)
-WRITE_X = Call("write", {"path": "x.txt", "content": "DONE\n"})
+WRITE_X = ScriptedCall("write", {"path": "x.txt", "content": "DONE\n"})
 
 
 @pytest.fixture
@@ -41,26 +41,32 @@ def _play(work: Path, turns: list[Turn], **options: Any) -> tuple[AgentReport, S
     return report, script
 
 
-def _prove_by(*calls: Call) -> list[Turn]:
+def _prove_by(*calls: ScriptedCall) -> list[Turn]:
     """One step, proved by the last of these calls, which are the third and following."""
     plan = {"objective": "aim", "steps": ["make x.txt"], "postconditions": []}
-    begin = Call("step_update", {"step_number": 1, "status": "in_progress"})
+    begin = ScriptedCall("step_update", {"step_number": 1, "status": "in_progress"})
     cited = {"step_number": 1, "status": "done", "evidence": f"tool:c{2 + len(calls)}"}
-    return [use(Call("plan_create", plan)), use(begin, *calls), use(Call("step_update", cited))]
+    return [
+        use(ScriptedCall("plan_create", plan)),
+        use(begin, *calls),
+        use(ScriptedCall("step_update", cited)),
+    ]
 
 
-def _bash(command: str) -> Call:
-    return Call("bash", {"command": command})
+def _bash(command: str) -> ScriptedCall:
+    return ScriptedCall("bash", {"command": command})
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        Call("todo", {"items": [{"text": "make it", "done": True}]}),
-        Call("scratchpad", {"key": "k", "text": "did it"}),
+        ScriptedCall("todo", {"items": [{"text": "make it", "done": True}]}),
+        ScriptedCall("scratchpad", {"key": "k", "text": "did it"}),
     ],
 )
-def test_bookkeeping_is_no_evidence_and_is_not_offered_as_any(work: Path, call: Call) -> None:
+def test_bookkeeping_is_no_evidence_and_is_not_offered_as_any(
+    work: Path, call: ScriptedCall
+) -> None:
     report, script = _play(work, _prove_by(call))
     assert not report.done and report.plan is not None and report.plan.proved == ()
     results = [r.text for m in script.received[-1].messages for r in m.results]
@@ -69,22 +75,24 @@ def test_bookkeeping_is_no_evidence_and_is_not_offered_as_any(work: Path, call: 
 
 
 LOOKS = [
-    Call("grep", {"pattern": "DONE", "path": "x.txt"}),
-    Call("grep", {"pattern": "DONE"}),
-    Call("glob", {"pattern": "*.txt"}),
+    ScriptedCall("grep", {"pattern": "DONE", "path": "x.txt"}),
+    ScriptedCall("grep", {"pattern": "DONE"}),
+    ScriptedCall("glob", {"pattern": "*.txt"}),
     _bash("grep DONE x.txt"),
     _bash("grep DONE x.txt && echo ok > junk.txt"),
 ]
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_what_a_call_looked_at_proves_a_step_while_it_stands(work: Path, look: Call) -> None:
+def test_what_a_call_looked_at_proves_a_step_while_it_stands(
+    work: Path, look: ScriptedCall
+) -> None:
     report, _ = _play(work, _prove_by(WRITE_X, look))
     assert report.standing is SessionStanding.DONE
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_what_a_call_looked_at_is_stale_once_it_is_gone(work: Path, look: Call) -> None:
+def test_what_a_call_looked_at_is_stale_once_it_is_gone(work: Path, look: ScriptedCall) -> None:
     broken = use(_bash("rm x.txt"))
     report, _ = _play(work, [*_prove_by(WRITE_X, look), broken])
     assert not report.done and report.plan is not None
@@ -120,7 +128,7 @@ def test_no_change_goes_unnoticed_where_changes_need_a_plan(work: Path, command:
 
 
 def test_a_tool_name_that_nobody_could_write_down_comes_back_as_text(work: Path) -> None:
-    odd = Call("x\ud800y", {})
+    odd = ScriptedCall("x\ud800y", {})
     report, script = _play(work, [use(odd), say("I cannot.")])
     assert report.loop.answer == "I cannot."
     (result,) = script.received[-1].results
@@ -146,7 +154,7 @@ def _verified(work: Path, expected: str) -> tuple[AgentReport, str]:
     session = signoff.start_session(work, policy=ACCEPTING)
     tools = [*signoff.STANDARD_TOOLS, *signoff.plan_tools(session), _verifier(work)]
     asked = {"path": "x.txt", "expected_content_contains": expected}
-    turns = _prove_by(WRITE_X, Call("verify_file_exists", asked))
+    turns = _prove_by(WRITE_X, ScriptedCall("verify_file_exists", asked))
     report, script = _play(work, turns, tools=tools, session=session)
     return report, "\n".join(r.text for m in script.received[-1].messages for r in m.results)
 
@@ -168,8 +176,8 @@ def test_what_a_verifier_read_goes_stale_when_it_changes(work: Path) -> None:
     session = signoff.start_session(work, policy=ACCEPTING)
     tools = [*signoff.STANDARD_TOOLS, *signoff.plan_tools(session), _verifier(work)]
     asked = {"path": "x.txt", "expected_content_contains": "DONE"}
-    spoil = use(Call("write", {"path": "x.txt", "content": "no\n"}))
-    turns = [*_prove_by(WRITE_X, Call("verify_file_exists", asked)), spoil]
+    spoil = use(ScriptedCall("write", {"path": "x.txt", "content": "no\n"}))
+    turns = [*_prove_by(WRITE_X, ScriptedCall("verify_file_exists", asked)), spoil]
     report, _ = _play(work, turns, tools=tools, session=session)
     assert not report.done
 
@@ -177,13 +185,13 @@ def test_what_a_verifier_read_goes_stale_when_it_changes(work: Path) -> None:
 @pytest.mark.parametrize(
     "look",
     [
-        Call("grep", {"pattern": "NOWHERE", "path": "x.txt"}),
-        Call("glob", {"pattern": "*.nothing"}),
+        ScriptedCall("grep", {"pattern": "NOWHERE", "path": "x.txt"}),
+        ScriptedCall("glob", {"pattern": "*.nothing"}),
         _bash("grep NOWHERE x.txt"),
         _bash("test -f gone.txt"),
     ],
 )
-def test_a_search_that_found_nothing_is_no_evidence(work: Path, look: Call) -> None:
+def test_a_search_that_found_nothing_is_no_evidence(work: Path, look: ScriptedCall) -> None:
     report, script = _play(work, _prove_by(WRITE_X, look))
     assert not report.done
     told = "\n".join(r.text for m in script.received[-1].messages for r in m.results)
@@ -218,6 +226,6 @@ def test_an_answer_that_is_a_no_is_told_from_one_that_is_not(
 
     session = signoff.start_session(work, policy=ACCEPTING)
     tools = [*signoff.STANDARD_TOOLS, *signoff.plan_tools(session), look]
-    turns = _prove_by(WRITE_X, Call("look", {"of": "x.txt"}))
+    turns = _prove_by(WRITE_X, ScriptedCall("look", {"of": "x.txt"}))
     report, _ = _play(work, turns, tools=tools, session=session)
     assert report.done is counts

@@ -13,7 +13,7 @@ from signoff.agents.loop.limits import Ended, LoopLimits
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit, Held, UsageError
 from signoff.settings.agent import EvidenceRule, SelfSetRule, SessionPolicy
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
 from signoff.usecases.agent import AgentReport
@@ -47,16 +47,16 @@ def play(work: Path, turns: Script | list[Turn], **options: Any) -> AgentReport:
     )
 
 
-def plan(*steps: Any, postconditions: tuple[Any, ...] = ()) -> Call:
+def plan(*steps: Any, postconditions: tuple[Any, ...] = ()) -> ScriptedCall:
     """The model plans."""
     arguments = {"objective": "reports", "steps": steps, "postconditions": postconditions}
-    return Call("plan_create", arguments)
+    return ScriptedCall("plan_create", arguments)
 
 
-def update(number: int, status: str, evidence: str = "", notes: str = "") -> Call:
+def update(number: int, status: str, evidence: str = "", notes: str = "") -> ScriptedCall:
     """The model says where a step stands."""
     given = {"step_number": number, "status": status, "evidence": evidence, "notes": notes}
-    return Call("step_update", {name: value for name, value in given.items() if value})
+    return ScriptedCall("step_update", {name: value for name, value in given.items() if value})
 
 
 def checked(path: str) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def checked(path: str) -> dict[str, Any]:
     return {"description": f"write {path}", "check": {"kind": "file_exists", "path": path}}
 
 
-def cited(conversation: Conversation) -> str:
+def cited(conversation: ScriptedRequest) -> str:
     """The evidence line of the latest result."""
     (line,) = [x for x in conversation.results[-1].text.split("\n") if x.startswith("[evidence")]
     return line.removeprefix("[evidence: ").removesuffix("]")
@@ -108,7 +108,7 @@ def test_a_model_that_only_lies_ends_escalated_and_is_never_done(work: Path) -> 
 def test_evidence_is_cited_by_what_results_say(work: Path) -> None:
     seen: list[str] = []
 
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         match conversation.model_turns:
             case 0:
                 return use(plan("write a.txt"), update(1, "in_progress"))
@@ -134,7 +134,7 @@ def test_an_invented_call_is_no_evidence(work: Path) -> None:
 
 
 def test_a_command_is_cited_for_the_files_it_made_until_they_change(work: Path) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         match conversation.model_turns:
             case 0:
                 return use(plan("make a.txt", "make b.txt"), update(1, "in_progress"))
@@ -159,7 +159,7 @@ def test_a_command_is_cited_for_the_files_it_made_until_they_change(work: Path) 
 
 
 def test_what_a_command_looked_at_is_stale_once_anything_changes(work: Path) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         match conversation.model_turns:
             case 0:
                 return use(plan("count the files", "write a.txt"), update(1, "in_progress"))
@@ -184,7 +184,7 @@ def test_what_a_command_looked_at_is_stale_once_anything_changes(work: Path) -> 
 
 
 def test_a_scratchpad_note_is_evidence_by_what_it_cites(work: Path) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         match conversation.model_turns:
             case 0:
                 return use(plan("measure"), update(1, "in_progress"))
@@ -192,7 +192,7 @@ def test_a_scratchpad_note_is_evidence_by_what_it_cites(work: Path) -> None:
                 return bash("echo 42")
             case 2:
                 note = f"the size is 42, {cited(conversation)}"
-                return use(Call("scratchpad", {"key": "size", "text": note}))
+                return use(ScriptedCall("scratchpad", {"key": "size", "text": note}))
             case 3:
                 return use(update(1, "done", "scratchpad:size"))
         return say("42")
@@ -265,7 +265,7 @@ def test_the_chapters_own_behaviour_is_there_for_who_wants_it(work: Path) -> Non
 
 
 def test_after_a_compaction_the_plan_is_shown_again(work: Path) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         if not conversation.tools:
             return say("SUMMARY")
         if "<summary>" in conversation.messages[1].text:
@@ -319,12 +319,12 @@ def test_callers_compose_tools_around_a_session_of_their_own(work: Path) -> None
     session = signoff.start_session(work, policy=ACCEPTING)
     tools = [*signoff.STANDARD_TOOLS, *signoff.plan_tools(session), answer_to_everything]
 
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         match conversation.model_turns:
             case 0:
                 return use(plan("find the answer"), update(1, "in_progress"))
             case 1:
-                return use(Call("answer_to_everything"))
+                return use(ScriptedCall("answer_to_everything"))
             case 2:
                 return use(update(1, "done", cited(conversation)))
         return say("42")
@@ -334,7 +334,7 @@ def test_callers_compose_tools_around_a_session_of_their_own(work: Path) -> None
 
 
 def test_a_step_can_be_handed_to_a_sub_agent_whose_own_gate_decides(work: Path) -> None:
-    def child(conversation: Conversation) -> Turn:
+    def child(conversation: ScriptedRequest) -> Turn:
         match conversation.model_turns:
             case 0:
                 return use(plan(checked("part.txt")), update(1, "in_progress"))
@@ -344,18 +344,18 @@ def test_a_step_can_be_handed_to_a_sub_agent_whose_own_gate_decides(work: Path) 
                 return use(write("part.txt", "p"), update(1, "done"))
         return say("Now it is.")
 
-    def parent(conversation: Conversation) -> Turn:
+    def parent(conversation: ScriptedRequest) -> Turn:
         match conversation.model_turns:
             case 0:
                 return use(plan({**checked("part.txt"), "description": "have the part written"}))
             case 1:
                 handed = {"step_number": 1, "objective": "SUB: write part.txt", "tokens": 5000}
-                return use(update(1, "in_progress"), Call("delegate", handed))
+                return use(update(1, "in_progress"), ScriptedCall("delegate", handed))
             case 2:
                 return use(update(1, "done"))
         return say("done")
 
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         sub = conversation.messages[1].text.startswith("SUB:")
         return child(conversation) if sub else parent(conversation)
 
@@ -370,14 +370,16 @@ def test_a_step_can_be_handed_to_a_sub_agent_whose_own_gate_decides(work: Path) 
 
 
 def test_a_sub_agent_that_lies_leaves_the_parents_step_shut(work: Path) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         if conversation.messages[1].text.startswith("SUB:"):
             return use(plan(checked("p"))) if conversation.model_turns == 0 else say("All done.")
         match conversation.model_turns:
             case 0:
                 return use(plan("have p written"), update(1, "in_progress"))
             case 1:
-                return use(Call("delegate", {"step_number": 1, "objective": "SUB: write p"}))
+                return use(
+                    ScriptedCall("delegate", {"step_number": 1, "objective": "SUB: write p"})
+                )
             case 2:
                 return use(update(1, "done", "tool:c1"))
         return say("done")
@@ -390,13 +392,13 @@ def test_a_sub_agent_that_lies_leaves_the_parents_step_shut(work: Path) -> None:
 
 
 def test_turns_are_not_multiplied_by_delegating(work: Path) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         if conversation.messages[1].text.startswith("SUB"):
             return bash("true")
         if conversation.model_turns == 0:
             return use(plan("one", "two"), update(1, "in_progress"))
         objective = f"SUB {conversation.model_turns}"
-        return use(Call("delegate", {"step_number": 1, "objective": objective}))
+        return use(ScriptedCall("delegate", {"step_number": 1, "objective": objective}))
 
     report = play(work, Script(respond=respond), limits=LoopLimits(turns=12))
     assert report.loop.ended is Ended.LIMIT and report.loop.turns == 12

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from signoff.agents.loop.limits import Ended, LoopLimits
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.script import Script, Turn, say, use
 from tests.agents.loopkit import Told, write
 from tests.agents.test_loop_gate import checked, plan, play, update
@@ -47,11 +47,11 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def is_child(conversation: Conversation) -> bool:
+def is_child(conversation: ScriptedRequest) -> bool:
     return conversation.messages[1].text.startswith("SUB:")
 
 
-def child(conversation: Conversation) -> Turn:
+def child(conversation: ScriptedRequest) -> Turn:
     match conversation.model_turns:
         case 0:
             return use(plan(checked("part.txt")), update(1, "in_progress"))
@@ -60,19 +60,19 @@ def child(conversation: Conversation) -> Turn:
     return say("The part is written.")
 
 
-def parent(conversation: Conversation) -> Turn:
+def parent(conversation: ScriptedRequest) -> Turn:
     handed = {"step_number": 1, "objective": "SUB: write part.txt", "tokens": 5000}
     match conversation.model_turns:
         case 0:
             return use(plan({**checked("part.txt"), "description": "have the part written"}))
         case 1 | 2:
-            return use(update(1, "in_progress"), Call("delegate", handed))
+            return use(update(1, "in_progress"), ScriptedCall("delegate", handed))
         case 3:
             return use(update(1, "done"))
     return say("done")
 
 
-def respond(conversation: Conversation) -> Turn:
+def respond(conversation: ScriptedRequest) -> Turn:
     return child(conversation) if is_child(conversation) else parent(conversation)
 
 
@@ -102,14 +102,14 @@ def test_a_stopped_sub_agent_goes_on_where_it_was_when_its_parent_is_resumed(
 
 
 def test_a_resumed_sub_agent_gets_no_more_than_the_rest_of_its_share(work: Path) -> None:
-    def endless(conversation: Conversation) -> Turn:
+    def endless(conversation: ScriptedRequest) -> Turn:
         if is_child(conversation):
             if conversation.model_turns == 0:
                 return child(conversation)
             return use(write("part.txt", "p"))
         if conversation.model_turns in (1, 2):
             share = {"step_number": 1, "objective": "SUB: never end", "tokens": 500}
-            return use(Call("delegate", share))
+            return use(ScriptedCall("delegate", share))
         return parent(conversation)
 
     stopper = Stopper(KeyboardInterrupt)

@@ -14,7 +14,7 @@ from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
 from signoff.settings.agent import SelfSetRule, SessionPolicy
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
 from signoff.usecases.agent import AgentReport
@@ -83,7 +83,7 @@ def test_verification_that_failed_too_often_is_a_persons(work: Path) -> None:
 
 
 def test_an_agents_own_plan_does_not_outvote_the_projects_tests(work: Path) -> None:
-    plan = Call(
+    plan = ScriptedCall(
         "plan_create",
         {
             "objective": "fix it",
@@ -97,7 +97,7 @@ def test_an_agents_own_plan_does_not_outvote_the_projects_tests(work: Path) -> N
 
 
 def test_a_question_that_was_answered_leaves_nothing_to_judge(work: Path) -> None:
-    turns = [use(Call("read", {"path": "calc.py"})), say("It subtracts.")]
+    turns = [use(ScriptedCall("read", {"path": "calc.py"})), say("It subtracts.")]
     report = run(work, turns, "What does add do?")
     assert report.standing is SessionStanding.UNPLANNED
     assert report.loop.turns == 2
@@ -122,7 +122,7 @@ def test_a_call_that_the_person_declines_is_no_error_and_changes_nothing(tmp_pat
 def test_looks_are_made_without_asking(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     (stage.work / "a.txt").write_text("one\n")
-    script = Script([use(Call("read", {"path": "a.txt"})), say("one")])
+    script = Script([use(ScriptedCall("read", {"path": "a.txt"})), say("one")])
     stage.play(script, confirm=lambda _name, _arguments: False)
     assert "one" in script.received[1].results[-1].text
 
@@ -138,18 +138,18 @@ PLAN = {
 
 
 def begin(number: int) -> Turn:
-    return use(Call("step_update", {"step_number": number, "status": "in_progress"}))
+    return use(ScriptedCall("step_update", {"step_number": number, "status": "in_progress"}))
 
 
 def test_an_agent_that_gives_up_leaves_its_unfinished_step_as_it_began(work: Path) -> None:
     turns = [
-        use(Call("plan_create", PLAN)),
+        use(ScriptedCall("plan_create", PLAN)),
         begin(1),
         use(write("a.txt", "a")),
         begin(2),
         use(write("half.txt", "half")),
         bash("echo more >> calc.py"),
-        *[use(Call("no_such_tool"))] * 9,
+        *[use(ScriptedCall("no_such_tool"))] * 9,
     ]
     report = run(work, turns, "make both", restore=True)
     assert report.loop.ended is Ended.STUCK
@@ -159,7 +159,7 @@ def test_an_agent_that_gives_up_leaves_its_unfinished_step_as_it_began(work: Pat
 
 
 def test_without_being_asked_nothing_is_put_back(work: Path) -> None:
-    turns = [use(write("half.txt", "half")), *[use(Call("no_such_tool"))] * 9]
+    turns = [use(write("half.txt", "half")), *[use(ScriptedCall("no_such_tool"))] * 9]
     report = run(work, turns, "make it")
     assert report.loop.ended is Ended.STUCK and report.restored is None
     assert (work / "half.txt").exists()
@@ -190,7 +190,7 @@ def test_a_task_that_changes_files_is_not_done_while_they_are_as_they_were(work:
 
 
 def test_what_was_asked_for_is_not_dropped_into_a_done(work: Path) -> None:
-    drop = Call("todo", {"items": [{"text": "b.md", "dropped": "not needed"}]})
+    drop = ScriptedCall("todo", {"items": [{"text": "b.md", "dropped": "not needed"}]})
     turns = [use(write("a.md", "# a\n")), use(drop), *[say("Done.")] * 12]
     report = run(work, turns, "Create a.md and b.md.")
     assert report.standing is SessionStanding.KEPT_SELF_SET, "people decide, whatever the policy"
@@ -204,7 +204,7 @@ LATER = {
     "postconditions": [],
 }
 # What the task asks for is judged and holds; the plan, which the model wrote, does not yet.
-HALF_DONE = [use(Call("plan_create", LATER)), use(write("data.json", "{}")), say("Done.")]
+HALF_DONE = [use(ScriptedCall("plan_create", LATER)), use(write("data.json", "{}")), say("Done.")]
 
 
 def spoil(work: Path) -> None:
@@ -214,7 +214,7 @@ def spoil(work: Path) -> None:
 
 
 def test_what_a_left_behind_process_changes_after_a_kept_round_is_judged_anew(work: Path) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         turn = conversation.model_turns
         if turn < len(HALF_DONE):
             return HALF_DONE[turn]
@@ -239,7 +239,7 @@ def test_a_tool_that_tells_of_no_change_leaves_no_kept_round_standing(work: Path
 
     session = signoff.start_session(work, policy=TRUSTING)
     tools = [*signoff.STANDARD_TOOLS, *signoff.plan_tools(session), tidy]
-    turns = [*HALF_DONE, use(Call("tidy")), *[say("Done.")] * 12]
+    turns = [*HALF_DONE, use(ScriptedCall("tidy")), *[say("Done.")] * 12]
     report = run(work, turns, "Create data.json.", tools=tools, session=session)
     assert report.loop.ended is not Ended.ANSWERED, report.loop.reason
     assert report.standing is not SessionStanding.DONE
@@ -266,8 +266,8 @@ def test_a_tool_that_tells_of_no_change_gets_rid_of_no_check(work: Path) -> None
     plan = {**LATER, "steps": [{"description": "edit", "check": there}]}
     session = signoff.start_session(work, policy=TRUSTING)
     tools = [*signoff.STANDARD_TOOLS, *signoff.plan_tools(session), save]
-    saved = use(Call("save", {"path": "calc.py", "text": f"{WRONG}# x\n"}))
-    turns = [use(Call("plan_create", plan)), saved, *[say("Done.")] * 12]
+    saved = use(ScriptedCall("save", {"path": "calc.py", "text": f"{WRONG}# x\n"}))
+    turns = [use(ScriptedCall("plan_create", plan)), saved, *[say("Done.")] * 12]
     report = run(work, turns, "Fix the sum: it subtracts.", tools=tools, session=session)
     assert report.loop.ended is not Ended.ANSWERED, report.loop.reason
     assert report.standing is not SessionStanding.DONE

@@ -16,7 +16,7 @@ import signoff
 from signoff.domain.session import SessionStanding
 from signoff.errors import UsageError
 from signoff.settings.agent import SelfSetRule, SessionPolicy
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Failure, FailureKind, Script, Turn, say, use
 from signoff.usecases.agent import AgentReport
@@ -36,7 +36,7 @@ def measure(context: signoff.ToolContext, path: str) -> int:
     return len(context.read(path))
 
 
-def surveys(conversation: Conversation) -> Turn:
+def surveys(conversation: ScriptedRequest) -> Turn:
     """Plans three files, looks at two, says it is done; does the third when it is refused."""
     turn = conversation.model_turns
     names = list(SIZES)
@@ -45,17 +45,17 @@ def surveys(conversation: Conversation) -> Turn:
         return use(plan(*steps, postconditions=("the largest file is known",)))
     if turn in (1, 3, 6):
         number = (1, 3, 6).index(turn)
-        name = Call("measure", {"path": names[number]})
+        name = ScriptedCall("measure", {"path": names[number]})
         return use(update(number + 1, "in_progress"), name)
     if turn in (2, 4, 7):
         return use(update((2, 4, 7).index(turn) + 1, "done", _evidence(conversation)))
     if turn == 8:
         evidence = {"postcondition_number": 1, "evidence": _evidence(conversation)}
-        return use(Call("postcondition_verify", evidence))
+        return use(ScriptedCall("postcondition_verify", evidence))
     return say("os-release is the largest, with 40 bytes.")
 
 
-def _evidence(conversation: Conversation) -> str:
+def _evidence(conversation: ScriptedRequest) -> str:
     said = [r.text for m in conversation.messages for r in m.results if "[evidence" in r.text]
     return said[-1].split("[evidence: ")[1].rstrip("]")
 
@@ -156,7 +156,7 @@ FULL = [Turn(failure=Failure(FailureKind.STATUS, 429, retry_after_s=50.0))]
 SLOW = [
     pytest.param(LATE, id="the-model-answers"),
     pytest.param(FULL, id="it-waits-to-try-again"),
-    pytest.param([use(Call("bash", {"command": BUSY}))], id="a-command-runs"),
+    pytest.param([use(ScriptedCall("bash", {"command": BUSY}))], id="a-command-runs"),
     pytest.param(
         [use(plan({"description": "wait", "contract": f"{BUSY}; test -e a.txt"})), say("done")],
         id="a-check-runs",
@@ -245,18 +245,20 @@ def test_ctrl_c_ends_an_awaited_agent_and_leaves_nothing_running(
     assert '"interrupted"' in kept.read_text()
 
 
-def delegating(conversation: Conversation) -> Turn:
+def delegating(conversation: ScriptedRequest) -> Turn:
     """A parent that hands its step on, and a child that uses the caller's tool for it."""
     is_child = conversation.messages[1].text.startswith("SUB:")
     match conversation.model_turns, is_child:
         case 0, False:
             return use(plan("know the size of hostname"), update(1, "in_progress"))
         case 1, False:
-            return use(Call("delegate", {"step_number": 1, "objective": "SUB: measure hostname"}))
+            return use(
+                ScriptedCall("delegate", {"step_number": 1, "objective": "SUB: measure hostname"})
+            )
         case 0, True:
             return use(plan("measure hostname"), update(1, "in_progress"))
         case 1, True:
-            return use(Call("measure", {"path": "hostname"}))
+            return use(ScriptedCall("measure", {"path": "hostname"}))
         case 2, _:
             return use(update(1, "done", _evidence(conversation)))
     return say("5 bytes")
@@ -270,7 +272,7 @@ def test_a_step_is_delegated_to_an_agent_with_the_callers_own_tools(files: Path)
 
 def test_delegating_needs_plan_tools_and_the_callers_leave(files: Path) -> None:
     def told(**options: Any) -> str:
-        script = Script([use(Call("delegate", {})), say("no")], last_repeats=True)
+        script = Script([use(ScriptedCall("delegate", {})), say("no")], last_repeats=True)
         signoff.run_agent("x", model=scripted_model(script), workspace=files, **options)
         return script.received[1].results[-1].text
 
@@ -282,7 +284,7 @@ def test_delegating_needs_plan_tools_and_the_callers_leave(files: Path) -> None:
 
 
 def test_an_unproved_delegated_step_stays_unproved_with_own_tools(files: Path) -> None:
-    def idle(conversation: Conversation) -> Turn:
+    def idle(conversation: ScriptedRequest) -> Turn:
         if conversation.messages[1].text.startswith("SUB:"):
             return use(plan("measure hostname")) if not conversation.model_turns else say("5 bytes")
         return delegating(conversation)
@@ -301,12 +303,12 @@ def test_a_callers_own_tool_called_delegate_proves_nothing_by_its_name(files: Pa
         """
         return f"{objective}: all done"
 
-    def trusts(conversation: Conversation) -> Turn:
+    def trusts(conversation: ScriptedRequest) -> Turn:
         match conversation.model_turns:
             case 0:
                 return use(plan("measure hostname"), update(1, "in_progress"))
             case 1:
-                return use(Call("delegate", {"objective": "measure"}, id="mine"))
+                return use(ScriptedCall("delegate", {"objective": "measure"}, id="mine"))
             case 2:
                 return use(update(1, "done", "tool:c3"))
         return say("done")

@@ -13,7 +13,7 @@ from signoff.agents.loop.limits import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
 from signoff.settings.agent import BatchPolicy, SelfSetRule, SessionPolicy
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
 from signoff.usecases.agent import AgentReport
@@ -45,7 +45,7 @@ def run(work: Path, turns: Script | list[Turn], task: str, **options: Any) -> Ag
 
 def listing(*items: Any) -> Turn:
     shaped = [{"text": item, "done": False} if isinstance(item, str) else item for item in items]
-    return use(Call("todo", {"items": shaped}))
+    return use(ScriptedCall("todo", {"items": shaped}))
 
 
 def page(name: str, body: str = "<p>text</p>") -> Turn:
@@ -82,7 +82,7 @@ def test_with_a_plan_of_its_own_and_a_check_for_each_file_it_is_the_same(work: P
         for name in NAMES
     ]
     plan = {"objective": "the guide", "steps": steps, "postconditions": []}
-    create = use(Call("plan_create", plan))
+    create = use(ScriptedCall("plan_create", plan))
     script = Script([create, listing(*(f"write {n}.html" for n in NAMES)), *WRITTEN, say("Done.")])
     report = run(work, script, GUIDE)
     assert "plan created with 3 steps" in told(script, 1)
@@ -93,7 +93,7 @@ def test_with_a_plan_of_its_own_and_a_check_for_each_file_it_is_the_same(work: P
 def test_an_agents_own_plan_leaves_what_the_task_names_due(work: Path) -> None:
     step = {"description": "begin", "check": {"kind": "file_exists", "path": "guide/a.html"}}
     plan = {"objective": "less", "steps": [step], "postconditions": []}
-    script = Script([use(Call("plan_create", plan)), page("a"), *[say("Done.")] * 12])
+    script = Script([use(ScriptedCall("plan_create", plan)), page("a"), *[say("Done.")] * 12])
     report = run(work, script, GUIDE)
     assert report.standing is not SessionStanding.DONE
     assert "make guide/index.html" in told(script, 3)
@@ -156,7 +156,7 @@ def test_a_repair_is_sent_to_files_with_errors_and_never_to_one_with_a_warning(w
     )
     script = Script(
         [
-            use(Call("bash", {"command": f"mkdir -p guide\n{make}"})),
+            use(ScriptedCall("bash", {"command": f"mkdir -p guide\n{make}"})),
             say("Done."),
             page("b"),
             page("index", '<a href="a.html">a</a> <a href="b.html">b</a>'),
@@ -189,8 +189,8 @@ def test_the_same_missing_asset_again_and_again_names_the_ways_out_and_ends_hone
 
 def test_after_a_failed_edit_reading_the_file_keeps_the_advice_on_it(work: Path) -> None:
     (work / "app.py").write_text("x = 1\n")
-    edit = use(Call("edit", {"path": "app.py", "old": "y = 1", "new": "x = 2"}))
-    look = use(Call("read", {"path": "app.py"}))
+    edit = use(ScriptedCall("edit", {"path": "app.py", "old": "y = 1", "new": "x = 2"}))
+    look = use(ScriptedCall("read", {"path": "app.py"}))
     script = Script([edit, look, look, say("Later.")])
     run(work, script, "Create `b.py` and `c.py`.", limits=signoff.LoopLimits(turns=4))
     for turn in (2, 3):
@@ -203,7 +203,7 @@ def test_a_change_that_the_model_is_not_sure_of_is_not_made(work: Path) -> None:
 
     def sure(number: float | None) -> Turn:
         said = {} if number is None else {"confidence": number}
-        return use(Call("write", {"path": "a.md", "content": "# a\n", **said}))
+        return use(ScriptedCall("write", {"path": "a.md", "content": "# a\n", **said}))
 
     script = Script([sure(None), sure(0.4), sure(0.9), say("Done.")])
     report = run(work, script, "Create a.md.", policy=policy)
@@ -216,7 +216,7 @@ def test_a_page_thinner_than_the_user_asks_for_is_not_accepted(work: Path) -> No
     thin = BatchPolicy(thin_words=30)
     policy = SessionPolicy(self_set=SelfSetRule.ACCEPT, batches=thin)
     words = " ".join(f"word{n}" for n in range(40))
-    make = Call("bash", {"command": "printf '# A page\\n\\nToo little.\\n' > a.md"})
+    make = ScriptedCall("bash", {"command": "printf '# A page\\n\\nToo little.\\n' > a.md"})
     script = Script(
         [use(make), say("Done."), use(write("a.md", f"# A\n\n{words}\n")), say("Done.")]
     )
@@ -226,8 +226,8 @@ def test_a_page_thinner_than_the_user_asks_for_is_not_accepted(work: Path) -> No
 
 
 def test_an_argument_under_another_name_is_named_with_the_right_one(work: Path) -> None:
-    wrong = use(Call("write", {"path": "a.md", "content_summary": "# a"}))
-    script = Script([wrong, use(Call("read", {"file": "a.md"})), say("Later.")])
+    wrong = use(ScriptedCall("write", {"path": "a.md", "content_summary": "# a"}))
+    script = Script([wrong, use(ScriptedCall("read", {"file": "a.md"})), say("Later.")])
     run(work, script, "Create a.md.", limits=signoff.LoopLimits(turns=3))
     assert "`content_summary` is no argument: it is called `content`" in told(script, 1)
 
@@ -235,7 +235,9 @@ def test_an_argument_under_another_name_is_named_with_the_right_one(work: Path) 
 def test_dropping_a_blocked_step_with_a_reason_closes_its_question(work: Path) -> None:
     def plan(*steps: str, **more: str) -> Turn:
         return use(
-            Call("plan_create", {"objective": "x", "steps": steps, "postconditions": [], **more})
+            ScriptedCall(
+                "plan_create", {"objective": "x", "steps": steps, "postconditions": [], **more}
+            )
         )
 
     blocked = {"step_number": 2, "status": "blocked", "notes": "no access to the server"}
@@ -243,10 +245,10 @@ def test_dropping_a_blocked_step_with_a_reason_closes_its_question(work: Path) -
     script = Script(
         [
             plan("write a.md", "deploy it"),
-            use(Call("step_update", {"step_number": 1, "status": "in_progress"})),
+            use(ScriptedCall("step_update", {"step_number": 1, "status": "in_progress"})),
             use(write("a.md", "# a\n")),
-            use(Call("step_update", proof)),
-            use(Call("step_update", blocked)),
+            use(ScriptedCall("step_update", proof)),
+            use(ScriptedCall("step_update", blocked)),
             plan("write a.md", reason="nobody can deploy from here"),
             say("Done."),
         ]
@@ -264,7 +266,7 @@ def test_dropping_a_blocked_step_with_a_reason_closes_its_question(work: Path) -
 def test_a_shortened_refusal_still_names_what_is_missing(work: Path) -> None:
     step = {"description": "make it", "check": {"kind": "file_exists", "path": "a.md"}}
     plan = {"objective": "x", "steps": [step], "postconditions": []}
-    script = Script([use(Call("plan_create", plan)), *[say("Done.")] * 8])
+    script = Script([use(ScriptedCall("plan_create", plan)), *[say("Done.")] * 8])
     run(work, script, "Do it.")
     short = [
         told(script, n) for n in range(len(script.received)) if "Do only this" in told(script, n)
@@ -278,7 +280,11 @@ def test_what_a_person_asked_for_is_not_dropped_into_a_done_beside_a_plan_of_its
     step = {"description": "begin", "check": {"kind": "file_exists", "path": "guide/a.html"}}
     plan = {"objective": "less", "steps": [step], "postconditions": []}
     drops = [{"text": f"guide/{n}.html", "dropped": "tedious"} for n in ("index", "b")]
-    turns = [use(Call("plan_create", plan)), page("a"), use(Call("todo", {"items": drops}))]
+    turns = [
+        use(ScriptedCall("plan_create", plan)),
+        page("a"),
+        use(ScriptedCall("todo", {"items": drops})),
+    ]
     report = run(work, [*turns, *[say("Done.")] * 12], GUIDE)
     assert report.standing is SessionStanding.KEPT_SELF_SET, "people decide, whatever the policy"
     assert report.plan is not None and len(report.plan.dropped) == 2

@@ -13,7 +13,7 @@ import pytest
 from signoff.agents.tools.context import Files, ToolContext, ToolError
 from signoff.agents.tools.definition import Effect, tool
 from signoff.errors import UsageError
-from signoff.toolbatch.calls import Result
+from signoff.toolbatch.calls import CallResult
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ def locate(
     return json.dumps([name, point.x, point.y, unit, tags, more, exact])
 
 
-def _call(arguments: dict[str, Any] | str, made: Any = locate) -> Result:
+def _call(arguments: dict[str, Any] | str, made: Any = locate) -> CallResult:
     outcome = made.call(arguments, ToolContext(Files(Path("/"))))
-    assert isinstance(outcome, Result)
+    assert isinstance(outcome, CallResult)
     return outcome
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from signoff.agents.tools.context import Files, Shell, ToolContext
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.process.environment import STANDARD_PATH
-from signoff.toolbatch.calls import Result
+from signoff.toolbatch.calls import CallResult
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Bench:
         place.write_bytes(text if isinstance(text, bytes) else text.encode())
         return place
 
-    def outcome(self, name: str, arguments: Mapping[str, Any] | str) -> Result:
+    def outcome(self, name: str, arguments: Mapping[str, Any] | str) -> CallResult:
         """What one call gave."""
         (found,) = [tool for tool in STANDARD_TOOLS if tool.name == name]
         return found.call(arguments, self.context)

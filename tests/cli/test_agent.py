@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.script import Script, Turn, refuse, say, use
 from tests.cli.ended import LIMIT_S, Ended
 from tests.cli.kit import Desk
@@ -44,18 +44,18 @@ def played(desk: Desk, turns: Sequence[Turn] | Script) -> Played:
     return Played(desk, script, ScriptedServer(script))
 
 
-def plan(*paths: str) -> Call:
+def plan(*paths: str) -> ScriptedCall:
     steps = [
         {"description": f"write {p}", "check": {"kind": "file_exists", "path": p}} for p in paths
     ]
-    return Call("plan_create", {"objective": "files", "steps": steps, "postconditions": []})
+    return ScriptedCall("plan_create", {"objective": "files", "steps": steps, "postconditions": []})
 
 
 def did(number: int, path: str) -> Turn:
     return use(
-        Call("step_update", {"step_number": number, "status": "in_progress"}),
-        Call("write", {"path": path, "content": "x"}),
-        Call("step_update", {"step_number": number, "status": "done"}),
+        ScriptedCall("step_update", {"step_number": number, "status": "in_progress"}),
+        ScriptedCall("write", {"path": path, "content": "x"}),
+        ScriptedCall("step_update", {"step_number": number, "status": "done"}),
     )
 
 
@@ -123,7 +123,7 @@ def test_limits_end_it_and_it_can_be_resumed(desk: Desk) -> None:
 
 def test_ctrl_c_leaves_a_session_that_can_be_resumed(desk: Desk) -> None:
     desk.person(ACCEPT)
-    slow = Call("bash", {"command": "echo x > begun; sleep 250", "timeout_s": 280})
+    slow = ScriptedCall("bash", {"command": "echo x > begun; sleep 250", "timeout_s": 280})
     stage = played(desk, [use(plan("a.txt")), use(slow), *HONEST[1:]])
     with stage.server:
         running = desk.start("agent", *stage.options(), "write a.txt", "--json")
@@ -150,7 +150,7 @@ def test_a_dead_provider_is_told_and_nothing_is_called_done(desk: Desk) -> None:
 
 
 def test_what_the_model_says_cannot_steer_the_terminal(desk: Desk) -> None:
-    turns = [use(Call("bash", {"command": "printf '\\033[2Jx'"})), say("\x1b[2J\x07ok")]
+    turns = [use(ScriptedCall("bash", {"command": "printf '\\033[2Jx'"})), say("\x1b[2J\x07ok")]
     stage = played(desk, turns)
     with stage.server:
         ended = stage.agent("say hello", "--no-plan").exits(3)
@@ -160,14 +160,14 @@ def test_what_the_model_says_cannot_steer_the_terminal(desk: Desk) -> None:
 def test_the_agent_neither_reads_nor_writes_what_is_the_harness_own(desk: Desk) -> None:
     home = str(desk.home)
     reads = [
-        Call("read", {"path": f"{home}/ledger.sqlite3"}),
-        Call("glob", {"pattern": "**", "path": home}),
+        ScriptedCall("read", {"path": f"{home}/ledger.sqlite3"}),
+        ScriptedCall("glob", {"pattern": "**", "path": home}),
     ]
     writes = [
-        Call("write", {"path": p, "content": "x"})
+        ScriptedCall("write", {"path": p, "content": "x"})
         for p in ("signoff.toml", ".harness/PLAN-x.md", ".git/config", "../config.toml")
     ]
-    well = Call("bash", {"command": "true"})  # three failures in a row would end the turn
+    well = ScriptedCall("bash", {"command": "true"})  # three failures in a row would end the turn
     stage = played(desk, [use(*reads, well, *writes[:2], well, *writes[2:]), say("sorry")])
     with stage.server:
         stage.agent("cheat", "--no-plan").exits(3)
@@ -178,9 +178,9 @@ def test_the_agent_neither_reads_nor_writes_what_is_the_harness_own(desk: Desk) 
 
 
 def test_a_person_at_the_terminal_is_asked(desk: Desk) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         if conversation.model_turns == 0:
-            return use(Call("ask_user", {"question": "Which colour?"}))
+            return use(ScriptedCall("ask_user", {"question": "Which colour?"}))
         return say(f"They said {conversation.results[0].text}.")
 
     stage = played(desk, Script(respond=respond))
@@ -233,12 +233,12 @@ def _role(stage: Played, **more: Any) -> str:
 
 
 def test_the_loop_does_the_steps_of_a_plan_as_a_role(desk: Desk) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         if conversation.model_turns:
             return say("It is written.")
         second = "exit code 1" in conversation.last_user_text
         content = "right" if second else "wrong"
-        return use(Call("write", {"path": "out.txt", "content": content}))
+        return use(ScriptedCall("write", {"path": "out.txt", "content": content}))
 
     stage = played(desk, Script(respond=respond))
     desk.plan(step("Write it", "grep -q right out.txt"))
@@ -252,7 +252,7 @@ def test_the_loop_does_the_steps_of_a_plan_as_a_role(desk: Desk) -> None:
 
 
 def test_a_role_that_cannot_finish_says_so_instead_of_inventing(desk: Desk) -> None:
-    honest = Call("give_up", {"kind": "needs input", "reason": "Which colour?"})
+    honest = ScriptedCall("give_up", {"kind": "needs input", "reason": "Which colour?"})
     stage = played(desk, Script([use(honest), say("I need to know.")], last_repeats=True))
     desk.plan(step("Write it", "grep -q right out.txt"))
     with stage.server:
@@ -276,7 +276,7 @@ def test_a_model_that_must_be_sure_makes_no_change_that_it_is_not_sure_of(
     desk: Desk, where: str
 ) -> None:
     desk.person(f"{ACCEPT}confidence = 0.8\n" if where == "settings" else ACCEPT)
-    doubted = Call("write", {"path": "a.txt", "content": "x", "confidence": 0.5})
+    doubted = ScriptedCall("write", {"path": "a.txt", "content": "x", "confidence": 0.5})
     stage = played(desk, [use(doubted), say("Not done.")])
     options = ("--confidence", "0.8") if where == "option" else ()
     with stage.server:

@@ -13,7 +13,7 @@ import pytest
 
 import signoff
 from signoff.process.sandboxes import probe_sandboxes
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.script import Script, Turn, say, use
 from tests.cli.kit import Desk
 from tests.cli.plans import step
@@ -31,8 +31,8 @@ def desk(desk: Desk) -> Iterator[Desk]:
     yield desk
 
 
-def _bash(command: str) -> Call:
-    return Call("bash", {"command": command})
+def _bash(command: str) -> ScriptedCall:
+    return ScriptedCall("bash", {"command": command})
 
 
 def test_commands_of_the_agent_see_neither_the_key_nor_the_home(desk: Desk) -> None:
@@ -55,7 +55,7 @@ def test_commands_of_the_agent_see_neither_the_key_nor_the_home(desk: Desk) -> N
 
 
 def test_the_loop_works_as_a_confined_role_that_cannot_see_the_ledger(desk: Desk) -> None:
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         if conversation.model_turns == 0:
             return use(_bash(f"ls -A {desk.home}; echo right > out.txt; echo x >> PLAN.md"))
         return say("It is written.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.script import Script, say, use
 from tests.cli.ended import Ended
 from tests.cli.kit import Desk
 from tests.scripted.server import ScriptedServer
 
 
-def play(desk: Desk, typed: str, *calls: Call) -> Ended:
+def play(desk: Desk, typed: str, *calls: ScriptedCall) -> Ended:
     script = Script([*(use(call) for call in calls), say("That is all.")])
     desk.variable(no_proxy="127.0.0.1", NO_PROXY="127.0.0.1")
     with ScriptedServer(script) as server:
@@ -17,8 +17,8 @@ def play(desk: Desk, typed: str, *calls: Call) -> Ended:
         return desk.at_terminal("agent", *options, "--no-plan", "do it", typed=typed)
 
 
-def write(name: str) -> Call:
-    return Call("write", {"path": name, "content": "x"})
+def write(name: str) -> ScriptedCall:
+    return ScriptedCall("write", {"path": name, "content": "x"})
 
 
 def test_a_call_is_made_when_the_person_allows_it_and_only_then(desk: Desk) -> None:
@@ -30,7 +30,7 @@ def test_a_call_is_made_when_the_person_allows_it_and_only_then(desk: Desk) -> N
 
 def test_looks_need_no_permission(desk: Desk) -> None:
     desk.file("a.txt", "hello")
-    ended = play(desk, "", Call("read", {"path": "a.txt"}))
+    ended = play(desk, "", ScriptedCall("read", {"path": "a.txt"}))
     assert "may it call" not in ended.stdout and "That is all." in ended.stdout
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.script import Script, Turn, say, use
 from tests.cli.ended import Ended
 from tests.cli.kit import Desk
@@ -66,7 +66,7 @@ def test_what_has_no_contract_is_asked_of_a_person_by_the_plan(desk: Desk) -> No
     reviewed = [("It was reviewed by hand", None)]
     desk.plan(step("Write a", "test -f a.txt"), post=reviewed)
     desk.about_plan("approve", "--yes").exits(0)
-    lie = Call("postcondition_verify", {"postcondition_number": 1, "evidence": "tool:c2"})
+    lie = ScriptedCall("postcondition_verify", {"postcondition_number": 1, "evidence": "tool:c2"})
     ended, _ = work(desk, did(1, "a.txt"), use(lie), say("done"), say("done"))
     ended.exits(6).shows("next: signoff inbox").hides(": done\n")
     session = ended.stdout.partition(":")[0].split()[-1]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.script import Script, Turn, say, use
 from tests.cli.kit import Desk
 from tests.cli.test_agent import ACCEPT, HONEST, desk, did, plan, played
@@ -16,7 +16,7 @@ from tests.cli.touching import rewrite
 
 __all__ = ["desk"]  # a fixture
 WRITE_A = {"description": "write a.txt", "check": {"kind": "file_exists", "path": "a.txt"}}
-WITHOUT_B = Call(
+WITHOUT_B = ScriptedCall(
     "plan_create",
     {
         "objective": "files",
@@ -37,22 +37,22 @@ def signed(desk: Desk, turns: Sequence[Turn] | Script, code: int = 0, config: st
     return str(desk.signoff("sessions", "--json").exits(0).json["sessions"][-1]["id"])
 
 
-def cites(conversation: Conversation) -> Turn:
+def cites(conversation: ScriptedRequest) -> Turn:
     """One step that a check decides, and one for which a call is cited."""
     steps: list[Any] = [WRITE_A, "look at a.txt"]
     match conversation.model_turns:
         case 0:
             arguments = {"objective": "files", "steps": steps, "postconditions": []}
-            return use(Call("plan_create", arguments))
+            return use(ScriptedCall("plan_create", arguments))
         case 1:
             return did(1, "a.txt")
         case 2:
-            begun = Call("step_update", {"step_number": 2, "status": "in_progress"})
-            return use(begun, Call("read", {"path": "a.txt"}))
+            begun = ScriptedCall("step_update", {"step_number": 2, "status": "in_progress"})
+            return use(begun, ScriptedCall("read", {"path": "a.txt"}))
         case 3:
             said = conversation.results[-1].text.split("[evidence: ")[1].rstrip("]\n")
             done = {"step_number": 2, "status": "done", "evidence": said}
-            return use(Call("step_update", done))
+            return use(ScriptedCall("step_update", done))
     return say("done")
 
 
@@ -171,10 +171,10 @@ def test_stats_count_a_named_session_under_self_set_and_no_other(desk: Desk) -> 
     assert (every["sessions"], every["signed_off"], every["agents"]) == (0, 0, [])
 
 
-def hands_on(conversation: Conversation) -> Turn:
+def hands_on(conversation: ScriptedRequest) -> Turn:
     """A parent whose only step is done by a sub-agent with a plan of its own."""
     is_child = conversation.messages[1].text.startswith("SUB:")
-    begun = Call("step_update", {"step_number": 1, "status": "in_progress"})
+    begun = ScriptedCall("step_update", {"step_number": 1, "status": "in_progress"})
     match conversation.model_turns, is_child:
         case 0, _:
             return use(plan("a.txt"))
@@ -182,9 +182,9 @@ def hands_on(conversation: Conversation) -> Turn:
             return did(1, "a.txt")
         case 1, False:
             handed = {"step_number": 1, "objective": "SUB: write a.txt"}
-            return use(begun, Call("delegate", handed))
+            return use(begun, ScriptedCall("delegate", handed))
         case 2, False:
-            return use(Call("step_update", {"step_number": 1, "status": "done"}))
+            return use(ScriptedCall("step_update", {"step_number": 1, "status": "done"}))
     return say("done")
 
 
@@ -203,7 +203,11 @@ def test_what_a_sub_agent_proved_is_audited_with_its_parent(desk: Desk) -> None:
 
 def test_what_a_person_waived_in_a_session_is_named_and_is_never_kept(desk: Desk) -> None:
     blocked = {"step_number": 2, "status": "blocked", "notes": "no network"}
-    turns = [use(plan("a.txt", "b.txt")), did(1, "a.txt"), use(Call("step_update", blocked))]
+    turns = [
+        use(plan("a.txt", "b.txt")),
+        did(1, "a.txt"),
+        use(ScriptedCall("step_update", blocked)),
+    ]
     session = signed(desk, Script([*turns, say("Done, but b.txt.")], last_repeats=True), 6)
     for item in desk.inbox():
         desk.signoff("answer", item["id"], "waive", "--note", "later").exits(0)
@@ -217,7 +221,9 @@ def test_what_a_person_waived_in_a_session_is_named_and_is_never_kept(desk: Desk
 
 
 def test_a_waived_step_that_got_another_number_is_still_waived(desk: Desk) -> None:
-    blocked = Call("step_update", {"step_number": 1, "status": "blocked", "notes": "no network"})
+    blocked = ScriptedCall(
+        "step_update", {"step_number": 1, "status": "blocked", "notes": "no network"}
+    )
     turns = [use(plan("b.txt", "a.txt")), use(blocked), say("Done.")]
     session = signed(desk, Script(turns, last_repeats=True), 6)
     for item in desk.inbox():

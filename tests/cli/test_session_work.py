@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.script import Turn, say, use
 from tests.cli.kit import Desk
 from tests.cli.plans import step
@@ -65,7 +65,7 @@ def test_status_and_stats_count_what_the_session_used(desk: Desk) -> None:
 
 
 def test_work_in_a_session_is_never_said_to_have_held_before(desk: Desk) -> None:
-    look = use(Call("step_check", {"step_number": 1}))
+    look = use(ScriptedCall("step_check", {"step_number": 1}))
     _signed(desk, look, did(1, "a.txt"), did(2, "b.txt"), say("done"))
 
     assert [one["held_before"] for one in desk.status()["steps"]] == [False, None]
@@ -88,7 +88,7 @@ def test_a_step_that_must_be_red_first_is_signed_where_the_session_saw_it_broken
     desk: Desk,
 ) -> None:
     desk.plan(step("Write a", "test -f a.txt", red_first="required"))
-    look = use(Call("step_check", {"step_number": 1}))
+    look = use(ScriptedCall("step_check", {"step_number": 1}))
 
     _signed(desk, look, did(1, "a.txt"), say("done"))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.script import Script, say, use
 from tests.cli.kit import Desk
 from tests.cli.test_agent import HONEST, plan, played
@@ -57,7 +57,7 @@ def test_a_session_is_not_taken_for_a_plan(desk: Desk, verb: str) -> None:
 
 def test_an_answer_leads_on_with_the_session(desk: Desk) -> None:
     blocked = {"step_number": 1, "status": "blocked", "notes": "no network"}
-    turns = [use(plan("a.txt", "b.txt")), use(Call("step_update", blocked)), say("Done!")]
+    turns = [use(plan("a.txt", "b.txt")), use(ScriptedCall("step_update", blocked)), say("Done!")]
     stage = played(desk, Script(turns, last_repeats=True))
     with stage.server:
         ended = stage.agent("write both").exits(6)

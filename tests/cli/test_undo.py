@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.script import Script, Turn, say, use
 from tests.cli.kit import Desk
 from tests.scripted.server import ScriptedServer
@@ -20,11 +20,11 @@ def desk(desk: Desk) -> Iterator[Desk]:
 
 
 def write(path: str, content: str) -> Turn:
-    return use(Call("write", {"path": path, "content": content}))
+    return use(ScriptedCall("write", {"path": path, "content": content}))
 
 
 def bash(command: str) -> Turn:
-    return use(Call("bash", {"command": command}))
+    return use(ScriptedCall("bash", {"command": command}))
 
 
 def worked(desk: Desk, *turns: Turn) -> None:
@@ -108,13 +108,13 @@ def test_undoing_is_a_persons_business(desk: Desk) -> None:
     assert desk.read("a.txt") == "one\n"
 
 
-def planned(*calls: Call) -> Turn:
+def planned(*calls: ScriptedCall) -> Turn:
     plan = {"objective": "aim", "steps": ["first", "second"], "postconditions": []}
-    return use(Call("plan_create", plan), *calls)
+    return use(ScriptedCall("plan_create", plan), *calls)
 
 
 def begins(step: int) -> Turn:
-    return use(Call("step_update", {"step_number": step, "status": "in_progress"}))
+    return use(ScriptedCall("step_update", {"step_number": step, "status": "in_progress"}))
 
 
 def test_a_step_goes_back_to_where_it_began_and_a_session_too(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.domain.clients import SHELLS
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.script import Script, Turn, say, use
 from tests.cli.project import Project
 from tests.scripted.server import ScriptedServer
@@ -29,7 +29,7 @@ def play(*turns: str | Do, last_repeats: bool = False) -> Script:
     """A model that says and does this, in order; requests without tools get a word."""
     left = list(turns)
 
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         if not conversation.tools:
             return say("Title")
         turn = left[0] if last_repeats and len(left) == 1 else left.pop(0)
@@ -38,11 +38,11 @@ def play(*turns: str | Do, last_repeats: bool = False) -> Script:
     return Script(respond=respond)
 
 
-def _shell(conversation: Conversation, command: str) -> Call:
+def _shell(conversation: ScriptedRequest, command: str) -> ScriptedCall:
     tool = next(tool for tool in conversation.tools if tool.name in SHELLS)
     names: Iterable[str] = tool.parameters.get("properties", {})
     field = next(name for name in ("command", "cmd") if name in names)
-    return Call(tool.name, {field: command})
+    return ScriptedCall(tool.name, {field: command})
 
 
 @dataclass(frozen=True)

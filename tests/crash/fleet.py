@@ -16,7 +16,7 @@ from pathlib import Path
 
 import signoff
 from signoff.domain.ledger import Draft, Entry, Kind
-from signoff.gate.overlap import Territory
+from signoff.gate.overlap import Overlaps
 from signoff.storage.database import open_database
 from signoff.storage.identity import bind_worktree, plan_identity
 from signoff.storage.ledger import Ledger
@@ -224,7 +224,7 @@ def assert_run_once_and_never_beside(fleet: Fleet) -> None:
         for needed in job.after:
             merged = [e.at for e in found[needed] if e.kind is Kind.PLAN_MERGED]
             assert merged[0] < started[0].at, (job, needed)
-    territory = Territory({job.name: job.touches for job in fleet.jobs})
+    territory = Overlaps({job.name: job.touches for job in fleet.jobs})
     for one, other in combinations(sorted(spans), 2):
         if other in territory.in_the_way(one):
             first, second = sorted((spans[one], spans[other]))

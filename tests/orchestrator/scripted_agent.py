@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from signoff.agents.assignment import Assignment, Report
+from signoff.agents.assignment import Assignment, AttemptReport
 from signoff.domain.digests import digest_bytes
 from signoff.domain.observation import Ending, Observation, Output
 
@@ -23,7 +23,7 @@ class ScriptedAgent:
         self._script = dict(script)
         self.prompts: dict[tuple[str, int], str] = {}
 
-    def work(self, assignment: Assignment) -> Report:
+    def work(self, assignment: Assignment) -> AttemptReport:
         """Do what the script says for this attempt."""
         variables = assignment.variables
         number = int(variables["SIGNOFF_ATTEMPT"].rpartition(":")[2])
@@ -34,8 +34,8 @@ class ScriptedAgent:
         return printed(b"I am done.\n" if spoken is None else spoken)
 
 
-def printed(text: bytes) -> Report:
+def printed(text: bytes) -> AttemptReport:
     """The report of an agent that printed this and exited well."""
     nothing = Output(0, digest_bytes(b""), b"", b"")
     stdout = Output(len(text), digest_bytes(text), text, b"")
-    return Report(Observation(Ending.EXITED, 0, None, 0.0, stdout, nothing), None)
+    return AttemptReport(Observation(Ending.EXITED, 0, None, 0.0, stdout, nothing), None)

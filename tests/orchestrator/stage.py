@@ -25,8 +25,8 @@ from signoff.usecases.approve import approve, propose
 from signoff.usecases.inbox import answer
 from signoff.usecases.openwork import open_judge, open_pinned_workspace, pin_watch
 from signoff.usecases.questions import open_items
-from signoff.usecases.site import PlanPlace, Site, find_plan
-from signoff.verification.bench import Bench
+from signoff.usecases.site import Harness, PlanLocation, find_plan
+from signoff.verification.bench import CheckRunner
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins
 from signoff.wiring import open_site
@@ -103,12 +103,12 @@ class Stage:
         self._agent: ScriptedAgent | None = None
 
     @property
-    def site(self) -> Site:
+    def site(self) -> Harness:
         """Opened afresh, as every process does."""
         return open_site(self.environ, self.root, self.root, {"coder": "true", "tester": "true"})
 
     @property
-    def place(self) -> PlanPlace:
+    def place(self) -> PlanLocation:
         return find_plan(self.root, str(self.plan), self.root)
 
     @property
@@ -133,7 +133,7 @@ class Stage:
         plan = parse(self._pins.plan_text).plan
         workspace = open_pinned_workspace(site, place, self._pins, plan)
         self._agent = ScriptedAgent(script or {})
-        bench = Bench(self._pins.search_path, site.environ, self.cancelled)
+        bench = CheckRunner(self._pins.search_path, site.environ, self.cancelled)
         work = OpenRun(
             plan_id=place.record.id,
             run=self.run,
@@ -193,7 +193,7 @@ class Stage:
         text = self.plan.read_text()
         return next(ln for ln in text.split("\n") if ln.startswith("status:"))
 
-    def _begin(self, site: Site, place: PlanPlace) -> Fence:
+    def _begin(self, site: Harness, place: PlanLocation) -> Fence:
         holder = Holder.current(str(self.plan))
         if self._pins is not None:
             return site.ledger.take_over(self.run, holder)

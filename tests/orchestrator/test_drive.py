@@ -10,7 +10,7 @@ from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.errors import AlreadyAccepted, Fenced, Interrupted
 from signoff.orchestrator.drive import Drive
-from signoff.orchestrator.events import Appended, Doing, Driving, Event, Output
+from signoff.orchestrator.events import Appended, Doing, Driving, Event, Printed
 from tests.orchestrator.stage import Recorder, Stage, step, write
 
 TWO = [step(1, "test -s one.txt"), step(2, "test -s two.txt")]
@@ -53,7 +53,7 @@ def test_what_an_agent_prints_is_told_as_bytes_and_kept_as_a_tail(tmp_path: Path
     stage.drive({("1", 1): lambda _: b"\x1b[31mstep.done 1\xff\n"})
     (finished, *_) = stage.entries(Kind.ATTEMPT_FINISHED)
     assert finished.data["output_tail"] == "\x1b[31mstep.done 1\ufffd"
-    assert not [e for e in stage.reporter.events if isinstance(e, Output)], "it ran no process"
+    assert not [e for e in stage.reporter.events if isinstance(e, Printed)], "it ran no process"
 
 
 def test_claims_without_work_are_refused_until_a_person_is_asked(tmp_path: Path) -> None:

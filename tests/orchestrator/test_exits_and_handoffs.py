@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from signoff.agents.assignment import Answer, AnswerKind, Assignment, Report
+from signoff.agents.assignment import Answer, AnswerKind, Assignment, AttemptReport
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Kind
 from signoff.usecases.questions import open_items
@@ -20,11 +20,11 @@ class Blocked:
     def __init__(self, kind: AnswerKind, then: str = ""):
         self._kind, self._then = kind, then
 
-    def work(self, assignment: Assignment) -> Report:
+    def work(self, assignment: Assignment) -> AttemptReport:
         if self._then:
             (assignment.workspace / self._then).write_text("done\n")
         report = printed(b"")
-        return Report(report.observation, None, Answer(self._kind, "the sources contradict"))
+        return AttemptReport(report.observation, None, Answer(self._kind, "the sources contradict"))
 
 
 def test_an_honest_exit_goes_to_the_inbox_with_the_evidence(tmp_path: Path) -> None:

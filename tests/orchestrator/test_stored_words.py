@@ -8,7 +8,7 @@ import pytest
 
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.ledger import Kind
-from signoff.domain.verdict import Failure, Isolation, Phase, Reason, Result
+from signoff.domain.verdict import FailureClass, Isolation, Phase, Reason, Result
 from signoff.orchestrator import engine
 
 STORED: dict[type[StrEnum], str] = {
@@ -37,7 +37,7 @@ STORED: dict[type[StrEnum], str] = {
         infrastructure flaky agent-answer handoff merge
         blocked unattainable ratchet refused influenced
     """,
-    Failure: "broken tampered infrastructure flaky influenced",
+    FailureClass: "broken tampered infrastructure flaky influenced",
     Outcome: "done failed cancelled revised",
 }
 

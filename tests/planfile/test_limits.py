@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from signoff.errors import PlanUnreadable
 from signoff.planfile.blocks import split_lines
-from signoff.planfile.decode import Limits, decode
+from signoff.planfile.decode import PlanLimits, decode
 from signoff.planfile.parse import parse
 from signoff.planfile.scan import scan
 from tests.planfile.writing import plan, step
@@ -18,22 +18,22 @@ from tests.planfile.writing import plan, step
 
 def test_a_file_over_the_limit_is_refused_with_both_sizes() -> None:
     with pytest.raises(PlanUnreadable, match=r"`p.md` has 21 bytes, the limit is 20"):
-        decode(b"x" * 21, "p.md", Limits(max_bytes=20))
+        decode(b"x" * 21, "p.md", PlanLimits(max_bytes=20))
 
 
 def test_a_text_over_the_limit_is_refused_by_its_bytes_not_its_characters() -> None:
     text = plan(header="é" * 50)
     size = len(text.encode())
-    parse(text, Limits(max_bytes=size))
+    parse(text, PlanLimits(max_bytes=size))
     with pytest.raises(PlanUnreadable, match=f"{size:,} bytes"):
-        parse(text, Limits(max_bytes=size - 1))
+        parse(text, PlanLimits(max_bytes=size - 1))
 
 
 def test_too_many_steps_are_refused_and_headings_in_fences_do_not_count() -> None:
     text = plan(step("1"), step("2"), header="```\n### 1. a\n```\n")
-    parse(text, Limits(max_steps=2))
+    parse(text, PlanLimits(max_steps=2))
     with pytest.raises(PlanUnreadable, match="2 steps, the limit is 1"):
-        parse(text, Limits(max_steps=1))
+        parse(text, PlanLimits(max_steps=1))
 
 
 def test_a_nul_byte_is_named_with_its_place() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from signoff.testing.conversation import (
-    Call,
-    Conversation,
     Message,
     OfferedTool,
+    ScriptedCall,
+    ScriptedRequest,
     Speaker,
     ToolResult,
     merge,
@@ -31,9 +31,9 @@ _ERROR_TYPES = {
 }
 
 
-def read(body: Mapping[str, Any], _path: str) -> Conversation:
+def read(body: Mapping[str, Any], _path: str) -> ScriptedRequest:
     """Read a request into the common shape."""
-    return Conversation(
+    return ScriptedRequest(
         merge(_messages(body)),
         tuple(_tool(tool) for tool in body.get("tools") or () if "name" in tool),
         str(body["model"]),
@@ -60,7 +60,7 @@ def _block(speaker: Speaker, block: Mapping[str, Any]) -> Iterator[Message]:
     if kind == "text":
         yield Message(speaker, block["text"])
     elif kind == "tool_use":
-        call = Call(block["name"], parsed_arguments(block["input"]), block["id"])
+        call = ScriptedCall(block["name"], parsed_arguments(block["input"]), block["id"])
         yield Message(speaker, calls=(call,))
     elif kind == "tool_result":
         text = plain_text(block.get("content"))
@@ -127,7 +127,7 @@ def _text(text: str) -> Body:
     return {"type": "text", "text": text}
 
 
-def _use(call: Call, arguments: object) -> Body:
+def _use(call: ScriptedCall, arguments: object) -> Body:
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
 
 

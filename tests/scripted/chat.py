@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from signoff.testing.conversation import (
-    Call,
-    Conversation,
     Message,
     OfferedTool,
+    ScriptedCall,
+    ScriptedRequest,
     Speaker,
     ToolResult,
     merge,
@@ -29,9 +29,9 @@ _SPEAKERS = {
 _ERROR_TYPES = {401: "authentication_error", 429: "rate_limit_error"}
 
 
-def read(body: Mapping[str, Any], _path: str) -> Conversation:
+def read(body: Mapping[str, Any], _path: str) -> ScriptedRequest:
     """Read a request into the common shape."""
-    return Conversation(
+    return ScriptedRequest(
         merge(_message(message) for message in body["messages"]),
         tuple(_tool(tool) for tool in body.get("tools") or ()),
         str(body["model"]),
@@ -46,7 +46,7 @@ def _message(data: Mapping[str, Any]) -> Message:
     if speaker is Speaker.TOOL:
         return Message(speaker, results=(ToolResult(data["tool_call_id"], text),))
     calls = (
-        Call(c["function"]["name"], parsed_arguments(c["function"]["arguments"]), c["id"])
+        ScriptedCall(c["function"]["name"], parsed_arguments(c["function"]["arguments"]), c["id"])
         for c in data.get("tool_calls") or ()
     )
     return Message(speaker, text, tuple(calls))
@@ -100,7 +100,7 @@ def _head(reply: Reply, kind: str) -> Body:
     return {**head, "model": reply.model}
 
 
-def _call(call: Call, arguments: str) -> Body:
+def _call(call: ScriptedCall, arguments: str) -> Body:
     function = {"name": call.name, "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
 

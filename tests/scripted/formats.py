@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from signoff.testing.conversation import Conversation
+from signoff.testing.conversation import ScriptedRequest
 from signoff.testing.script import Failure, Turn
 
 Body = dict[str, Any]
@@ -37,7 +37,7 @@ class Reply:
     """A turn about to be sent: to which request, under which id, and when."""
 
     turn: Turn
-    conversation: Conversation
+    conversation: ScriptedRequest
     id: str
     created_s: int
 
@@ -52,7 +52,7 @@ class WireFormat:
     """One wire format: how to know, read and speak it."""
 
     path: re.Pattern[str]
-    read: Callable[[Mapping[str, Any], str], Conversation]
+    read: Callable[[Mapping[str, Any], str], ScriptedRequest]
     whole: Callable[[Reply], Body]
     events: Callable[[Reply], Iterable[Event]]
     problem: Callable[[Failure], Body]

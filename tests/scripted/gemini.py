@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from signoff.testing.conversation import (
-    Call,
-    Conversation,
     Message,
     OfferedTool,
+    ScriptedCall,
+    ScriptedRequest,
     Speaker,
     ToolResult,
     merge,
@@ -37,7 +37,7 @@ _STATUSES = {
 _WRAPPERS = ("return_value", "output", "result", "error")
 
 
-def read(body: Mapping[str, Any], path: str) -> Conversation:
+def read(body: Mapping[str, Any], path: str) -> ScriptedRequest:
     """Read a request into the common shape."""
     asked, _, query = path.partition("?")
     matched = PATH.search(asked)
@@ -50,7 +50,7 @@ def read(body: Mapping[str, Any], path: str) -> Conversation:
         d for tool in body.get("tools") or () for d in _either(tool, "functionDeclarations")
     )
     tools = tuple(_tool(data) for data in declared)
-    return Conversation(merge(_messages(body)), tools, unquote(matched[1]), streamed, body)
+    return ScriptedRequest(merge(_messages(body)), tools, unquote(matched[1]), streamed, body)
 
 
 def _messages(body: Mapping[str, Any]) -> Iterator[Message]:
@@ -69,7 +69,7 @@ def _part(
 ) -> Iterator[Message]:
     if called := _either(part, "functionCall"):
         name, id = called["name"], _id(called, "call", unnamed)
-        yield Message(speaker, calls=(Call(name, called.get("args") or {}, id),))
+        yield Message(speaker, calls=(ScriptedCall(name, called.get("args") or {}, id),))
     elif gave := _either(part, "functionResponse"):
         text, failed = _result(gave["response"])
         result = ToolResult(_id(gave, "result", unnamed), text, gave["name"], failed)

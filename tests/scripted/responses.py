@@ -8,10 +8,10 @@ from itertools import count
 from typing import Any
 
 from signoff.testing.conversation import (
-    Call,
-    Conversation,
     Message,
     OfferedTool,
+    ScriptedCall,
+    ScriptedRequest,
     Speaker,
     ToolResult,
     merge,
@@ -28,11 +28,11 @@ _SPEAKERS = {
 }
 
 
-def read(body: Mapping[str, Any], _path: str) -> Conversation:
+def read(body: Mapping[str, Any], _path: str) -> ScriptedRequest:
     """Read a request into the common shape."""
     if body.get("previous_response_id"):
         raise ValueError("`previous_response_id` is not known here: send the whole conversation")
-    return Conversation(
+    return ScriptedRequest(
         merge(_messages(body)),
         tuple(tool for data in body.get("tools") or () for tool in _tools(data)),
         str(body["model"]),
@@ -51,7 +51,7 @@ def _messages(body: Mapping[str, Any]) -> Iterator[Message]:
         if kind == "message":
             yield Message(_SPEAKERS[item["role"]], plain_text(item["content"]))
         elif kind == "function_call":
-            call = Call(item["name"], parsed_arguments(item["arguments"]), item["call_id"])
+            call = ScriptedCall(item["name"], parsed_arguments(item["arguments"]), item["call_id"])
             yield Message(Speaker.MODEL, calls=(call,))
         elif kind == "function_call_output":
             result = ToolResult(item["call_id"], plain_text(item["output"]))

@@ -17,7 +17,7 @@ from typing import Self
 from uuid import uuid4
 
 from signoff.errors import ScriptUnusable
-from signoff.testing.conversation import Conversation
+from signoff.testing.conversation import ScriptedRequest
 from signoff.testing.script import Failure, FailureKind, Script
 from tests.scripted import anthropic, chat, gemini, responses
 from tests.scripted.formats import Body, Event, Reply, WireFormat
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
             reason = f"`{self.command} {self.path}` is not served by a scripted model"
             self._refuse(None, Failure(FailureKind.STATUS, 404, reason))
 
-    def _converse(self, spoken: WireFormat, conversation: Conversation) -> None:
+    def _converse(self, spoken: WireFormat, conversation: ScriptedRequest) -> None:
         try:
             turn = self.server.script.answer(conversation)
         except Exception as error:

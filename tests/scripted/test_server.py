@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPResponse, IncompleteRead
 
 import pytest
 
-from signoff.testing.conversation import Conversation
+from signoff.testing.conversation import ScriptedRequest
 from signoff.testing.script import FailureKind, Script, Turn, say
 from tests.scripted.server import ScriptedServer
 
@@ -114,7 +114,7 @@ def test_chunks_come_one_by_one_and_not_all_at_the_end() -> None:
 
 
 def test_what_a_function_raises_is_told_and_raised_again() -> None:
-    def respond(_: Conversation) -> Turn:
+    def respond(_: ScriptedRequest) -> Turn:
         raise AssertionError("the harness sent no plan")
 
     server = ScriptedServer(Script(respond=respond))
@@ -126,7 +126,7 @@ def test_what_a_function_raises_is_told_and_raised_again() -> None:
 
 
 def test_an_error_of_the_test_itself_is_not_hidden_by_that_of_the_function() -> None:
-    def respond(_: Conversation) -> Turn:
+    def respond(_: ScriptedRequest) -> Turn:
         raise LookupError("inside")
 
     server = ScriptedServer(Script(respond=respond))

@@ -12,9 +12,9 @@ from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart  #
 from pydantic_ai.settings import ModelSettings  # noqa: E402
 
 from signoff.testing.conversation import (  # noqa: E402
-    Call,
-    Conversation,
     Message,
+    ScriptedCall,
+    ScriptedRequest,
     Speaker,
     ToolResult,
 )
@@ -30,7 +30,7 @@ from tests.scripted.asking import (  # noqa: E402
 )
 from tests.scripted.formats import Api  # noqa: E402
 
-LS, PWD = Call("bash", {"command": "ls"}), Call("bash", {"command": "pwd — ünï"})
+LS, PWD = ScriptedCall("bash", {"command": "ls"}), ScriptedCall("bash", {"command": "pwd — ünï"})
 everywhere = pytest.mark.parametrize("api", list(Api))
 over_http = pytest.mark.parametrize("api", OVER_HTTP)
 both_ways = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
@@ -91,8 +91,8 @@ def test_results_of_calls_come_back_in_one_shape(api: Api, streamed: bool) -> No
     assert heard.model == ("scripted" if api is Api.IN_PROCESS else MODEL)
 
 
-def _with(call: Call, id: str) -> Call:
-    return Call(call.name, call.arguments, id)
+def _with(call: ScriptedCall, id: str) -> ScriptedCall:
+    return ScriptedCall(call.name, call.arguments, id)
 
 
 @everywhere
@@ -121,7 +121,7 @@ def test_a_result_that_failed_is_heard_as_failed_where_the_format_says_so(api: A
 
 @everywhere
 def test_a_function_can_answer_what_it_was_shown(api: Api) -> None:
-    def recover(conversation: Conversation) -> Turn:
+    def recover(conversation: ScriptedRequest) -> Turn:
         if not conversation.results:
             return say("All done!") if conversation.model_turns == 0 else use(LS)
         return say(f"Really done: {conversation.results[0].text}")
@@ -152,7 +152,7 @@ def test_an_answer_without_words_or_calls_arrives_empty(api: Api, streamed: bool
 @both_ways
 @pytest.mark.parametrize("api", [api for api in Api if api is not Api.GEMINI])
 def test_arguments_that_are_no_json_arrive_as_they_were_written(api: Api, streamed: bool) -> None:
-    answer = ask(Script([use(Call("bash", '{"command": "l'))]), api, streamed=streamed)
+    answer = ask(Script([use(ScriptedCall("bash", '{"command": "l'))]), api, streamed=streamed)
     (call,) = answer.calls
     assert call.args == '{"command": "l'
     with pytest.raises(ValueError, match="EOF"):
@@ -161,7 +161,7 @@ def test_arguments_that_are_no_json_arrive_as_they_were_written(api: Api, stream
 
 @both_ways
 def test_gemini_tells_only_that_a_call_was_malformed(streamed: bool) -> None:
-    answer = ask(Script([use(LS, Call("bash", "{"))]), Api.GEMINI, streamed=streamed)
+    answer = ask(Script([use(LS, ScriptedCall("bash", "{"))]), Api.GEMINI, streamed=streamed)
     assert [call.args_as_dict() for call in answer.calls] == [LS.arguments]
     details = answer.message.provider_details or {}
     assert details["finish_reason"] == "MALFORMED_FUNCTION_CALL"

@@ -9,10 +9,10 @@ import pytest
 
 from signoff.errors import ScriptUnusable
 from signoff.testing.conversation import (
-    Call,
-    Conversation,
     Message,
     OfferedTool,
+    ScriptedCall,
+    ScriptedRequest,
     Speaker,
     ToolResult,
 )
@@ -25,7 +25,7 @@ from signoff.testing.script import (
 )
 
 USER = Message(Speaker.USER, "Do it.")
-HELLO = Conversation((USER,), (OfferedTool("bash"),))
+HELLO = ScriptedRequest((USER,), (OfferedTool("bash"),))
 
 
 def test_turns_are_heard_in_order_and_the_end_is_an_error() -> None:
@@ -45,7 +45,7 @@ def test_a_last_turn_can_repeat_for_ever() -> None:
 
 def test_only_the_latest_requests_are_kept_where_that_is_asked_for() -> None:
     script = Script([say("on")], last_repeats=True, keep=2)
-    asked = [Conversation((Message(Speaker.USER, str(n)),)) for n in range(5)]
+    asked = [ScriptedRequest((Message(Speaker.USER, str(n)),)) for n in range(5)]
     for conversation in asked:
         script.answer(conversation)
     assert (script.received, script.requests) == (tuple(asked[-2:]), 5)
@@ -73,13 +73,13 @@ def test_hundred_askers_at_once_hear_every_turn_exactly_once() -> None:
 def test_a_function_that_waits_keeps_nobody_else_waiting() -> None:
     release, waiting = threading.Event(), threading.Event()
 
-    def respond(conversation: Conversation) -> Turn:
+    def respond(conversation: ScriptedRequest) -> Turn:
         if conversation is slow:
             waiting.set()
             release.wait(60)
         return say("ok")
 
-    slow = Conversation((USER,), (OfferedTool("slow"),))
+    slow = ScriptedRequest((USER,), (OfferedTool("slow"),))
     script = Script(respond=respond)
     asker = threading.Thread(target=script.answer, args=(slow,))
     asker.start()
@@ -92,14 +92,16 @@ def test_a_function_that_waits_keeps_nobody_else_waiting() -> None:
 
 
 def test_calls_get_ids_that_repeat_nowhere_unless_the_script_wants_it() -> None:
-    script = Script([use(Call("a"), Call("a"), Call("b", id="mine"))], last_repeats=True)
+    script = Script(
+        [use(ScriptedCall("a"), ScriptedCall("a"), ScriptedCall("b", id="mine"))], last_repeats=True
+    )
     calls = [call for _ in range(50) for call in script.answer(HELLO).calls]
     made = [call.id for call in calls if call.name == "a"]
     assert len(set(made)) == 100
     assert {call.id for call in calls if call.name == "b"} == {"mine"}
 
 
-ASKED = Message(Speaker.MODEL, calls=(Call("a", {}, "1"), Call("a", {}, "2")))
+ASKED = Message(Speaker.MODEL, calls=(ScriptedCall("a", {}, "1"), ScriptedCall("a", {}, "2")))
 TORN = [
     ((USER, ASKED), "no result follows the tool call `1`"),
     ((USER, ASKED, USER), "no result follows the tool call `1`"),
@@ -119,7 +121,7 @@ def test_a_conversation_no_provider_accepts_is_refused_without_using_a_turn(
     messages: tuple[Message, ...], reason: str
 ) -> None:
     script = Script([say("fine")])
-    failure = script.answer(Conversation(messages)).failure
+    failure = script.answer(ScriptedRequest(messages)).failure
     assert failure is not None
     assert (failure.kind, failure.status, failure.message) == (FailureKind.STATUS, 400, reason)
     assert (script.answer(HELLO).whole_text, script.requests) == ("fine", 2)

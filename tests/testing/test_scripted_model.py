@@ -14,7 +14,7 @@ from pydantic_ai import Agent
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import ModelRequest, ToolCallPart
 
-from signoff.testing.conversation import Call, Conversation
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use
 
@@ -22,7 +22,7 @@ QUESTION = [ModelRequest.user_text_prompt("Count.")]
 
 
 def test_an_agent_of_the_library_runs_on_it() -> None:
-    script = Script([use(Call("double", {"number": 21})), say("It is 42.")])
+    script = Script([use(ScriptedCall("double", {"number": 21})), say("It is 42.")])
     agent = Agent(scripted_model(script, "mine"), instructions="Count well.")
 
     @agent.tool_plain
@@ -40,7 +40,9 @@ def test_an_agent_of_the_library_runs_on_it() -> None:
 
 
 def test_a_harness_that_changes_arguments_changes_neither_script_nor_record() -> None:
-    script = Script([use(Call("sort", {"names": ["b", "a"]})), say("ok")], last_repeats=True)
+    script = Script(
+        [use(ScriptedCall("sort", {"names": ["b", "a"]})), say("ok")], last_repeats=True
+    )
     agent = Agent(scripted_model(script))
 
     @agent.tool_plain
@@ -64,7 +66,7 @@ def test_settings_reach_the_script() -> None:
 
 
 def test_what_its_function_raises_comes_through() -> None:
-    def respond(_: Conversation) -> Turn:
+    def respond(_: ScriptedRequest) -> Turn:
         raise LookupError("no plan was sent")
 
     with pytest.raises(LookupError, match="no plan was sent"):

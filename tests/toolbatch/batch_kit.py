@@ -21,9 +21,9 @@ from signoff.process.runner import run
 from signoff.process.shell import find_tool, shell_command
 from signoff.storage.database import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
-from signoff.toolbatch.calls import Call, Result, ResultKind, propose
+from signoff.toolbatch.calls import Call, CallResult, ResultKind, propose
 from signoff.toolbatch.deriving import CheckSources
-from signoff.toolbatch.disk import Folder
+from signoff.toolbatch.disk import WorkspaceFolder
 from signoff.toolbatch.events import Event, Stream
 from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.opening import Parts, open_runner
@@ -66,47 +66,47 @@ class Tools:
     inside: Callable[[Call], None] = lambda _call: None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __call__(self, call: Call) -> Result:
+    def __call__(self, call: Call) -> CallResult:
         """Do it."""
         with self._lock:
             self.made.append(call.label)
         self.inside(call)
         doing = getattr(self, f"_{call.tool}", None)
         if doing is None:
-            return Result(f"error: there is no tool `{call.tool}`", ok=False)
-        found: Result = doing(call.arguments)
+            return CallResult(f"error: there is no tool `{call.tool}`", ok=False)
+        found: CallResult = doing(call.arguments)
         return found
 
-    def _read(self, given: Mapping[str, Any]) -> Result:
+    def _read(self, given: Mapping[str, Any]) -> CallResult:
         file = self.root / given["path"]
         if not file.is_file():
-            return Result(f"error: no file `{given['path']}`; look with glob", ok=False)
+            return CallResult(f"error: no file `{given['path']}`; look with glob", ok=False)
         data = file.read_bytes()
-        return Result(data.decode(), ok=True, reads={given["path"]: digest_bytes(data)})
+        return CallResult(data.decode(), ok=True, reads={given["path"]: digest_bytes(data)})
 
-    def _glob(self, given: Mapping[str, Any]) -> Result:
+    def _glob(self, given: Mapping[str, Any]) -> CallResult:
         found = sorted(str(p.relative_to(self.root)) for p in self.root.glob(given["pattern"]))
-        return Result("\n".join(found), ok=True)
+        return CallResult("\n".join(found), ok=True)
 
-    def _write(self, given: Mapping[str, Any]) -> Result:
+    def _write(self, given: Mapping[str, Any]) -> CallResult:
         file = self.root / given["path"]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(given["content"])
-        return Result(f"wrote {given['path']}", True, writes=self._digest(given["path"]))
+        return CallResult(f"wrote {given['path']}", True, writes=self._digest(given["path"]))
 
-    def _edit(self, given: Mapping[str, Any]) -> Result:
+    def _edit(self, given: Mapping[str, Any]) -> CallResult:
         file = self.root / given["path"]
         if not file.is_file():
-            return Result(f"error: no file `{given['path']}`; look with glob", ok=False)
+            return CallResult(f"error: no file `{given['path']}`; look with glob", ok=False)
         text = file.read_text()
         reads = self._digest(given["path"])
         if given["old"] not in text:
             said = f"error: `old` does not occur in `{given['path']}`; read it again"
-            return Result(said, ok=False, reads=reads)
+            return CallResult(said, ok=False, reads=reads)
         file.write_text(text.replace(given["old"], given["new"], 1))
-        return Result("edited", True, reads=reads, writes=self._digest(given["path"]))
+        return CallResult("edited", True, reads=reads, writes=self._digest(given["path"]))
 
-    def _bash(self, given: Mapping[str, Any]) -> Result:
+    def _bash(self, given: Mapping[str, Any]) -> CallResult:
         before = self._all()
         argv = shell_command(given["command"])
         seen = run(
@@ -125,18 +125,20 @@ class Tools:
         ).strip()
         content = "" if writes else self.content()
         ended = seen.exit_code if seen.ending is Ending.EXITED else None
-        return Result(text, seen.exit_code == 0, writes=writes, content=content, exit_code=ended)
+        return CallResult(
+            text, seen.exit_code == 0, writes=writes, content=content, exit_code=ended
+        )
 
-    def _todo(self, given: Mapping[str, Any]) -> Result:
-        return Result(f"{len(given['items'])} items", ok=True)
+    def _todo(self, given: Mapping[str, Any]) -> CallResult:
+        return CallResult(f"{len(given['items'])} items", ok=True)
 
-    def _scratchpad(self, given: Mapping[str, Any]) -> Result:
-        return Result(f"noted {given['key']}", ok=True)
+    def _scratchpad(self, given: Mapping[str, Any]) -> CallResult:
+        return CallResult(f"noted {given['key']}", ok=True)
 
-    def _ask_user(self, given: Mapping[str, Any]) -> Result:
+    def _ask_user(self, given: Mapping[str, Any]) -> CallResult:
         answer = self.answers(given["question"])
         kind = ResultKind.DECLINED if answer is None else ResultKind.EXECUTED
-        return Result(answer or "the person said no", answer is not None, kind=kind)
+        return CallResult(answer or "the person said no", answer is not None, kind=kind)
 
     def content(self) -> str:
         """The digest of everything."""
@@ -172,7 +174,7 @@ class Scene:
         self.root = folder / "work"
         self.root.mkdir(parents=True, exist_ok=True)
         self.tools = Tools(self.root)
-        self.disk = Folder(self.root, self._content)
+        self.disk = WorkspaceFolder(self.root, self._content)
         self.events: list[Event] = []
         self.judge = Says()
         self.keep = rollbacks_of(folder) if snapshots else None
@@ -219,7 +221,7 @@ class Scene:
         """One batch."""
         return self.runner.run(self.calls(*batch))
 
-    def one(self, tool: str, **arguments: Any) -> Result:
+    def one(self, tool: str, **arguments: Any) -> CallResult:
         """A batch of one call; its outcome."""
         return self.play((tool, arguments)).results[0]
 

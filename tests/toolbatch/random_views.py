@@ -7,8 +7,8 @@ from random import Random
 
 from signoff.domain.task import Artifact
 from signoff.gate.task import Item, Round, RoundStatus, Task
-from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, NextAction, Result, ResultKind
-from signoff.toolbatch.view import Counts, RepairFocus, RepairTarget, Target, View
+from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, CallResult, NextAction, ResultKind
+from signoff.toolbatch.view import CallView, Counts, RepairFocus, RepairTarget, Target
 from tests.toolbatch.steering_kit import (
     TOOLS,
     artifacts,
@@ -25,12 +25,12 @@ TEXTS = ("", "write page one", "y" * 900, "`\n`\x1b[2J", "\u202e\u200bümlaut" *
 NAMES = (*sorted(TOOLS), ANSWER, "some_other_tool")
 
 
-def some_view(random: Random) -> View:
+def some_view(random: Random) -> CallView:
     """A view after a call."""
     task, outcome = _task(random), _outcome(random)
     missing = tuple(a for a in task.planned if random.random() < 0.4)
     repair = _repair(random) if random.random() < 0.3 else None
-    return View(
+    return CallView(
         task,
         outcome.call,
         outcome,
@@ -48,7 +48,7 @@ def some_view(random: Random) -> View:
     )
 
 
-def _outcome(random: Random) -> Result:
+def _outcome(random: Random) -> CallResult:
     tool = random.choice(NAMES)
     names = STANDARD_SHAPES[tool].payload if tool in STANDARD_SHAPES else ()
     of = call(

@@ -11,14 +11,14 @@ from signoff.gate.task import Item, Round, RoundStatus, Task
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
     Call,
+    CallResult,
     Nature,
     NextAction,
-    Result,
     ResultKind,
     ToolShape,
 )
 from signoff.toolbatch.episodes import Category
-from signoff.toolbatch.view import Counts, RepairFocus, RepairTarget, Target, View
+from signoff.toolbatch.view import CallView, Counts, RepairFocus, RepairTarget, Target
 
 TOOLS = frozenset(STANDARD_SHAPES)
 GUIDE = ("docs/index.md", "docs/one.md", "docs/two.md", "docs/three.md")
@@ -46,32 +46,34 @@ def call(tool: str, path: str = "", **arguments: Any) -> Call:
     return Call("c1", tool, given, shape, (path,) if path else ())
 
 
-def executed(of: Call, *, ok: bool = True, writes: Mapping[str, str] | None = None) -> Result:
+def executed(of: Call, *, ok: bool = True, writes: Mapping[str, str] | None = None) -> CallResult:
     """It was executed; a change that went well wrote its target."""
     if writes is None:
         changes = ok and of.shape.nature is Nature.MUTATE and of.target
         writes = {of.target: "d1"} if changes else {}
-    return Result("text", ok, writes=writes, call=of)
+    return CallResult("text", ok, writes=writes, call=of)
 
 
-def mismatch(path: str) -> Result:
+def mismatch(path: str) -> CallResult:
     """An edit whose old text is not in the file."""
     return replace(executed(call("edit", path), ok=False), category=Category.EDIT_MISMATCH)
 
 
-def duplicate(of: Call) -> Result:
+def duplicate(of: Call) -> CallResult:
     """There was nothing new in it."""
-    return Result("text", True, kind=ResultKind.DUPLICATE, call=of)
+    return CallResult("text", True, kind=ResultKind.DUPLICATE, call=of)
 
 
-def blocked(of: Call, instead: NextAction | None = None, rule: str = "") -> Result:
+def blocked(of: Call, instead: NextAction | None = None, rule: str = "") -> CallResult:
     """A pre-flight rule was against it."""
     kind = ResultKind.BLOCKED
-    return Result("text", False, kind=kind, call=of, rule=rule, guidance=True, next_action=instead)
+    return CallResult(
+        "text", False, kind=kind, call=of, rule=rule, guidance=True, next_action=instead
+    )
 
 
 def view(
-    outcome: Result,
+    outcome: CallResult,
     *,
     planned: tuple[str, ...] = GUIDE,
     missing: tuple[str, ...] = (),
@@ -79,7 +81,7 @@ def view(
     items: tuple[Item, ...] = (),
     touched: tuple[str, ...] = (),
     **more: Any,
-) -> View:
+) -> CallView:
     """The state after a call; what is missing decides the next target and what is substantive."""
     failed = 1 if round is not None and round.status is RoundStatus.BROKEN else 0
     task = Task("write the guide", artifacts(*planned), items, (), touched, round, failed)
@@ -87,7 +89,7 @@ def view(
     # A turn of one call: of a list alone, it kept books only.
     books = Counts(bookkeeping_turns=1) if outcome.call.shape.nature is Nature.LIST else Counts()
     there = [a for a in task.planned if a not in absent and "index" not in a.path]
-    seen = View(
+    seen = CallView(
         task,
         outcome.call,
         outcome,

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from signoff.gate.task import RoundStatus
-from signoff.toolbatch.calls import Call, Result, ResultKind
+from signoff.toolbatch.calls import Call, CallResult, ResultKind
 from signoff.toolbatch.events import (
     Responded,
     Steered,
     TimelineNoted,
     ToolResulted,
 )
-from signoff.toolbatch.pipeline import NOT_FINISHED, Ending
+from signoff.toolbatch.pipeline import NOT_FINISHED, BatchEnding
 from signoff.toolbatch.view import BatchLimits
 from tests.toolbatch.batch_kit import Scene
 
@@ -82,13 +82,13 @@ def test_the_same_look_twice_in_one_batch_is_made_once(tmp_path: Path) -> None:
 
 def test_three_errors_in_a_row_end_the_turn_also_across_batches(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    assert scene.play(("bash", {"command": "no-such-1"})).ending is Ending.CONTINUE
-    assert scene.play(("read", {"path": "gone.txt"})).ending is Ending.CONTINUE
+    assert scene.play(("bash", {"command": "no-such-1"})).ending is BatchEnding.CONTINUE
+    assert scene.play(("read", {"path": "gone.txt"})).ending is BatchEnding.CONTINUE
     result = scene.play(
         ("bash", {"command": "sleep 60", "timeout_s": 0.2}),
         ("write", {"path": "late.txt", "content": "x"}),
     )
-    assert result.ending is Ending.HALT
+    assert result.ending is BatchEnding.HALT
     assert "3 calls in a row failed" in result.response
     assert "not done" in result.response
     assert result.results[1].text.startswith("not made: ")
@@ -100,14 +100,14 @@ def test_three_errors_in_a_row_end_the_turn_also_across_batches(tmp_path: Path) 
 def test_looks_that_were_proposed_together_fail_as_one(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     looks = [("read", {"path": f"{name}/gone.txt"}) for name in "abcd"]
-    assert scene.play(*looks).ending is Ending.CONTINUE
+    assert scene.play(*looks).ending is BatchEnding.CONTINUE
     assert scene.looker.counts.errors == 1
 
 
 def test_a_success_between_errors_starts_the_count_anew(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     for number in range(6):
-        assert scene.play(("read", {"path": f"{number}/gone"})).ending is Ending.CONTINUE
+        assert scene.play(("read", {"path": f"{number}/gone"})).ending is BatchEnding.CONTINUE
         if number % 2:
             scene.one("write", path="a.txt", content=str(number))
 
@@ -121,7 +121,7 @@ def test_guidance_neither_counts_as_an_error_nor_forgives_one(tmp_path: Path) ->
     assert blocked.kind is ResultKind.BLOCKED
     assert not blocked.is_error
     assert scene.looker.counts.errors == 2
-    assert scene.play(("read", {"path": "c/gone"})).ending is Ending.HALT
+    assert scene.play(("read", {"path": "c/gone"})).ending is BatchEnding.HALT
 
 
 def test_duplicates_do_not_hide_a_row_of_errors(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_duplicates_do_not_hide_a_row_of_errors(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         scene.one("read", path=f"{folder}/gone")
         assert scene.one("read", path="a.txt").kind is ResultKind.DUPLICATE
-    assert scene.play(("read", {"path": "c/gone"})).ending is Ending.HALT
+    assert scene.play(("read", {"path": "c/gone"})).ending is BatchEnding.HALT
 
 
 def test_what_a_person_declines_is_no_error(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_interrupted_every_call_still_gets_an_outcome(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     scene.tools.inside = interrupt
-    outcomes: list[Result] = []
+    outcomes: list[CallResult] = []
     calls = scene.calls(
         ("write", {"path": "a.txt", "content": "x"}),
         ("bash", {"command": "echo hi"}),
@@ -203,14 +203,14 @@ def test_the_last_planned_file_read_again_and_again_is_handed_over(tmp_path: Pat
             ("read", {"path": "site/one.html"}),
         )
     ]
-    assert endings == [*[Ending.CONTINUE] * 3, Ending.VERIFY]
+    assert endings == [*[BatchEnding.CONTINUE] * 3, BatchEnding.VERIFY]
 
 
 def test_a_question_when_everything_is_built_is_handed_over(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "Create `one.md`.")
     scene.one("write", path="one.md", content="# one")
     result = scene.play(("ask_user", {"question": "is this fine?"}))
-    assert result.ending is Ending.VERIFY
+    assert result.ending is BatchEnding.VERIFY
     assert result.results[0].kind is ResultKind.BLOCKED
 
 
@@ -218,7 +218,7 @@ def test_a_list_alone_when_everything_is_built_is_handed_over(tmp_path: Path) ->
     scene = Scene(tmp_path, "Create `one.md`.")
     scene.one("write", path="one.md", content="# one")
     result = scene.play(("todo", {"items": [{"text": "write one.md", "done": True}]}))
-    assert result.ending is Ending.VERIFY
+    assert result.ending is BatchEnding.VERIFY
 
 
 def test_files_that_were_there_before_are_nothing_to_hand_over(tmp_path: Path) -> None:
@@ -226,13 +226,13 @@ def test_files_that_were_there_before_are_nothing_to_hand_over(tmp_path: Path) -
     scene.put("one.md")
     for name in "abcdef":
         scene.put(f"{name}.txt", name)
-        assert scene.play(("read", {"path": f"{name}.txt"})).ending is Ending.CONTINUE
+        assert scene.play(("read", {"path": f"{name}.txt"})).ending is BatchEnding.CONTINUE
 
 
 def test_an_answer_before_anything_is_built_is_told_what_is_missing(tmp_path: Path) -> None:
     scene = Scene(tmp_path, TWO_PAGES)
     result = scene.runner.answer("All done!")
-    assert result.ending is Ending.CONTINUE
+    assert result.ending is BatchEnding.CONTINUE
     assert result.steering is not None
     assert result.steering.next_action.target == "site/one.html"
 
@@ -240,13 +240,13 @@ def test_an_answer_before_anything_is_built_is_told_what_is_missing(tmp_path: Pa
 def test_an_answer_when_everything_is_there_is_handed_over(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "Create `one.md`.")
     scene.one("write", path="one.md", content="# one")
-    assert scene.runner.answer("All done!").ending is Ending.VERIFY
+    assert scene.runner.answer("All done!").ending is BatchEnding.VERIFY
 
 
 def test_empty_answers_end_the_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     endings = [scene.runner.answer("  ").ending for _ in range(3)]
-    assert endings == [Ending.CONTINUE, Ending.CONTINUE, Ending.HALT]
+    assert endings == [BatchEnding.CONTINUE, BatchEnding.CONTINUE, BatchEnding.HALT]
 
 
 def test_at_most_one_message_a_turn_however_many_calls(tmp_path: Path) -> None:
@@ -269,14 +269,14 @@ def test_without_steering_calls_are_made_and_nothing_is_said(tmp_path: Path) -> 
     kinds = [scene.one("read", path="a.txt").kind for _ in range(4)]
     assert kinds == [ResultKind.EXECUTED] * 4
     assert scene.seen(Steered) == []
-    assert scene.runner.answer("done").ending is Ending.CONTINUE
+    assert scene.runner.answer("done").ending is BatchEnding.CONTINUE
 
 
 def test_the_same_blocked_call_is_told_plainer_and_then_stops(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.put("a.txt", "one")
     results = [scene.play(("bash", {"command": "sed -i s/a/b/ a.txt"})) for _ in range(4)]
-    assert [result.ending for result in results] == [*[Ending.CONTINUE] * 3, Ending.HALT]
+    assert [result.ending for result in results] == [*[BatchEnding.CONTINUE] * 3, BatchEnding.HALT]
     texts = [result.results[0].text for result in results]
     assert "for the 2. time" in texts[1]
     assert len(set(texts)) == 4
@@ -287,13 +287,15 @@ def test_a_change_in_between_makes_blocked_calls_count_anew(tmp_path: Path) -> N
     scene = Scene(tmp_path)
     scene.put("a.txt", "one")
     for number in range(6):
-        assert scene.play(("bash", {"command": "sed -i s/a/b/ a.txt"})).ending is Ending.CONTINUE
+        assert (
+            scene.play(("bash", {"command": "sed -i s/a/b/ a.txt"})).ending is BatchEnding.CONTINUE
+        )
         scene.one("write", path="b.txt", content=str(number))
 
 
 def test_a_user_can_set_how_many_errors_end_a_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path, limits=BatchLimits(errors=1))
-    assert scene.play(("read", {"path": "gone"})).ending is Ending.HALT
+    assert scene.play(("read", {"path": "gone"})).ending is BatchEnding.HALT
 
 
 def test_the_list_shows_what_is_known_and_not_what_was_claimed(tmp_path: Path) -> None:
@@ -324,9 +326,9 @@ def test_a_broken_round_opens_a_repair_that_ends_with_the_next_round(tmp_path: P
     assert scene.one("read", path="notes.txt").ok, "reading is never held against anyone"
     assert scene.one("write", path="site/one.html", content="x").rule == "out_of_scope"
     assert scene.one("write", path="site/two.html", content="<p>2!").ok
-    assert scene.play(("read", {"path": "site/two.html"})).ending is Ending.CONTINUE
+    assert scene.play(("read", {"path": "site/two.html"})).ending is BatchEnding.CONTINUE
     result = scene.runner.answer("It is repaired.")
-    assert result.ending is Ending.VERIFY
+    assert result.ending is BatchEnding.VERIFY
     scene.judge.against = ()
     scene.runner.judge()
     assert scene.done

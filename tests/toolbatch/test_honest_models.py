@@ -11,7 +11,7 @@ from signoff.toolbatch.calls import ANSWER, NextAction, ResultKind
 from signoff.toolbatch.episodes import Category
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.looking import QUIET
-from signoff.toolbatch.pipeline import Ending
+from signoff.toolbatch.pipeline import BatchEnding
 from tests.toolbatch.batch_kit import Scene
 
 TWO = "Create `one.md` and `two.md`."
@@ -29,23 +29,23 @@ def test_commands_that_say_no_are_observations_and_end_nothing(tmp_path: Path) -
     scene = Scene(tmp_path)
     scene.put("a.py", "x = 1\n")
     result = scene.play(look("test -f setup.py"), look("grep -rn logging ."), look("ls gone"))
-    assert result.ending is Ending.CONTINUE
+    assert result.ending is BatchEnding.CONTINUE
     for code in range(1, 9):
-        assert scene.play(look(f"exit {code}")).ending is Ending.CONTINUE
+        assert scene.play(look(f"exit {code}")).ending is BatchEnding.CONTINUE
     assert scene.looker.counts.errors == 0
 
 
 def test_the_very_same_command_that_says_no_again_and_again_ends_the_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     endings = [scene.play(look("exit 3")).ending for _ in range(4)]
-    assert endings == [*[Ending.CONTINUE] * 3, Ending.HALT]
+    assert endings == [*[BatchEnding.CONTINUE] * 3, BatchEnding.HALT]
 
 
 def test_a_model_that_works_test_by_test_is_not_stopped(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     red = "echo 'E   SyntaxError: bad'; echo 'SyntaxError: bad'; exit 1"
     for number in range(10):
-        assert scene.play(look(red)).ending is Ending.CONTINUE
+        assert scene.play(look(red)).ending is BatchEnding.CONTINUE
         scene.one("write", path="p.py", content=f"x = {number}\n")
 
 
@@ -119,7 +119,7 @@ def test_first_reads_after_everything_exists_are_work_and_not_an_audit(tmp_path:
     for number in range(8):
         scene.put(f"src/m{number}.py", f"x = {number}\n")
         result = scene.play(("read", {"path": f"src/m{number}.py"}))
-        assert result.ending is Ending.CONTINUE and result.results[0].ok
+        assert result.ending is BatchEnding.CONTINUE and result.results[0].ok
     assert all(said.next_action.tool == ANSWER for said in told(scene)[-1:])
 
 
@@ -129,7 +129,7 @@ def test_with_a_step_of_its_own_plan_open_nothing_is_handed_over(tmp_path: Path)
     scene.one("write", path="one.md", content="# one\n")
     scene.one("read", path="one.md")
     for _ in range(6):
-        assert scene.play(("read", {"path": "one.md"})).ending is Ending.CONTINUE
+        assert scene.play(("read", {"path": "one.md"})).ending is BatchEnding.CONTINUE
     assert [said for said in told(scene) if said.next_action.tool == ANSWER] == []
 
 
@@ -185,9 +185,9 @@ def test_a_repair_is_judged_on_the_answer_and_not_on_the_first_look_after_it(
     broken(scene, ("one.md", "thin"))
     for number in range(3):
         scene.one("write", path="one.md", content=f"# one {number}\n")
-        assert scene.play(("read", {"path": "one.md"})).ending is Ending.CONTINUE
+        assert scene.play(("read", {"path": "one.md"})).ending is BatchEnding.CONTINUE
     assert scene.task.failed_rounds == 1
-    assert scene.runner.answer("Repaired.").ending is Ending.VERIFY
+    assert scene.runner.answer("Repaired.").ending is BatchEnding.VERIFY
 
 
 def test_a_model_that_circles_after_a_repair_is_judged(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_model_that_circles_after_a_repair_is_judged(tmp_path: Path) -> None:
     broken(scene, ("one.md", "thin"))
     scene.one("write", path="one.md", content="# one, and more of it\n")
     endings = [scene.play(("read", {"path": "one.md"})).ending for _ in range(3)]
-    assert endings[-1] is Ending.VERIFY
+    assert endings[-1] is BatchEnding.VERIFY
 
 
 def test_nothing_is_said_where_no_step_is_known(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from signoff.domain.task import ROUND_BUDGET
 from signoff.domain.verdict import Verdict
 from signoff.gate.gate import evaluate
 from signoff.gate.task import Round, RoundStatus
-from signoff.toolbatch.calls import Call, Result
+from signoff.toolbatch.calls import Call, CallResult
 from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.taskplan import MemoryBooks
@@ -44,9 +44,9 @@ class Desk:
         kept = done.returncode == 0
         return verdict(subject, kept=kept, said=done.stdout + done.stderr, unknown=unknown)
 
-    def _write(self, call: Call) -> Result:
+    def _write(self, call: Call) -> CallResult:
         (self.root / call.target).write_text(call.arguments["content"])
-        return Result("", True, writes={call.target: str(len(self.ran))})
+        return CallResult("", True, writes={call.target: str(len(self.ran))})
 
     def write(self, text: str, path: str = "report.txt") -> None:
         from signoff.toolbatch.calls import propose
@@ -128,7 +128,9 @@ def test_an_emptied_file_is_noticed_when_it_is_judged(tmp_path: Path) -> None:
 
 def test_nothing_to_judge_by_leaves_no_plan(tmp_path: Path) -> None:
     parts = Parts(books=MemoryBooks(), sources=CheckSources(("true",)))
-    runner = open_runner(tmp_path, lambda _call: Result("", True), "think about it", parts=parts)
+    runner = open_runner(
+        tmp_path, lambda _call: CallResult("", True), "think about it", parts=parts
+    )
     assert runner.judge() is None and runner.plan.books.look().plan is None
 
 

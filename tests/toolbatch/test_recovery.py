@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, Call, NextAction, Result
-from signoff.toolbatch.episodes import MOST_OPEN, Category, Episode, Episodes, Failure
-from signoff.toolbatch.pipeline import Ending
+from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, Call, CallResult, NextAction
+from signoff.toolbatch.episodes import MOST_OPEN, Category, Episode, Episodes, ToolFailure
+from signoff.toolbatch.pipeline import BatchEnding
 from signoff.toolbatch.recovery import failure_in
 from signoff.toolbatch.view import BatchLimits
 from tests.toolbatch.batch_kit import Scene
@@ -67,11 +67,11 @@ def test_lines_are_shown_only_of_a_file_that_the_tool_itself_has_read(tmp_path: 
     assert "fox" not in outcome.text
 
 
-def _failed(text: str) -> Result:
-    return Result(text, ok=False)
+def _failed(text: str) -> CallResult:
+    return CallResult(text, ok=False)
 
 
-def _failing(text: str, _call: Call) -> Result:
+def _failing(text: str, _call: Call) -> CallResult:
     return _failed(text)
 
 
@@ -160,7 +160,7 @@ def test_an_episode_without_end_ends_the_turn(tmp_path: Path) -> None:
     for number in range(7):
         endings.append(scene.play(("read", {"path": "docs/gone.md"})).ending)
         scene.one("write", path="other.txt", content=str(number))
-    assert endings == [*[Ending.CONTINUE] * 6, Ending.HALT]
+    assert endings == [*[BatchEnding.CONTINUE] * 6, BatchEnding.HALT]
 
 
 def test_looking_for_one_file_after_the_other_is_a_search_and_no_dead_end(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_looking_for_one_file_after_the_other_is_a_search_and_no_dead_end(tmp_pa
     for number, name in enumerate(
         ("setup.py", "tox.ini", "Makefile", "go.mod", "a", "b", "c", "d")
     ):
-        assert scene.play(("read", {"path": name})).ending is Ending.CONTINUE
+        assert scene.play(("read", {"path": name})).ending is BatchEnding.CONTINUE
         scene.one("bash", command=f"ls -{'l' * (number + 1)}")
 
 
@@ -203,7 +203,7 @@ def test_recoveries_count_towards_the_errors_in_a_row(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     for name in "ab":
         scene.one("read", path=f"{name}/x.md")
-    assert scene.play(("read", {"path": "c/x.md"})).ending is Ending.HALT
+    assert scene.play(("read", {"path": "c/x.md"})).ending is BatchEnding.HALT
 
 
 def test_the_next_action_of_every_advice_can_be_taken(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_the_next_action_of_every_advice_can_be_taken(tmp_path: Path) -> None:
 def test_the_number_of_open_episodes_is_bounded() -> None:
     episodes = Episodes(3)
     for number in range(MOST_OPEN + 40):
-        episodes.count(Failure(Category.NOT_FOUND, f"folder{number}"))
+        episodes.count(ToolFailure(Category.NOT_FOUND, f"folder{number}"))
     assert len(episodes) == MOST_OPEN
 
 
@@ -241,5 +241,5 @@ def test_hostile_texts_are_read_in_bounded_time() -> None:
     call = Call("1", "bash", {"command": "x"}, STANDARD_SHAPES["bash"])
     for text in ("`" * 200_000, "no file " * 50_000, "missing " + "a" * 100_000, "\n" * 100_000):
         began = time.monotonic()
-        failure_in(Result(text, ok=False, call=call))
+        failure_in(CallResult(text, ok=False, call=call))
         assert time.monotonic() - began < PATIENCE_S

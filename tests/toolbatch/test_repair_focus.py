@@ -9,8 +9,8 @@ import pytest
 
 from signoff.gate.task import Against, Round, RoundStatus, Task
 from signoff.toolbatch import repair
-from signoff.toolbatch.calls import Result, ResultKind
-from signoff.toolbatch.disk import Folder
+from signoff.toolbatch.calls import CallResult, ResultKind
+from signoff.toolbatch.disk import WorkspaceFolder
 from signoff.toolbatch.view import RepairFocus
 from tests.toolbatch.steering_kit import (
     GUIDE,
@@ -128,7 +128,7 @@ def test_files_that_those_of_the_repair_speak_of_are_in_scope(tmp_path: Path) ->
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     found = opened(against("make", "src/feature.py:1: boom"), planned=("src/feature.py",))
-    assert repair.referred(found, Folder(tmp_path)) == ("src/helper.py",)
+    assert repair.referred(found, WorkspaceFolder(tmp_path)) == ("src/helper.py",)
 
 
 def test_a_finding_that_names_no_file_leaves_the_tasks_files_open_until_one_is_changed() -> None:
@@ -185,7 +185,7 @@ def test_a_change_through_the_shell_visits_what_it_wrote() -> None:
     ],
     ids=["another file", "a command", "a command that failed"],
 )
-def test_any_change_makes_the_round_due_again(outcome: Result) -> None:
+def test_any_change_makes_the_round_due_again(outcome: CallResult) -> None:
     assert repair.after(focus(GUIDE[1]), outcome).changed
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.text import escape_line
-from signoff.toolbatch.calls import ANSWER, Call, NextAction, Result, ResultKind, propose
+from signoff.toolbatch.calls import ANSWER, Call, CallResult, NextAction, ResultKind, propose
 from signoff.toolbatch.events import Event, Steered, Stream
 from signoff.toolbatch.looking import QUIET
 from signoff.toolbatch.opening import Parts, open_runner
@@ -50,16 +50,18 @@ class Desk:
         """A batch that reads this."""
         return self.turn(("read", {"path": path}))
 
-    def _hands(self, call: Call) -> Result:
+    def _hands(self, call: Call) -> CallResult:
         path = self.root / call.target
         if call.tool == "write":
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(call.arguments["content"])
-            return Result("wrote", ok=True, writes={call.target: digest_bytes(path.read_bytes())})
+            return CallResult(
+                "wrote", ok=True, writes={call.target: digest_bytes(path.read_bytes())}
+            )
         if call.tool == "read":
             text = path.read_text()
-            return Result(text, ok=True, reads={call.target: digest_bytes(text.encode())})
-        return Result("ok", ok=True)
+            return CallResult(text, ok=True, reads={call.target: digest_bytes(text.encode())})
+        return CallResult("ok", ok=True)
 
 
 def action(result: BatchResult) -> NextAction:

@@ -10,7 +10,7 @@ from signoff.gate.task import Round, RoundStatus
 from signoff.toolbatch import steering
 from signoff.toolbatch.artifacts import is_summary
 from signoff.toolbatch.calls import ANSWER, NextAction
-from signoff.toolbatch.view import Counts, RepairTarget, View
+from signoff.toolbatch.view import CallView, Counts, RepairTarget
 from tests.toolbatch.steering_kit import (
     GUIDE,
     broken,
@@ -28,7 +28,7 @@ STALE = Round(RoundStatus.STALE, changed=True)
 MUCH = Counts(audits=9, reference_reads=9, bookkeeping_turns=9, blocked_alike=1, failed_edits=1)
 
 
-def chosen(seen: View) -> tuple[str, NextAction]:
+def chosen(seen: CallView) -> tuple[str, NextAction]:
     said = steering.choose(seen)
     assert said is not None
     return said.rule, said.next_action
@@ -70,7 +70,7 @@ def test_a_missing_artifact_goes_before_an_item_without_a_file() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_more_specific_rule_wins(seen: View, winner: str) -> None:
+def test_the_more_specific_rule_wins(seen: CallView, winner: str) -> None:
     speakers = [rule.__name__ for rule in steering.STEERING if steering.speak(rule, seen)]
     assert speakers[0] == winner
 

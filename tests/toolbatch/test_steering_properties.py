@@ -14,7 +14,7 @@ from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, ResultKind
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.preflight import decide
 from signoff.toolbatch.steering import MOST_CHARACTERS
-from signoff.toolbatch.view import View
+from signoff.toolbatch.view import CallView
 from tests.toolbatch.random_views import some_view
 from tests.toolbatch.steering_kit import call
 
@@ -24,7 +24,7 @@ views = st.integers(0, 2**48).map(lambda seed: some_view(Random(seed)))
 
 @given(views)
 @settings(max_examples=600)
-def test_every_message_is_short_and_names_an_action_that_can_be_taken(seen: View) -> None:
+def test_every_message_is_short_and_names_an_action_that_can_be_taken(seen: CallView) -> None:
     for rule in steering.STEERING:
         said = steering.speak(rule, seen)
         if said is None:
@@ -39,7 +39,7 @@ def test_every_message_is_short_and_names_an_action_that_can_be_taken(seen: View
 
 @given(st.lists(views, max_size=5))
 @settings(max_examples=200)
-def test_a_turn_has_at_most_one_message_and_the_same_turn_the_same(turn: list[View]) -> None:
+def test_a_turn_has_at_most_one_message_and_the_same_turn_the_same(turn: list[CallView]) -> None:
     said = steering.most_specific(turn)
     assert said == steering.most_specific(turn)
     spoken = [s for s in map(steering.choose, turn) if s is not None]
@@ -50,7 +50,7 @@ def test_a_turn_has_at_most_one_message_and_the_same_turn_the_same(turn: list[Vi
 
 @given(views)
 @settings(max_examples=600)
-def test_during_a_repair_nothing_outside_of_it_is_proposed(seen: View) -> None:
+def test_during_a_repair_nothing_outside_of_it_is_proposed(seen: CallView) -> None:
     said = steering.choose(seen)
     if said is None or seen.repair is None or said.next_action.tool == ANSWER:
         return
@@ -59,7 +59,7 @@ def test_during_a_repair_nothing_outside_of_it_is_proposed(seen: View) -> None:
 
 @given(views)
 @settings(max_examples=1_500)
-def test_steering_never_proposes_what_pre_flight_would_block(seen: View) -> None:
+def test_steering_never_proposes_what_pre_flight_would_block(seen: CallView) -> None:
     said = steering.choose(seen)
     if said is None or said.next_action.tool == ANSWER:
         return
@@ -70,7 +70,7 @@ def test_steering_never_proposes_what_pre_flight_would_block(seen: View) -> None
     )
 
 
-def followed(seen: View, said: Steered) -> View:
+def followed(seen: CallView, said: Steered) -> CallView:
     """The state before the call of an obedient model, which brings what the tool needs."""
     tool, target = said.next_action.tool, said.next_action.target
     path = f"{target}first.md" if target.endswith("/") else target

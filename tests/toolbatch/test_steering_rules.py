@@ -8,7 +8,7 @@ from signoff.gate.task import Round, RoundStatus
 from signoff.toolbatch import steering
 from signoff.toolbatch.calls import ANSWER, NextAction
 from signoff.toolbatch.events import Steered
-from signoff.toolbatch.view import BatchLimits, Counts, Target, View
+from signoff.toolbatch.view import BatchLimits, CallView, Counts, Target
 from tests.toolbatch.steering_kit import (
     GUIDE,
     artifacts,
@@ -26,7 +26,7 @@ RULES = {rule.__name__: rule for rule in steering.STEERING}
 FINISH = NextAction(ANSWER)
 
 
-def spoken(rule: str, seen: View) -> Steered:
+def spoken(rule: str, seen: CallView) -> Steered:
     """What the rule says, which must be what is chosen too: the tests' views are its own case."""
     said = steering.speak(RULES[rule], seen)
     assert said is not None, f"{rule} is silent"
@@ -35,7 +35,7 @@ def spoken(rule: str, seen: View) -> Steered:
     return said
 
 
-def silent(rule: str, seen: View) -> None:
+def silent(rule: str, seen: CallView) -> None:
     assert steering.speak(RULES[rule], seen) is None
 
 

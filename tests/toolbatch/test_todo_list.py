@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from signoff.domain.task import MOST_PARTS
 from signoff.gate.task import Task
 from signoff.toolbatch.artifacts import missing
-from signoff.toolbatch.calls import STANDARD_SHAPES, Call, Result
+from signoff.toolbatch.calls import STANDARD_SHAPES, Call, CallResult
 from signoff.toolbatch.taskplan import MemoryBooks, TaskPlan
 from signoff.toolbatch.todo import MOST_LISTED, Taken, complete, entries_of, show, take_list
 
@@ -33,9 +33,9 @@ def open_texts(task: Task) -> list[str]:
     return [item.text for item in task.pending]
 
 
-def wrote(path: str, *, ok: bool = True) -> Result:
+def wrote(path: str, *, ok: bool = True) -> CallResult:
     call = Call("c1", "write", {"path": path}, STANDARD_SHAPES["write"], (path,))
-    return Result("", ok, writes={path: "0"}, call=call)
+    return CallResult("", ok, writes={path: "0"}, call=call)
 
 
 @pytest.mark.parametrize(

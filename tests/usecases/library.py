@@ -10,7 +10,7 @@ from pathlib import Path
 from signoff.domain.escalation import Outcome
 from signoff.orchestrator.events import Event
 from signoff.usecases.run import RunOptions, RunReport, run_plan
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.site import Harness, PlanLocation, find_plan
 from signoff.wiring import open_site
 from tests.cli.plans import Step, plan_text
 from tests.unconfined import user_file
@@ -55,7 +55,7 @@ class Library:
         (self.workspace / "PLAN.md").write_text(plan_text(steps))
         return self
 
-    def open(self, **variables: str) -> tuple[Site, PlanPlace]:
+    def open(self, **variables: str) -> tuple[Harness, PlanLocation]:
         """What every use case gets."""
         environ = {
             "PATH": os.environ["PATH"],

@@ -18,7 +18,7 @@ from signoff.usecases.bundle import BundleAudit, BundleReport, audit_bundle, wri
 from signoff.usecases.inbox import answer
 from signoff.usecases.journal import read_log
 from signoff.usecases.questions import open_items
-from signoff.usecases.receipt import Made, make_receipts
+from signoff.usecases.receipt import IssuedReceipt, make_receipts
 from tests.cli.plans import step
 from tests.usecases.library import Library
 
@@ -66,7 +66,7 @@ def entries_of(library: Library) -> tuple[Entry, ...]:
     return tuple(read_log(*library.open()))
 
 
-def receipts_of(library: Library) -> tuple[Made, ...]:
+def receipts_of(library: Library) -> tuple[IssuedReceipt, ...]:
     """The receipts of the plan."""
     return make_receipts(*library.open())
 
@@ -76,7 +76,7 @@ def receipt_files(library: Library) -> list[Path]:
     return sorted((library.folder / "home" / "receipts").rglob("*.json"))
 
 
-def predicate_of(made: Made) -> dict[str, Any]:
+def predicate_of(made: IssuedReceipt) -> dict[str, Any]:
     """What a receipt says, read without our own code."""
     payload = base64.b64decode(json.loads(made.sealed.data)["payload"])
     found: dict[str, Any] = json.loads(payload)["predicate"]

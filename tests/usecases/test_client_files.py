@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from signoff.domain.clients import CLIENTS
 from signoff.errors import PlanConflict
 from signoff.usecases.clients import jsontext
-from signoff.usecases.clients.files import Change, apply_all
+from signoff.usecases.clients.files import ClientFileChange, apply_all
 from signoff.usecases.clients.jsonconfig import add_to_json, take_from_json
 from signoff.usecases.clients.parts import Wanted
 
@@ -118,9 +118,9 @@ def test_an_edit_in_between_is_not_overwritten_and_undoes_the_rest(tmp_path: Pat
     first.write_text("old")
     second.write_text("somebody else's")
     changes = [
-        Change(first, "old", "new"),
-        Change(third, None, "made"),
-        Change(second, "as it was read", "new"),
+        ClientFileChange(first, "old", "new"),
+        ClientFileChange(third, None, "made"),
+        ClientFileChange(second, "as it was read", "new"),
     ]
     with pytest.raises(PlanConflict) as caught:
         apply_all(changes)
@@ -134,7 +134,7 @@ def test_a_file_that_appeared_or_changed_meanwhile_is_neither_made_nor_removed(
 ) -> None:
     path = tmp_path / "a.json"
     path.write_text("theirs")
-    for change in (Change(path, None, "ours"), Change(path, "ours", None)):
+    for change in (ClientFileChange(path, None, "ours"), ClientFileChange(path, "ours", None)):
         with pytest.raises(PlanConflict):
             apply_all([change])
         assert path.read_text() == "theirs"
@@ -145,6 +145,6 @@ def test_a_planted_link_in_the_place_of_a_backup_is_not_written_through(tmp_path
     path.write_text("old")
     outside.write_text("precious")
     (tmp_path / "a.json.signoff-backup-1").symlink_to(outside)
-    (done,) = apply_all([Change(path, "old", "new")])
+    (done,) = apply_all([ClientFileChange(path, "old", "new")])
     assert outside.read_text() == "precious"
     assert done.backup is not None and done.backup.read_text() == "old"

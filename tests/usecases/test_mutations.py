@@ -19,7 +19,7 @@ from signoff.storage.archive import pack, unpack
 from signoff.storage.chain import check_rows, encode_data, to_entry, to_row
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.receipt import anchor_head, check_anchors, check_receipts, verify_receipt
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from tests.usecases.library import Library
 from tests.usecases.signed import (
     audit_elsewhere,
@@ -49,8 +49,8 @@ class Scene(NamedTuple):
     """A plan signed off, audited and anchored; no test changes it."""
 
     library: Library
-    site: Site
-    place: PlanPlace
+    site: Harness
+    place: PlanLocation
     entries: tuple[Entry, ...]
     anchors: Path
     key: Path

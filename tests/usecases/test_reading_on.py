@@ -7,12 +7,12 @@ from pathlib import Path
 
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.history import PlanHistory, approved_by, read_history
-from signoff.usecases.site import Site
+from signoff.usecases.site import Harness
 from tests.usecases.library import Library
 from tests.usecases.signed import entries_of, rehashed, signed_library, store_chain
 
 
-def _read(library: Library) -> tuple[Site, str, PlanHistory]:
+def _read(library: Library) -> tuple[Harness, str, PlanHistory]:
     site, place = library.open()
     history = read_history(site.ledger, place.record.id)
     assert history.run is not None

@@ -13,7 +13,7 @@ from signoff.domain.verdict import Phase, Verdict
 from signoff.process.environment import safe_search_path
 from signoff.storage.database import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
-from signoff.verification.bench import Bench
+from signoff.verification.bench import CheckRunner
 from signoff.verification.evidence import Case
 from signoff.verification.heldout import HeldOutChecks
 from signoff.verification.judge import Judge
@@ -63,9 +63,9 @@ class Courtroom:
         )
 
     @property
-    def bench(self) -> Bench:
+    def bench(self) -> CheckRunner:
         """Where its contracts run."""
-        return Bench(self.search_path, self.environ, self.cancelled, self._hear)
+        return CheckRunner(self.search_path, self.environ, self.cancelled, self._hear)
 
     def judge(
         self,

@@ -14,7 +14,7 @@ from signoff.testing.crash import VARIABLE, CachePoint
 from signoff.verification.ignored import MOST_LOOSE, Ignored
 from signoff.verification.influences.ignored import LooseFiles, made_since
 from signoff.verification.influences.packages import startup_code
-from signoff.verification.influences.trail import Content
+from signoff.verification.influences.trail import ManifestIndex
 from signoff.verification.pins import fingerprint
 from signoff.workspace.caches import LARGEST_BYTES, LooseCopies, put_back_caches
 
@@ -147,7 +147,9 @@ def test_code_that_runs_at_the_start_of_an_interpreter_is_found(
 ) -> None:
     found = _written(tmp_path, f"{SITE}/{name}", f"{SITE}/plain.pth", f"{SITE}/other.py")
     (tmp_path / SITE / name).write_text(text)
-    assert [*startup_code(SITE, Content({}, lambda _: b"", found))] == [name.partition("/")[0]]
+    assert [*startup_code(SITE, ManifestIndex({}, lambda _: b"", found))] == [
+        name.partition("/")[0]
+    ]
 
 
 @pytest.mark.parametrize(

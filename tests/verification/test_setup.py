@@ -13,8 +13,8 @@ from signoff.domain.redaction import NOTHING_SECRET
 from signoff.errors import SetupFailed
 from signoff.process.environment import safe_search_path
 from signoff.settings.loading import Setup
-from signoff.verification.bench import Bench
-from signoff.verification.enclosure import Seat
+from signoff.verification.bench import CheckRunner
+from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.pins import Pins
 from signoff.verification.setup import ScratchSetUp
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
@@ -35,11 +35,11 @@ def make(tmp_path: Path) -> Make:
 
     def made(command: str = MAKES, timeout_s: float = 60) -> ScratchSetUp:
         rules = IgnoreRules((IgnoreFile("", "vendor/\nbuild/\n*.log\n"),))
-        bench = Bench(safe_search_path(os.environ["PATH"], root), dict(os.environ))
+        bench = CheckRunner(safe_search_path(os.environ["PATH"], root), dict(os.environ))
         return ScratchSetUp(
             Setup(command, timeout_s),
             bench,
-            Seat(root),
+            JudgingPlace(root),
             Workspace(root, tmp_path / "store", rules),
             NOTHING_SECRET,
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.plan import Contract, Effects
-from signoff.verification.suspects import MOST_JUDGINGS, Moment, find_suspects
+from signoff.verification.suspects import MOST_JUDGINGS, AttemptContent, find_suspects
 from tests.verification.courtroom import Courtroom
 
 CHECK = "echo judged >> {count}; grep -qx good state.txt"
@@ -34,7 +34,7 @@ def _judgings(count: Path) -> int:
     return len(count.read_text().split()) if count.exists() else 0
 
 
-def _story(court: Courtroom, states: list[str]) -> tuple[str, list[Moment]]:
+def _story(court: Courtroom, states: list[str]) -> tuple[str, list[AttemptContent]]:
     """The content that was kept, and one moment per later attempt."""
     court.write("state.txt", "good\n")
     kept = court.snapshot()
@@ -42,7 +42,7 @@ def _story(court: Courtroom, states: list[str]) -> tuple[str, list[Moment]]:
     for number, state in enumerate(states):
         court.write("state.txt", f"{state}\n")
         court.write("notes.txt", f"attempt {number}\n")
-        moments.append(Moment(f"attempt {number}", court.snapshot()))
+        moments.append(AttemptContent(f"attempt {number}", court.snapshot()))
     return kept, moments
 
 
@@ -66,14 +66,21 @@ def test_the_only_attempt_is_named_without_judging_anything(court: Courtroom, co
 
 def test_attempts_that_changed_nothing_are_no_suspects(court: Courtroom, count: Path) -> None:
     kept, moments = _story(court, ["bad"])
-    idle = [Moment("idle before", kept), *moments, Moment("idle after", moments[-1].snapshot)]
+    idle = [
+        AttemptContent("idle before", kept),
+        *moments,
+        AttemptContent("idle after", moments[-1].snapshot),
+    ]
     contract = Contract(CHECK.format(count=count))
     assert find_suspects(court.judge_itself, contract, kept, idle) == ("attempt 0",)
 
 
 def test_nobody_is_suspected_when_nothing_changed(court: Courtroom) -> None:
     kept, _ = _story(court, [])
-    assert find_suspects(court.judge_itself, Contract("false"), kept, [Moment("a", kept)]) == ()
+    assert (
+        find_suspects(court.judge_itself, Contract("false"), kept, [AttemptContent("a", kept)])
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,7 +145,7 @@ def test_a_contract_that_litters_its_copy_leaves_nothing_in_the_temporary_folder
 def test_a_snapshot_that_is_gone_leaves_those_around_it_suspected(court: Courtroom) -> None:
     """Naming fewer suspects is a service: it may fail, the run may not."""
     kept, moments = _story(court, ["good", "bad"])
-    moments.insert(1, Moment("attempt x", "0" * 64))
+    moments.insert(1, AttemptContent("attempt x", "0" * 64))
     found = find_suspects(court.judge_itself, Contract("grep -qx good state.txt"), kept, moments)
     assert found == ("attempt 0", "attempt x", "attempt 1")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signoff.workspace import opened
-from signoff.workspace.opened import Opened, OpenWatch
+from signoff.workspace.opened import OpenedFiles, OpenWatch
 
 FOLDERS = ("", "a", "a/b")
 
@@ -22,7 +22,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def seen_while(tree: Path, command: str, fixed: tuple[str, ...] = ()) -> Opened:
+def seen_while(tree: Path, command: str, fixed: tuple[str, ...] = ()) -> OpenedFiles:
     with OpenWatch(tree, FOLDERS, fixed) as watch:
         subprocess.run(["bash", "-c", command], cwd=tree, check=True, stdout=subprocess.DEVNULL)
     return watch.seen
@@ -67,7 +67,7 @@ def test_too_many_folders_cannot_be_told(tree: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_two_looks_together_know_what_either_saw() -> None:
-    both = Opened(frozenset({"a"})).joined(Opened(frozenset({"b"}), why_not="overflow"))
+    both = OpenedFiles(frozenset({"a"})).joined(OpenedFiles(frozenset({"b"}), why_not="overflow"))
     assert both.files == {"a", "b"} and both.why_not == "overflow"
 
 
@@ -100,9 +100,9 @@ def test_what_must_stay_may_be_read_and_have_new_files_beside_it(tree: Path) -> 
 
 
 def test_a_read_set_is_kept_and_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = Opened(frozenset({"a", "b\udce9", "not ours"}), frozenset({""}), frozenset({"a"}))
+    seen = OpenedFiles(frozenset({"a", "b\udce9", "not ours"}), frozenset({""}), frozenset({"a"}))
     known = ("a", "b\udce9", "c")
-    kept = Opened.from_bytes(seen.to_bytes(known))
-    assert kept == Opened(frozenset({"a", "b\udce9"}), frozenset({""}))
+    kept = OpenedFiles.from_bytes(seen.to_bytes(known))
+    assert kept == OpenedFiles(frozenset({"a", "b\udce9"}), frozenset({""}))
     monkeypatch.setattr(opened, "MOST_KEPT", 1)
-    assert not Opened.from_bytes(seen.to_bytes(known)).complete
+    assert not OpenedFiles.from_bytes(seen.to_bytes(known)).complete

@@ -42,7 +42,7 @@ class Assignment:
 
 
 @dataclass(frozen=True)
-class Report:
+class AttemptReport:
     """The end of an attempt: what the process did, and what it says of itself."""
 
     observation: Observation

@@ -15,7 +15,7 @@ from signoff.agents.assignment import (
     ANSWER_VARIABLE,
     USAGE_VARIABLE,
     Assignment,
-    Report,
+    AttemptReport,
     read_answer,
     read_usage,
 )
@@ -78,7 +78,7 @@ class CommandAgent:
     mark: str | None = None  # of the workspace, to find what outlives a killed driver
     enclosure: Enclosure = UNCONFINED
 
-    def work(self, assignment: Assignment) -> Report:
+    def work(self, assignment: Assignment) -> AttemptReport:
         """Run the role's command to its end and read its usage report."""
         argv, stdin = _command_line(assignment.role, assignment.prompt, assignment.prompt_file)
         if "/" in argv[0]:  # a path, seen from the workspace
@@ -113,7 +113,7 @@ class CommandAgent:
         unreadable = usage is None and os.path.lexists(assignment.usage_file)
         answer = read_answer(assignment.answer_file)
         why = why_it_ended(observation, self.enclosure.of_agents)
-        return Report(observation, usage, answer, unreadable, why)
+        return AttemptReport(observation, usage, answer, unreadable, why)
 
     def _confinement(self, assignment: Assignment, argv: tuple[str, ...]) -> Confinement | None:
         """What the role's own command names may be read: whoever approved it named it."""

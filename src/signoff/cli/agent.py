@@ -30,7 +30,7 @@ from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
     from signoff.agents.loop.limits import LoopLimits
-    from signoff.toolbatch.calls import Result
+    from signoff.toolbatch.calls import CallResult
     from signoff.usecases.agent import AgentReport
 
 LONGEST_SHOWN = 160
@@ -283,7 +283,7 @@ class TerminalReporter:
         """A call."""
         self._line(f"→ {name} {_short(arguments)}")
 
-    def returned(self, name: str, result: Result) -> None:
+    def returned(self, name: str, result: CallResult) -> None:
         """A result."""
         del name
         self._line(f"{'←' if result.ok else '✗'} {_short(result.text)}")

@@ -9,7 +9,7 @@ import click
 from signoff.cli.options import json_option
 from signoff.cli.show import count, picked, say_json, say_line, versioned
 from signoff.errors import Exit
-from signoff.toolbatch.checkers import Finding, Report, Severity, Thresholds
+from signoff.toolbatch.checkers import FileFinding, FileSeverity, FilesReport, Thresholds
 from signoff.usecases.check_artifact import check_artifacts
 
 
@@ -61,13 +61,13 @@ def check_artifact_command(
     return _exit(report, strict)
 
 
-def _exit(report: Report, strict: bool) -> Exit:
-    if report.has(Severity.ERROR) or (strict and report.has(Severity.WARNING)):
+def _exit(report: FilesReport, strict: bool) -> Exit:
+    if report.has(FileSeverity.ERROR) or (strict and report.has(FileSeverity.WARNING)):
         return Exit.NOT_DONE
     return Exit.YES if report.kept else Exit.CANNOT_JUDGE
 
 
-def _as_json(report: Report, strict: bool) -> dict[str, object]:
+def _as_json(report: FilesReport, strict: bool) -> dict[str, object]:
     return versioned(
         kept=_exit(report, strict) is Exit.YES,
         files=report.files,
@@ -82,7 +82,7 @@ def _as_json(report: Report, strict: bool) -> dict[str, object]:
     )
 
 
-def _show(report: Report) -> None:
+def _show(report: FilesReport) -> None:
     for finding in report.findings:
         say_line(_line(finding))
         say_line(f"    hint: {finding.hint}")
@@ -93,15 +93,15 @@ def _show(report: Report) -> None:
         folders = "".join(f", `{folder}`" for folder in report.skipped_folders)
         say_line(f"not checked: {files} without a checker{folders}")
     found = [
-        count(number, "error" if severity is Severity.ERROR else "warning")
-        if severity in (Severity.ERROR, Severity.WARNING)
+        count(number, "error" if severity is FileSeverity.ERROR else "warning")
+        if severity in (FileSeverity.ERROR, FileSeverity.WARNING)
         else f"{number} {severity}"
-        for severity in (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
+        for severity in (FileSeverity.ERROR, FileSeverity.WARNING, FileSeverity.UNKNOWN)
         if (number := sum(finding.severity is severity for finding in report.findings))
     ]
     say_line(", ".join(found) or ("nothing wrong" if report.kept else "nothing checked"))
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: FileFinding) -> str:
     """As findings are shown everywhere."""
     return f"{finding.path}:{finding.line}: {finding.severity}: {finding.message} [{finding.code}]"

@@ -18,7 +18,7 @@ from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import escape_line, tail
 from signoff.storage.location import find_vault
 from signoff.usecases.inbox import LOOP, AnswerReport, answer, questions
-from signoff.usecases.questions import Item
+from signoff.usecases.questions import InboxItem
 
 
 @click.command("inbox")
@@ -108,18 +108,18 @@ def _next(report: AnswerReport) -> str:
     return f"signoff {verb} {item.plan}"
 
 
-def item_json(item: Item) -> dict[str, object]:
+def item_json(item: InboxItem) -> dict[str, object]:
     """The stable shape of one question."""
     return picked(item, "id plan path step question context choices at workspace gone")
 
 
-def _shown_path(item: Item, cwd: Path) -> str:
+def _shown_path(item: InboxItem, cwd: Path) -> str:
     """As people here would name it."""
     path = Path(item.path)
     return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)
 
 
-def show_item(item: Item, where: str = "") -> None:
+def show_item(item: InboxItem, where: str = "") -> None:
     """A question for people; `where` the plan is, unless they know."""
     say_line(f"{item.id}  {where or item.plan}  {item.at[:19]}")
     say_line(f"  {item.question}")
@@ -146,7 +146,7 @@ def show_item(item: Item, where: str = "") -> None:
         say(f"  to tell the agent: signoff answer {item.id} retry --note TEXT")
 
 
-def _allowing(item: Item) -> str:
+def _allowing(item: InboxItem) -> str:
     """What a person writes into the plan so that the step may change these files.
 
     A name that would mean more than one file is spelled so that it means that one.
@@ -158,7 +158,7 @@ def _allowing(item: Item) -> str:
     return f"add `**may_change:** {named}` to step {step}, then signoff answer {item.id} revise"
 
 
-def _file(item: Item, name: str) -> str:
+def _file(item: InboxItem, name: str) -> str:
     """Only what steers a check is named with a part behind `#`; a file's own name may have one."""
     steers = f"`{name}`: what steers the check" in item.question
     return name.partition("#")[0] if steers else name

@@ -13,7 +13,7 @@ from signoff.cli.options import json_option
 from signoff.cli.show import note, say, say_json, say_line, versioned
 from signoff.domain.clients import CLIENTS
 from signoff.places import resolve_home
-from signoff.usecases.clients.files import Outcome, Scope
+from signoff.usecases.clients.files import FileOutcome, Scope
 from signoff.usecases.install import InstallReport, Order, install, uninstall
 from signoff.wiring import existing_home
 
@@ -79,7 +79,7 @@ def _show(report: InstallReport, as_json: bool) -> None:
             say(file.diff.rstrip("\n"))
     would = "would be " if report.dry_run else ""
     for file in report.files:
-        if file.outcome is not Outcome.KEPT:
+        if file.outcome is not FileOutcome.KEPT:
             kept = f"; as it was: {file.backup.name}" if file.backup else ""
             say_line(f"{would}{file.outcome.value}: {file.path}{kept}")
     if not report.changed:

@@ -17,7 +17,7 @@ from signoff.domain.ledger import Kind
 from signoff.domain.plan import Step
 from signoff.domain.text import decode_output, escape, escape_line
 from signoff.gate.state import State
-from signoff.orchestrator.events import Appended, Doing, Driving, Event, Output
+from signoff.orchestrator.events import Appended, Doing, Driving, Event, Printed
 
 TAIL_LINES = 6
 SHOWN_STEPS = 12
@@ -69,7 +69,7 @@ class LiveReporter:
         elif isinstance(event, Doing):
             self._current, self._doing = event.step, event.what
             self._since, self._tail = time.monotonic(), []
-        elif isinstance(event, Output):
+        elif isinstance(event, Printed):
             lines = escape(decode_output(event.chunk)).splitlines()
             self._tail = [*self._tail, *lines][-TAIL_LINES:]
         elif event.entry.kind is Kind.ATTEMPT_STARTED:

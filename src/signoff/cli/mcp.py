@@ -13,7 +13,7 @@ from signoff.cli.opening import open_here
 from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, note
 from signoff.errors import ExtraMissing, how_to_install
-from signoff.usecases.mcp import McpDesk
+from signoff.usecases.mcp import McpTools
 
 TOKEN_VARIABLE = "SIGNOFF_MCP_TOKEN"
 
@@ -46,7 +46,7 @@ def mcp_command(
     if workspace is not None:
         os.chdir(workspace)
     if http is None:
-        serve_stdio(McpDesk(open_here, plan=plan, session=session))
+        serve_stdio(McpTools(open_here, plan=plan, session=session))
         return 0
     from signoff.mcp_server.http import Address, serve_http  # noqa: PLC0415 - not for stdio
 
@@ -60,6 +60,6 @@ def mcp_command(
             return
         note(f"serving {url}" + ("" if given else f"; token: {token}"))
 
-    desk = McpDesk(open_here, plan=plan, session=session, seated=False)
+    desk = McpTools(open_here, plan=plan, session=session, seated=False)
     serve_http(desk, Address.read(http), token, tell)
     return 0

@@ -7,37 +7,37 @@ from pathlib import Path
 from typing import NamedTuple
 
 from signoff.domain.session import SESSION_ID
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.site import Harness, PlanLocation, find_plan
 from signoff.wiring import open_site
 
 
-class Opened(NamedTuple):
+class OpenedPlan(NamedTuple):
     """A plan and the site it is worked on from."""
 
-    site: Site
-    place: PlanPlace
+    site: Harness
+    place: PlanLocation
 
 
 def open_plan(
     plan: str | None, workspace: Path | None = None, roles: dict[str, str] | None = None
-) -> Opened:
+) -> OpenedPlan:
     """Find the plan, then open home, ledger and the configuration of its workspace."""
     cwd = Path.cwd()
     place = find_plan(cwd, plan, workspace, even_gone=True)
-    return Opened(open_site(dict(os.environ), cwd, place.workspace, roles), place)
+    return OpenedPlan(open_site(dict(os.environ), cwd, place.workspace, roles), place)
 
 
-def open_signed(plan: str | None, workspace: Path | None = None) -> Opened:
+def open_signed(plan: str | None, workspace: Path | None = None) -> OpenedPlan:
     """The same for verbs about a sign-off: PLAN may also be the id of an agent's session."""
     if plan is None or not SESSION_ID.fullmatch(plan):
         return open_plan(plan, workspace)
     from signoff.usecases.sittings import signed_place  # noqa: PLC0415 - seldom needed
 
     site = open_session_site(plan)
-    return Opened(site, signed_place(site, plan))
+    return OpenedPlan(site, signed_place(site, plan))
 
 
-def open_session_site(session: str) -> Site:
+def open_session_site(session: str) -> Harness:
     """With the configuration of the session's own workspace."""
     from signoff.usecases.sittings import find_sitting  # noqa: PLC0415 - seldom needed
 
@@ -45,6 +45,6 @@ def open_session_site(session: str) -> Site:
     return open_site(dict(os.environ), Path.cwd(), folder)
 
 
-def open_here() -> Site:
+def open_here() -> Harness:
     """For verbs that are about no single plan."""
     return open_site(dict(os.environ), Path.cwd(), None)

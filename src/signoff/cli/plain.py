@@ -20,7 +20,7 @@ from signoff.cli.streams import outlive_readers
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import Exit
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.status import StatusReport, status_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def tell_status(plan: str | None, workspace: Path | None, strict: bool, as_json:
     return status_code(report, strict)
 
 
-def _looked_at(site: Site, place: PlanPlace) -> StatusReport:
+def _looked_at(site: Harness, place: PlanLocation) -> StatusReport:
     """With the content compared, where there is a sign-off to compare it with."""
     report = status_of(site, place)
     if report.status is not PlanStatus.DONE:

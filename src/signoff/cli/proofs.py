@@ -18,7 +18,7 @@ from signoff.domain.verdict import Result
 from signoff.storage.keys import signing_key
 from signoff.usecases.bundle import write_bundle
 from signoff.usecases.receipt import (
-    VerifyReport,
+    ReceiptReport,
     anchor_head,
     export_receipt,
     verify_receipt,
@@ -183,7 +183,7 @@ def show_summary(summary: Summary, vouched: bool) -> None:
     say_line(f"isolation: {', '.join(summary.isolation) or 'none'}")
 
 
-def _show_signature(report: VerifyReport) -> None:
+def _show_signature(report: ReceiptReport) -> None:
     whose = f" ({report.key})" if report.key else ""
     say_line(f"signed by key {report.sealed.key_id}{whose}")
     say(f"receipt: {WORD_OF[report.result]}")

@@ -22,7 +22,7 @@ from signoff.usecases.next import NextReport, give_back, hand_out
 from signoff.usecases.person import find_worker, refuse_in_attempt
 from signoff.usecases.queue import QueueLine, queue_status
 from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready
-from signoff.usecases.site import Site
+from signoff.usecases.site import Harness
 
 LONGEST_CLAIM_S = 7 * 24 * 3600.0
 _FRACTION = re.compile(r"(\d{2}:\d{2}:\d{2})\.\d+(?:\+00:00|Z)")
@@ -174,7 +174,7 @@ def next_command(
     return Exit.YES if report.handed is not None else Exit.NOT_DONE
 
 
-def _give_back(site: Site, worker: str | None, name: str, as_json: bool) -> int:
+def _give_back(site: Harness, worker: str | None, name: str, as_json: bool) -> int:
     had = give_back(site, find_worker(site.environ, worker), name)
     if as_json:
         answer_json(plan=name, given_back=had)
@@ -192,7 +192,7 @@ def _seconds(term: str) -> float:
     return seconds
 
 
-def _next_json(site: Site, report: NextReport) -> dict[str, object]:
+def _next_json(site: Harness, report: NextReport) -> dict[str, object]:
     plan = report.handed
     if plan is None:
         return {"plan": None, "worker": report.worker, "why": _why(report)}

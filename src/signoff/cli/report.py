@@ -15,8 +15,8 @@ from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
 from signoff.gate.subjects import Standing, StepState
-from signoff.usecases.site import PlanPlace
-from signoff.usecases.status import Content, StatusReport
+from signoff.usecases.site import PlanLocation
+from signoff.usecases.status import ContentStatus, StatusReport
 
 if TYPE_CHECKING:
     from signoff.agents.session import SessionReport
@@ -35,7 +35,7 @@ MARKS = {
 }
 
 
-def gone_text(place: PlanPlace) -> str:
+def gone_text(place: PlanLocation) -> str:
     return (
         f"the plan file is gone; what was approved is pinned. To put it back: {place.putting_back}"
     )
@@ -50,7 +50,7 @@ def status_code(report: StatusReport, strict: bool = False) -> int:
     return Exit.WAITING if report.waiting else Exit.NOT_DONE
 
 
-def is_other(content: Content | None) -> TypeGuard[Content]:
+def is_other(content: ContentStatus | None) -> TypeGuard[ContentStatus]:
     """Whether nothing says that a plan is kept on what lies in the workspace now."""
     return content is not None and content.differs is not False and not content.judged_again_at
 
@@ -137,7 +137,7 @@ def _progress(report: StatusReport) -> str:
     return f"{said}, isolation {report.isolation}" if report.isolation else said
 
 
-def _but(content: Content | None) -> str:
+def _but(content: ContentStatus | None) -> str:
     """A sign-off does not un-happen; what is there now is another question."""
     if content is None or content.differs is False:
         return ""

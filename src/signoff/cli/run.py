@@ -16,7 +16,7 @@ from signoff.cli.app import show_failure
 from signoff.cli.audit import audit_json
 from signoff.cli.inbox import item_json, show_item
 from signoff.cli.log import entry_json
-from signoff.cli.opening import Opened, open_plan
+from signoff.cli.opening import OpenedPlan, open_plan
 from signoff.cli.options import json_option, plan_argument, role_option, worker_option
 from signoff.cli.progress import JsonReporter, LineReporter
 from signoff.cli.report import (
@@ -108,7 +108,7 @@ def run_command(
 
 
 def _run_one(
-    opened: Opened, asked: RunOptions, reporter: ClosableReporter, strict: bool, as_json: bool
+    opened: OpenedPlan, asked: RunOptions, reporter: ClosableReporter, strict: bool, as_json: bool
 ) -> NoReturn:
     try:
         report = run_or_sign(*opened, asked)

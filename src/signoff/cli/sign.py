@@ -22,7 +22,7 @@ from signoff.process.ancestry import own_output
 from signoff.usecases.hook import bound_plan
 from signoff.usecases.run import RunOptions
 from signoff.usecases.sign import SignReport, sign_named, sign_plan, sign_sessions
-from signoff.usecases.site import Site
+from signoff.usecases.site import Harness
 from signoff.usecases.sittings import find_sitting
 from signoff.wiring import open_engine, open_site
 
@@ -71,7 +71,7 @@ def _sign_all() -> tuple[SignReport, ...]:
     return sign_sessions(site, _options(site))
 
 
-def _options(site: Site) -> RunOptions:
+def _options(site: Harness) -> RunOptions:
     return RunOptions(LineReporter(), lambda: open_engine(site), output=own_output())
 
 

@@ -16,7 +16,7 @@ from signoff.domain.session import SESSION_ID
 from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError, how_to_install
 from signoff.storage.files import durable_replace
-from signoff.usecases.site import Site, find_plan
+from signoff.usecases.site import Harness, find_plan
 from signoff.usecases.sittings import signed_place
 from signoff.usecases.stats import StatsReport, Tally, read_stats
 
@@ -56,7 +56,7 @@ def stats_command(plans: tuple[str, ...], picture: Path | None, as_json: bool) -
     return 0
 
 
-def _named(site: Site, plan: str) -> str:
+def _named(site: Harness, plan: str) -> str:
     if not SESSION_ID.fullmatch(plan):
         return find_plan(site.cwd, plan).record.id
     return signed_place(site, plan).record.id

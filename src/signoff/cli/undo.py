@@ -11,7 +11,7 @@ from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, count, say_line
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError
-from signoff.usecases.undo import HowFar, Lost, Restoring, Step, UndoReport, undo_changes
+from signoff.usecases.undo import HowFar, Lost, Restoring, UndoReport, UndoStep, undo_changes
 from signoff.workspace.repository import find_repository
 
 _SHOWN = {
@@ -119,7 +119,7 @@ def undo_json(report: UndoReport) -> dict[str, object]:
     }
 
 
-def _file(step: Step) -> dict[str, object]:
+def _file(step: UndoStep) -> dict[str, object]:
     said = {"change": step.number, "path": storable_path(step.path), "doing": step.doing}
     return {**said, "why": step.why} if step.why else said
 

@@ -11,7 +11,7 @@ import click
 from signoff.cli.opening import open_here
 from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, count, note, picked, say, say_line
-from signoff.usecases.worktree import Pruned, Seen, add, list_all, prune, remove
+from signoff.usecases.worktree import Pruned, WorktreeLine, add, list_all, prune, remove
 
 _PATH = click.Path(path_type=Path)
 
@@ -88,7 +88,7 @@ def prune_command(as_json: bool) -> int:
     return 0
 
 
-def _line(seen: Seen) -> str:
+def _line(seen: WorktreeLine) -> str:
     what = "main checkout" if seen.is_main else (seen.plan or "bound to no plan")
     where = f"{seen.path}  {seen.branch or 'detached'}  {what}"
     lost = seen.unfinished
@@ -100,7 +100,7 @@ def _line(seen: Seen) -> str:
     )
 
 
-def _json(seen: Seen) -> dict[str, Any]:
+def _json(seen: WorktreeLine) -> dict[str, Any]:
     lost = seen.unfinished
     return {
         **picked(seen, "path branch plan state"),

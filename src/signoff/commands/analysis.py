@@ -14,9 +14,9 @@ from functools import lru_cache
 from signoff.commands.launchers import Invocation, inside, started_by
 from signoff.commands.launchers import is_plain as is_plain_word
 from signoff.commands.reading import lower
-from signoff.commands.references import Reference
-from signoff.commands.statuses import ANY, PRINTERS, Shell, Statuses, Weakness
-from signoff.commands.uses import Call, Collector, FileUse, FileWrite, Unseen
+from signoff.commands.references import ComparedFiles
+from signoff.commands.statuses import ANY, PRINTERS, ShellEvaluation, Statuses, Weakness
+from signoff.commands.uses import Collector, CommandCall, FileUse, FileWrite, Unseen
 from signoff.commands.weaknesses import (
     ignored,
     is_negated,
@@ -51,10 +51,10 @@ class ShellFacts:
     # The text, or one like it, that bash has to read; empty where nothing in it can be wrong.
     unchecked: str = ""
     unseen: tuple[Unseen, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[CommandCall, ...] = ()
     reads: tuple[FileUse, ...] = ()
     writes: tuple[FileWrite, ...] = ()
-    references: tuple[Reference, ...] = ()
+    references: tuple[ComparedFiles, ...] = ()
     scripts: tuple[FileUse, ...] = ()
     functions: frozenset[str] = frozenset()
     statuses: Statuses = ANY
@@ -102,7 +102,7 @@ def _analyse(text: str) -> ShellFacts:
     unseen = tuple(dict.fromkeys(seen.unseen))[:_MOST_UNSEEN]
     if not clear and not unseen:
         unseen = (Unseen(0, "all of the shell syntax used here"),)
-    shell = Shell()
+    shell = ShellEvaluation()
     statuses = shell.final(block) if clear else ANY
     lost = ignored(block)
     may_echo = any(call.name in PRINTERS for call in seen.calls)
@@ -195,7 +195,9 @@ def with_numbers(facts: ShellFacts, pairs: list[tuple[str, str]]) -> ShellFacts:
 
     return replace(
         facts,
-        calls=tuple(Call(fill(c.name), tuple(map(fill, c.args)), c.line) for c in facts.calls),
+        calls=tuple(
+            CommandCall(fill(c.name), tuple(map(fill, c.args)), c.line) for c in facts.calls
+        ),
         reads=tuple(FileUse(fill(u.path), u.line, u.order) for u in facts.reads),
         writes=tuple(replace(w, path=fill(w.path)) for w in facts.writes),
         references=tuple(replace(r, paths=tuple(map(fill, r.paths))) for r in facts.references),

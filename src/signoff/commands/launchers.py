@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from signoff.commands.reading import lower
-from signoff.commands.tree import Node
+from signoff.commands.tree import ShellNode
 
 MAX_NESTING = 4
 SHELLS = frozenset(("bash", "sh", "dash", "ksh", "zsh"))
@@ -272,11 +272,11 @@ def inside(folder: str, path: str) -> str | None:
     return "" if joined == "." else joined
 
 
-class Seen(NamedTuple):
+class RealCommand(NamedTuple):
     """What a command really runs: a plain command, a script of its own, or what nobody can see."""
 
-    command: Node | None = None
-    script: Node | None = None  # inside `bash -c '…'` or `eval '…'`
+    command: ShellNode | None = None
+    script: ShellNode | None = None  # inside `bash -c '…'` or `eval '…'`
     hidden: str = ""
     wrappers: tuple[str, ...] = ()
     errexit: bool = False
@@ -284,13 +284,13 @@ class Seen(NamedTuple):
     same_shell: bool = False
 
 
-def see_through(command: Node, depth: int = 0) -> Seen:
+def see_through(command: ShellNode, depth: int = 0) -> RealCommand:
     """What a command really runs, and the wrappers around it."""
     wrappers: list[str] = []
     while command.words:
         name = command.words[0]
         if not name.literal:
-            return Seen(hidden=f"`{name.text}` names its command only when it runs")
+            return RealCommand(hidden=f"`{name.text}` names its command only when it runs")
         tool = SYSTEM.sub("", name.text)
         wrapper = _WRAPPERS.get(tool)
         # `command -v x` only asks.
@@ -299,7 +299,7 @@ def see_through(command: Node, depth: int = 0) -> Seen:
         try:
             start = wrapper.start(command.args)
         except _Unclear as unclear:
-            return Seen(hidden=f"`{name.text} {unclear}` hides what it runs")
+            return RealCommand(hidden=f"`{name.text} {unclear}` hides what it runs")
         if start is None:
             break
         wrappers.append(tool)
@@ -307,20 +307,20 @@ def see_through(command: Node, depth: int = 0) -> Seen:
     return _inside(command, depth)._replace(wrappers=tuple(wrappers))
 
 
-def _inside(command: Node, depth: int) -> Seen:
+def _inside(command: ShellNode, depth: int) -> RealCommand:
     name = SYSTEM.sub("", command.name)
     if name in SHELLS:
         return _shell_script(command, depth)
     if name == "eval":
         if not all(w.literal for w in command.words[1:]):
-            return Seen(hidden="`eval` runs text that only exists when it runs")
+            return RealCommand(hidden="`eval` runs text that only exists when it runs")
         return _nested(" ".join(command.args), depth)._replace(same_shell=True)
     if name in ("source", "."):
-        return Seen(hidden=f"`{name} {''.join(command.args[:1])}` runs what that file says")
-    return Seen(command)
+        return RealCommand(hidden=f"`{name} {''.join(command.args[:1])}` runs what that file says")
+    return RealCommand(command)
 
 
-def _shell_script(command: Node, depth: int) -> Seen:
+def _shell_script(command: ShellNode, depth: int) -> RealCommand:
     """`bash -euo pipefail -c 'text'`; a shell that runs a file stays an ordinary command."""
     errexit = pipefail = False
     words = command.words
@@ -336,16 +336,18 @@ def _shell_script(command: Node, depth: int) -> Seen:
         if "c" in short:
             script = words[i + 1 : i + 2]
             if not script or not script[0].literal:
-                return Seen(hidden=f"`{words[0].text} -c` runs text made when it runs")
+                return RealCommand(hidden=f"`{words[0].text} -c` runs text made when it runs")
             return _nested(script[0].text, depth)._replace(errexit=errexit, pipefail=pipefail)
         i += 1
     if i >= len(words):
-        return Seen(hidden=f"`{words[0].text}` reads its commands from standard input")
-    return Seen(command)
+        return RealCommand(hidden=f"`{words[0].text}` reads its commands from standard input")
+    return RealCommand(command)
 
 
-def _nested(text: str, depth: int) -> Seen:
+def _nested(text: str, depth: int) -> RealCommand:
     if depth >= MAX_NESTING:
-        return Seen(hidden="shells nest too deeply to read")
+        return RealCommand(hidden="shells nest too deeply to read")
     block, clear = lower(text)
-    return Seen(script=block) if clear else Seen(hidden="the shell text inside quotes")
+    return (
+        RealCommand(script=block) if clear else RealCommand(hidden="the shell text inside quotes")
+    )

@@ -14,13 +14,13 @@ from enum import IntEnum
 from functools import cached_property
 
 from signoff.commands.analysis import analyse
-from signoff.commands.launchers import SHELLS, Invocation, Seen, started_by
+from signoff.commands.launchers import SHELLS, Invocation, RealCommand, started_by
 from signoff.commands.makefile import MAKEFILES, Makefile, Unread, read_makefile
 from signoff.commands.programs import BUILTINS, idle_word, is_installed, judges
 from signoff.commands.reading import lower
 from signoff.commands.runners import PACKAGE_TOOLS
-from signoff.commands.statuses import FAILED, ZERO, Shell, Statuses
-from signoff.commands.tree import Node
+from signoff.commands.statuses import FAILED, ZERO, ShellEvaluation, Statuses
+from signoff.commands.tree import ShellNode
 
 DEEPEST = 8  # recipes that run other recipes
 
@@ -191,19 +191,19 @@ def proof_of(text: str, follow: Follow) -> Proof:
     steered = "\0" in text or any(map(_steers, block.texts()))
     if not clear or sourced or steered or facts.functions:
         return Proof.CANNOT_TELL
-    worth: dict[Node, Proof] = {}
+    worth: dict[ShellNode, Proof] = {}
 
-    def ends_with(failing: Node | None = None) -> Statuses:
+    def ends_with(failing: ShellNode | None = None) -> Statuses:
         """The statuses of the text when this one command finds fault."""
 
-        def answer(command: Node, seen: Seen) -> Statuses | None:
+        def answer(command: ShellNode, seen: RealCommand) -> Statuses | None:
             if command not in worth:
                 worth[command] = _worth(command, seen, follow)
             if command == failing:
                 return FAILED
             return ZERO if worth[command] is Proof.CANNOT_FAIL else None
 
-        return Shell(answer).final(block)
+        return ShellEvaluation(answer).final(block)
 
     if ends_with() == ZERO:
         return Proof.CANNOT_FAIL
@@ -213,7 +213,7 @@ def proof_of(text: str, follow: Follow) -> Proof:
     return Proof.PROVES if proves else Proof.CANNOT_TELL
 
 
-def _worth(command: Node, seen: Seen, follow: Follow) -> Proof:
+def _worth(command: ShellNode, seen: RealCommand, follow: Follow) -> Proof:
     """What one command proves by itself."""
     assert seen.command is not None
     words = seen.command.words

@@ -9,7 +9,7 @@ from functools import lru_cache
 import tree_sitter
 import tree_sitter_bash
 
-from signoff.commands.tree import Kind, Link, Node, Redirect, Word
+from signoff.commands.tree import Link, NodeKind, Redirect, ShellNode, Word
 
 MAX_DEPTH = 60
 
@@ -34,14 +34,14 @@ class _TooDeep(Exception):
 
 
 @lru_cache(maxsize=256)
-def lower(text: str) -> tuple[Node, bool]:
+def lower(text: str) -> tuple[ShellNode, bool]:
     """The tree of a script, and whether tree-sitter read all of it without an error."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_of(source)
     try:
         return _Lowering(source).block(root), not root.has_error
     except _TooDeep:
-        return Node(Kind.BLOCK, 0, (Node(Kind.OPAQUE, 0, text=text[:40]),)), False
+        return ShellNode(NodeKind.BLOCK, 0, (ShellNode(NodeKind.OPAQUE, 0, text=text[:40]),)), False
 
 
 def error_line(text: str) -> int | None:
@@ -80,7 +80,7 @@ class _Lowering:
     def _text(self, node: tree_sitter.Node) -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def node(self, node: tree_sitter.Node) -> Node:
+    def node(self, node: tree_sitter.Node) -> ShellNode:
         rule = _RULES.get(node.type, _Lowering.opaque)
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -90,27 +90,27 @@ class _Lowering:
         finally:
             self._depth -= 1
 
-    def opaque(self, node: tree_sitter.Node) -> Node:
-        return Node(Kind.OPAQUE, _row(node), text=self._text(node)[:40])
+    def opaque(self, node: tree_sitter.Node) -> ShellNode:
+        return ShellNode(NodeKind.OPAQUE, _row(node), text=self._text(node)[:40])
 
-    def block(self, node: tree_sitter.Node, kind: Kind = Kind.BLOCK) -> Node:
-        return Node(kind, _row(node), self._items(node.children))
+    def block(self, node: tree_sitter.Node, kind: NodeKind = NodeKind.BLOCK) -> ShellNode:
+        return ShellNode(kind, _row(node), self._items(node.children))
 
-    def _items(self, children: Iterable[tree_sitter.Node]) -> tuple[Node, ...]:
-        items: list[Node] = []
+    def _items(self, children: Iterable[tree_sitter.Node]) -> tuple[ShellNode, ...]:
+        items: list[ShellNode] = []
         for child in children:
             kind = child.type
             if kind == "&":
                 if items:
-                    items[-1] = Node(Kind.BACKGROUND, items[-1].line, (items[-1],))
+                    items[-1] = ShellNode(NodeKind.BACKGROUND, items[-1].line, (items[-1],))
             elif kind == "file_redirect":
                 redirects = self._redirects([child])
-                items.append(Node(Kind.COMMAND, _row(child), redirects=redirects))
+                items.append(ShellNode(NodeKind.COMMAND, _row(child), redirects=redirects))
             elif child.is_named and kind not in _IGNORED:
                 items.append(self.node(child))
         return tuple(items)
 
-    def command(self, node: tree_sitter.Node) -> Node:
+    def command(self, node: tree_sitter.Node) -> ShellNode:
         words: list[Word] = []
         assigned: list[Word] = []
         redirects: list[tree_sitter.Node] = []
@@ -131,14 +131,14 @@ class _Lowering:
         while denied < len(words) and words[denied] == Word("!", words[denied].line):
             denied += 1
         around = self._redirects(redirects) if redirects else ()
-        made = Node(Kind.COMMAND, line, (), tuple(words[denied:]), tuple(assigned), around)
+        made = ShellNode(NodeKind.COMMAND, line, (), tuple(words[denied:]), tuple(assigned), around)
         for _ in range(2 - denied % 2 if denied else 0):
-            made = Node(Kind.NOT, line, (made,))
+            made = ShellNode(NodeKind.NOT, line, (made,))
         return made
 
-    def assignment(self, node: tree_sitter.Node) -> Node:
+    def assignment(self, node: tree_sitter.Node) -> ShellNode:
         several = node.named_children if node.type == "variable_assignments" else [node]
-        return Node(Kind.COMMAND, _row(node), assigned=tuple(map(self._assigned, several)))
+        return ShellNode(NodeKind.COMMAND, _row(node), assigned=tuple(map(self._assigned, several)))
 
     def _assigned(self, node: tree_sitter.Node) -> Word:
         value = node.child_by_field_name("value")
@@ -147,21 +147,21 @@ class _Lowering:
         inner = tuple(self._inner(node))
         return Word(self._text(node), _row(node), value is None, inner=inner)
 
-    def declare(self, node: tree_sitter.Node) -> Node:
+    def declare(self, node: tree_sitter.Node) -> ShellNode:
         keyword = self._text(node.children[0]) if node.children else ""
         words = tuple(
             self._assigned(c) if c.type == "variable_assignment" else self.word(c)
             for c in node.named_children
         )
-        return Node(Kind.DECLARE, _row(node), words=words, text=keyword)
+        return ShellNode(NodeKind.DECLARE, _row(node), words=words, text=keyword)
 
-    def test(self, node: tree_sitter.Node) -> Node:
+    def test(self, node: tree_sitter.Node) -> ShellNode:
         opener = node.children[0].type if node.children else ""
         if opener not in ("[", "[["):
-            kind = Kind.ARITHMETIC if opener == "((" else Kind.OPAQUE
-            return Node(kind, _row(node), text=self._text(node))
+            kind = NodeKind.ARITHMETIC if opener == "((" else NodeKind.OPAQUE
+            return ShellNode(kind, _row(node), text=self._text(node))
         first, last = (Word(text, _row(node)) for text in (opener, "]" * len(opener)))
-        return Node(Kind.COMMAND, _row(node), words=(first, *self._operands(node), last))
+        return ShellNode(NodeKind.COMMAND, _row(node), words=(first, *self._operands(node), last))
 
     def _operands(self, node: tree_sitter.Node) -> Iterator[Word]:
         waiting = node.children[::-1]
@@ -172,38 +172,38 @@ class _Lowering:
             elif child.type not in _BRACKETS:
                 yield self.word(child)
 
-    def chain(self, node: tree_sitter.Node) -> Node:
-        line, parts, links = _row(node), list[Node](), list[Link]()
+    def chain(self, node: tree_sitter.Node) -> ShellNode:
+        line, parts, links = _row(node), list[ShellNode](), list[Link]()
         # The grammar nests chains to the left; walking the spine keeps long ones shallow.
         while node.type == "list" and len(node.children) == 3:
             left, link, last = node.children
             right = self.node(last)
-            is_chain = right.kind is Kind.CHAIN
+            is_chain = right.kind is NodeKind.CHAIN
             parts += reversed(right.parts if is_chain else (right,))
             links += (*reversed(right.links), Link(link.type))
             node = left
         if node.type == "list":
             return self.opaque(node)
         parts.append(self.node(node))
-        return Node(Kind.CHAIN, line, tuple(reversed(parts)), links=tuple(reversed(links)))
+        return ShellNode(NodeKind.CHAIN, line, tuple(reversed(parts)), links=tuple(reversed(links)))
 
-    def pipeline(self, node: tree_sitter.Node) -> Node:
+    def pipeline(self, node: tree_sitter.Node) -> ShellNode:
         stages = self._items(node.children)
         return _regrouped(stages, _row(node)) if stages else self.opaque(node)
 
-    def negated(self, node: tree_sitter.Node) -> Node:
+    def negated(self, node: tree_sitter.Node) -> ShellNode:
         body = self._items(node.children)
-        return Node(Kind.NOT, _row(node), body[:1]) if body else self.opaque(node)
+        return ShellNode(NodeKind.NOT, _row(node), body[:1]) if body else self.opaque(node)
 
-    def compound(self, node: tree_sitter.Node) -> Node:
+    def compound(self, node: tree_sitter.Node) -> ShellNode:
         if node.children and node.children[0].type == "((":
-            return Node(Kind.ARITHMETIC, _row(node), text=self._text(node))
+            return ShellNode(NodeKind.ARITHMETIC, _row(node), text=self._text(node))
         return self.block(node)
 
-    def subshell(self, node: tree_sitter.Node) -> Node:
-        return self.block(node, Kind.SUBSHELL)
+    def subshell(self, node: tree_sitter.Node) -> ShellNode:
+        return self.block(node, NodeKind.SUBSHELL)
 
-    def if_(self, node: tree_sitter.Node) -> Node:
+    def if_(self, node: tree_sitter.Node) -> ShellNode:
         own = [c for c in node.children if c.type not in ("elif_clause", "else_clause")]
         parts = [*self._branch(own)]
         for child in node.children:
@@ -211,48 +211,48 @@ class _Lowering:
                 parts += self._branch(child.children)
             elif child.type == "else_clause":
                 parts.append(self.block(child))
-        return Node(Kind.IF, _row(node), tuple(parts))
+        return ShellNode(NodeKind.IF, _row(node), tuple(parts))
 
-    def _branch(self, children: list[tree_sitter.Node]) -> tuple[Node, Node]:
+    def _branch(self, children: list[tree_sitter.Node]) -> tuple[ShellNode, ShellNode]:
         then = next((i for i, c in enumerate(children) if c.type == "then"), len(children))
         line = _row(children[0])
         condition, body = (self._items(part) for part in (children[:then], children[then:]))
-        return Node(Kind.BLOCK, line, condition), Node(Kind.BLOCK, line, body)
+        return ShellNode(NodeKind.BLOCK, line, condition), ShellNode(NodeKind.BLOCK, line, body)
 
-    def loop(self, node: tree_sitter.Node) -> Node:
+    def loop(self, node: tree_sitter.Node) -> ShellNode:
         line, body = _row(node), node.child_by_field_name("body")
-        inside = self.block(body) if body else Node(Kind.BLOCK, line)
+        inside = self.block(body) if body else ShellNode(NodeKind.BLOCK, line)
         if node.type != "while_statement":
             words = tuple(self.word(c) for c in node.children_by_field_name("value"))
-            return Node(Kind.LOOP, line, (inside,), words, text="for")
+            return ShellNode(NodeKind.LOOP, line, (inside,), words, text="for")
         condition = self._items(c for c in node.children if c.type != "do_group")
-        parts = (Node(Kind.BLOCK, line, condition), inside)
-        return Node(Kind.LOOP, line, parts, text=node.children[0].type)
+        parts = (ShellNode(NodeKind.BLOCK, line, condition), inside)
+        return ShellNode(NodeKind.LOOP, line, parts, text=node.children[0].type)
 
-    def case(self, node: tree_sitter.Node) -> Node:
+    def case(self, node: tree_sitter.Node) -> ShellNode:
         value = node.child_by_field_name("value")
-        branches: list[Node] = []
+        branches: list[ShellNode] = []
         for item in node.named_children:
             if item.type == "case_item":
                 patterns = item.children_by_field_name("value")
                 inside = self._items(c for c in item.children if c not in patterns)
-                branches.append(Node(Kind.BLOCK, _row(item), inside))
+                branches.append(ShellNode(NodeKind.BLOCK, _row(item), inside))
         words = (self.word(value),) if value else ()
-        return Node(Kind.CASE, _row(node), tuple(branches), words)
+        return ShellNode(NodeKind.CASE, _row(node), tuple(branches), words)
 
-    def define(self, node: tree_sitter.Node) -> Node:
+    def define(self, node: tree_sitter.Node) -> ShellNode:
         name, body = (node.child_by_field_name(field) for field in ("name", "body"))
         if name is None or body is None:
             return self.opaque(node)
-        return Node(Kind.DEFINE, _row(node), (self.node(body),), text=self._text(name))
+        return ShellNode(NodeKind.DEFINE, _row(node), (self.node(body),), text=self._text(name))
 
-    def redirected(self, node: tree_sitter.Node) -> Node:
+    def redirected(self, node: tree_sitter.Node) -> ShellNode:
         inner = node.child_by_field_name("body")
         found = [c for c in node.children if c.type in _REDIRECTS]
-        body = self.node(inner) if inner else Node(Kind.COMMAND, _row(node))
+        body = self.node(inner) if inner else ShellNode(NodeKind.COMMAND, _row(node))
         return self._after_heredoc(_with_redirects(body, self._redirects(found)), found)
 
-    def _after_heredoc(self, body: Node, redirects: list[tree_sitter.Node]) -> Node:
+    def _after_heredoc(self, body: ShellNode, redirects: list[tree_sitter.Node]) -> ShellNode:
         """`cat <<X | grep y` and `cat <<X && y`: the grammar hangs the rest below the `<<X`."""
         for heredoc in (r for r in redirects if r.type == "heredoc_redirect"):
             link: Link | None = None
@@ -261,9 +261,11 @@ class _Lowering:
                     link = Link(child.type)
                 elif child.type == "pipeline":
                     stages = tuple(self.node(c) for c in child.named_children)
-                    body = Node(Kind.PIPELINE, body.line, (body, *stages))
+                    body = ShellNode(NodeKind.PIPELINE, body.line, (body, *stages))
                 elif child.type not in _IGNORED and child.is_named and link:
-                    body = Node(Kind.CHAIN, body.line, (body, self.node(child)), links=(link,))
+                    body = ShellNode(
+                        NodeKind.CHAIN, body.line, (body, self.node(child)), links=(link,)
+                    )
         return body
 
     def _redirects(self, nodes: list[tree_sitter.Node]) -> tuple[Redirect, ...]:
@@ -305,7 +307,7 @@ class _Lowering:
         inner = tuple(block for p in parts for block in p.inner)
         return Word(text, _row(node), literal, any(p.quoted for p in parts), inner)
 
-    def _inner(self, node: tree_sitter.Node) -> Iterator[Node]:
+    def _inner(self, node: tree_sitter.Node) -> Iterator[ShellNode]:
         """The command and process substitutions inside a word, outermost only."""
         waiting = [node]
         while waiting:
@@ -316,31 +318,31 @@ class _Lowering:
                 waiting.extend(reversed(here.children))
 
 
-def _regrouped(stages: tuple[Node, ...], line: int) -> Node:
+def _regrouped(stages: tuple[ShellNode, ...], line: int) -> ShellNode:
     """`! a | b || c`: `!` spans the pipeline and `||` ends it, however the grammar nests them."""
     first, last = stages[0], stages[-1]
-    if last.kind is Kind.CHAIN:
+    if last.kind is NodeKind.CHAIN:
         head = _regrouped((*stages[:-1], last.parts[0]), line)
         return replace(last, parts=(head, *last.parts[1:]))
-    if first.kind is Kind.NOT:
-        return Node(Kind.NOT, line, (_regrouped((*first.parts, *stages[1:]), line),))
-    flat: list[Node] = []
+    if first.kind is NodeKind.NOT:
+        return ShellNode(NodeKind.NOT, line, (_regrouped((*first.parts, *stages[1:]), line),))
+    flat: list[ShellNode] = []
     for stage in stages:
-        flat += stage.parts if stage.kind is Kind.PIPELINE else (stage,)
-    if any(stage.kind in (Kind.CHAIN, Kind.NOT) for stage in flat):
-        return Node(Kind.OPAQUE, line, text="…|…")
-    return Node(Kind.PIPELINE, line, tuple(flat))
+        flat += stage.parts if stage.kind is NodeKind.PIPELINE else (stage,)
+    if any(stage.kind in (NodeKind.CHAIN, NodeKind.NOT) for stage in flat):
+        return ShellNode(NodeKind.OPAQUE, line, text="…|…")
+    return ShellNode(NodeKind.PIPELINE, line, tuple(flat))
 
 
-def _with_redirects(body: Node, redirects: tuple[Redirect, ...]) -> Node:
+def _with_redirects(body: ShellNode, redirects: tuple[Redirect, ...]) -> ShellNode:
     """Redirections belong to the last simple command; the grammar gives them to the whole list."""
-    if body.kind in (Kind.CHAIN, Kind.PIPELINE, Kind.NOT):
+    if body.kind in (NodeKind.CHAIN, NodeKind.PIPELINE, NodeKind.NOT):
         last = _with_redirects(body.parts[-1], redirects)
         return replace(body, parts=(*body.parts[:-1], last))
     return replace(body, redirects=body.redirects + redirects)
 
 
-_RULES: dict[str, Callable[[_Lowering, tree_sitter.Node], Node]] = {
+_RULES: dict[str, Callable[[_Lowering, tree_sitter.Node], ShellNode]] = {
     "command": _Lowering.command,
     "variable_assignment": _Lowering.assignment,
     "variable_assignments": _Lowering.assignment,

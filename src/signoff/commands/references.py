@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from signoff.commands.operands import operands_of
-from signoff.commands.tree import TESTS, Kind, Node, Word
+from signoff.commands.tree import TESTS, NodeKind, ShellNode, Word
 
 _COMPARING = frozenset(("diff", "cmp", "comm", "paste", "join"))
 _SEVERAL = frozenset(("awk", "gawk", "mawk"))
@@ -22,7 +22,7 @@ _REDUCING = _PRINTING | {"tr", "head", "tail", "cut", "wc", "uniq", "sed", "jq"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ComparedFiles:
     """Files that say what is right or what is checked; `compares` when with one another."""
 
     paths: tuple[str, ...]
@@ -56,11 +56,11 @@ def of_call(name: str, args: tuple[Word, ...]) -> Named | None:
     return _option(f"{name} -f", args, _PATTERNS_FROM) if name in _SEARCHING else None
 
 
-def of_node(node: Node) -> Named | None:
+def of_node(node: ShellNode) -> Named | None:
     """`xargs -a list`, `for x in $(cat list)`, `while read x; do …; done < list`."""
     if node.name == "xargs":
         return _option("xargs -a", node.words[1:], _ITEMS_FROM)
-    if node.kind is not Kind.LOOP:
+    if node.kind is not NodeKind.LOOP:
         return None
     if node.text == "for":
         words = _printed_in(node.words)
@@ -69,9 +69,9 @@ def of_node(node: Node) -> Named | None:
     return Named("while read", (*fed, *_printed_in(fed))) if fed else None
 
 
-def piped(source: Node, into: Node) -> Named | None:
+def piped(source: ShellNode, into: ShellNode) -> Named | None:
     """`cat list | while read x`, `cat list | xargs`."""
-    if into.kind is Kind.LOOP and into.text == "while":
+    if into.kind is NodeKind.LOOP and into.text == "while":
         return Named("while read", _printed_by(source))
     return Named("xargs", _printed_by(source)) if into.name == "xargs" else None
 
@@ -92,11 +92,11 @@ def _printed_in(words: tuple[Word, ...], printing: frozenset[str] = _PRINTING) -
     return tuple(w for word in words for block in word.inner for w in _printed_by(block, printing))
 
 
-def _printed_by(node: Node, printing: frozenset[str] = _PRINTING) -> tuple[Word, ...]:
+def _printed_by(node: ShellNode, printing: frozenset[str] = _PRINTING) -> tuple[Word, ...]:
     """The files that `cat a`, `sort a` or `< a` print as they are."""
-    if node.kind in (Kind.BLOCK, Kind.SUBSHELL) and len(node.parts) == 1:
+    if node.kind in (NodeKind.BLOCK, NodeKind.SUBSHELL) and len(node.parts) == 1:
         return _printed_by(node.parts[0], printing)
-    if node.kind is not Kind.COMMAND or (node.words and node.name not in printing):
+    if node.kind is not NodeKind.COMMAND or (node.words and node.name not in printing):
         return ()
     fed = [r.target for r in node.redirects if r.operator == "<" and r.target is not None]
     named = operands_of(node.name, node.words[1:]) if node.words else []

@@ -12,8 +12,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from signoff.commands.launchers import SYSTEM, Seen, see_through
-from signoff.commands.tree import TESTS, Kind, Link, Node, Redirect, Word
+from signoff.commands.launchers import SYSTEM, RealCommand, see_through
+from signoff.commands.tree import TESTS, Link, NodeKind, Redirect, ShellNode, Word
 
 FAILS = -1
 """Some status other than 0, we cannot say which."""
@@ -43,7 +43,7 @@ _UNPLAIN = frozenset(("trap", "alias", "enable", "break", "continue", "return", 
 _SAFE_TARGET = re.compile(r"\d+|-|/dev/(?:null|stdout|stderr|tty|fd/\d+)")
 
 
-class Ending(NamedTuple):
+class ExitStatuses(NamedTuple):
     """Statuses with which a piece goes on to the next one, and those with which it ends the shell.
 
     `exit 1` has none of the first kind.
@@ -73,11 +73,11 @@ class Weakness(NamedTuple):
     what: str
 
 
-Answer = Callable[[Node, Seen], Statuses | None]
+Answer = Callable[[ShellNode, RealCommand], Statuses | None]
 """The statuses of a command, given what it really runs, where somebody knows better."""
 
 
-class Shell:
+class ShellEvaluation:
     """One shell and its options; it notes loops and `|| echo` that lose a failure."""
 
     def __init__(self, answer: Answer | None = None) -> None:
@@ -88,36 +88,36 @@ class Shell:
         self._base = self._depth = 0
         self._unplain = False
 
-    def final(self, script: Node, last: Statuses = ZERO, guarded: bool = False) -> Statuses:
+    def final(self, script: ShellNode, last: Statuses = ZERO, guarded: bool = False) -> Statuses:
         """Statuses of the whole shell."""
         outcome = self._block(script, last, guarded)
         return ANY if self._unplain else outcome.all
 
-    def run(self, node: Node, last: Statuses = ZERO, guarded: bool = False) -> Ending:
+    def run(self, node: ShellNode, last: Statuses = ZERO, guarded: bool = False) -> ExitStatuses:
         """`last` is the status before; `guarded` where `set -e` does not apply."""
         rule = _RULES.get(node.kind)
-        falls, exits = rule(self, node, last, guarded) if rule is not None else Ending(ANY)
-        return Ending(falls if is_safe(node.redirects) else falls | FAILED, exits)
+        falls, exits = rule(self, node, last, guarded) if rule is not None else ExitStatuses(ANY)
+        return ExitStatuses(falls if is_safe(node.redirects) else falls | FAILED, exits)
 
-    def stops(self, node: Node) -> bool | None:
+    def stops(self, node: ShellNode) -> bool | None:
         """Whether `set -e` ends the shell when this fails; None where that depends on the rest."""
-        if node.kind in (Kind.NOT, Kind.BACKGROUND, Kind.DEFINE, Kind.DECLARE):
+        if node.kind in (NodeKind.NOT, NodeKind.BACKGROUND, NodeKind.DEFINE, NodeKind.DECLARE):
             return False
-        if node.kind is Kind.CHAIN:
+        if node.kind is NodeKind.CHAIN:
             return None if self.stops(node.parts[-1]) is not False else False
-        is_plain = node.kind is Kind.COMMAND and node.name not in ("eval", *self.functions)
+        is_plain = node.kind is NodeKind.COMMAND and node.name not in ("eval", *self.functions)
         return True if is_plain else None
 
-    def _inner(self, counts: bool = True) -> Shell:
+    def _inner(self, counts: bool = True) -> ShellEvaluation:
         """A subshell; what it does not notice matters only where its status counts."""
-        inner = Shell(self._answer)
+        inner = ShellEvaluation(self._answer)
         inner.errexit, inner.pipefail = self.errexit, self.pipefail
         inner.functions = set(self.functions)
         inner.weaknesses = self.weaknesses if counts else {}
         inner._base, inner._depth = self._base, self._depth
         return inner
 
-    def _block(self, block: Node, last: Statuses, guarded: bool) -> Ending:
+    def _block(self, block: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
         exits = NONE
         last = last if block.parts else ZERO
         for i, part in enumerate(block.parts):
@@ -133,7 +133,7 @@ class Shell:
             last = last & ZERO if stops else last
             if not last:
                 break
-        return Ending(last, exits)
+        return ExitStatuses(last, exits)
 
     def _set(self, words: tuple[str, ...]) -> None:
         for word, following in pairwise((*words, "")):
@@ -143,10 +143,10 @@ class Shell:
             if word[:1] in ("-", "+") and named == "pipefail":
                 self.pipefail = word[0] == "-"
 
-    def _subshell(self, node: Node, last: Statuses, guarded: bool) -> Ending:
-        return Ending(self._inner().final(node, last, guarded))
+    def _subshell(self, node: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
+        return ExitStatuses(self._inner().final(node, last, guarded))
 
-    def _chain(self, chain: Node, last: Statuses, guarded: bool) -> Ending:
+    def _chain(self, chain: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
         falls, exits = self.run(chain.parts[0], last, guarded=True)
         for i, (link, node) in enumerate(zip(chain.links, chain.parts[1:], strict=True), 1):
             goes_on = falls & ZERO if link is Link.AND else falls - ZERO
@@ -155,75 +155,77 @@ class Shell:
                     self._note(WeaknessKind.PRINTED_FAILURE, chain, link)
                 right = self.run(node, goes_on, guarded or i < len(chain.links))
                 falls, exits = (falls - goes_on) | right.falls, exits | right.exits
-        return Ending(falls, exits)
+        return ExitStatuses(falls, exits)
 
-    def _note(self, kind: WeaknessKind, node: Node, what: str) -> None:
+    def _note(self, kind: WeaknessKind, node: ShellNode, what: str) -> None:
         self.weaknesses[Weakness(kind, self._base + node.line, what)] = None
 
-    def _pipeline(self, pipeline: Node, last: Statuses, guarded: bool) -> Ending:
-        stages = [Node(Kind.BLOCK, 0, (stage,)) for stage in pipeline.parts]
+    def _pipeline(self, pipeline: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
+        stages = [ShellNode(NodeKind.BLOCK, 0, (stage,)) for stage in pipeline.parts]
         results = [
             self._inner(counts=stage is stages[-1]).final(stage, last, guarded) for stage in stages
         ]
         if is_filter(pipeline.parts[-1]):
             results[-1] = ZERO
         if not self.pipefail:
-            return Ending(results[-1])
+            return ExitStatuses(results[-1])
         failing = NONE.union(*(r - ZERO for r in results))
-        return Ending((ZERO if all(0 in r for r in results) else NONE) | failing)
+        return ExitStatuses((ZERO if all(0 in r for r in results) else NONE) | failing)
 
-    def _not(self, node: Node, last: Statuses, _guarded: bool) -> Ending:
+    def _not(self, node: ShellNode, last: Statuses, _guarded: bool) -> ExitStatuses:
         falls, exits = self.run(node.parts[0], last, guarded=True)
-        return Ending(frozenset(int(status == 0) for status in falls), exits)
+        return ExitStatuses(frozenset(int(status == 0) for status in falls), exits)
 
-    def _if(self, node: Node, last: Statuses, guarded: bool) -> Ending:
+    def _if(self, node: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
         falls = exits = NONE
         parts = list(node.parts)
         while len(parts) > 1:
             condition, body = parts.pop(0), parts.pop(0)
             asked = self.run(condition, last, guarded=True)
-            taken = self.run(body, ZERO, guarded) if 0 in asked.falls else Ending(NONE)
+            taken = self.run(body, ZERO, guarded) if 0 in asked.falls else ExitStatuses(NONE)
             falls, exits = falls | taken.falls, exits | asked.exits | taken.exits
             if not asked.falls - ZERO:
-                return Ending(falls, exits)
-        other = self.run(parts[0], ANY, guarded) if parts else Ending(ZERO)
-        return Ending(falls | other.falls, exits | other.exits)
+                return ExitStatuses(falls, exits)
+        other = self.run(parts[0], ANY, guarded) if parts else ExitStatuses(ZERO)
+        return ExitStatuses(falls | other.falls, exits | other.exits)
 
-    def _loop(self, loop: Node, _last: Statuses, guarded: bool) -> Ending:
+    def _loop(self, loop: ShellNode, _last: Statuses, guarded: bool) -> ExitStatuses:
         body = self.run(loop.parts[-1], ANY, guarded)
         if _forgets_rounds(loop, body, self.errexit and not guarded):
             self._note(WeaknessKind.ROUNDS, loop, loop.text)
         # Any loop but `for` may wait for ever, and a contract that times out does not hold.
-        return Ending(body.falls | (ZERO if loop.text == "for" else ANY), body.exits)
+        return ExitStatuses(body.falls | (ZERO if loop.text == "for" else ANY), body.exits)
 
-    def _case(self, case: Node, last: Statuses, guarded: bool) -> Ending:
+    def _case(self, case: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
         endings = [self.run(branch, last, guarded) for branch in case.parts]
         falls = ZERO.union(*(e.falls for e in endings))
-        return Ending(falls, NONE.union(*(e.exits for e in endings)))
+        return ExitStatuses(falls, NONE.union(*(e.exits for e in endings)))
 
-    def _define(self, node: Node, _last: Statuses, _guarded: bool) -> Ending:
+    def _define(self, node: ShellNode, _last: Statuses, _guarded: bool) -> ExitStatuses:
         self.functions.add(node.text)
         self._inner().run(node.parts[0])
-        return Ending(ZERO)
+        return ExitStatuses(ZERO)
 
-    def _zero(self, _node: Node, _last: Statuses, _guarded: bool) -> Ending:
-        return Ending(ZERO)
+    def _zero(self, _node: ShellNode, _last: Statuses, _guarded: bool) -> ExitStatuses:
+        return ExitStatuses(ZERO)
 
-    def _command(self, command: Node, last: Statuses, guarded: bool) -> Ending:
+    def _command(self, command: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
         if not command.words:
-            return Ending(ANY if any(word.inner for word in command.assigned) else ZERO)
+            return ExitStatuses(ANY if any(word.inner for word in command.assigned) else ZERO)
         seen = see_through(command, self._depth)
         if seen.script is not None:
             ending = self._nested(seen.script, seen, command.line, last, guarded)
         elif seen.command is None or not seen.command.words:
-            ending = Ending(ANY)
+            ending = ExitStatuses(ANY)
         else:
             known = self._answer is not None and seen.command.name not in self.functions
             told = self._answer(command, seen) if known and self._answer else None
-            ending = self._simple(seen.command, last) if told is None else Ending(told)
-        return Ending(NONE, ending.all) if "exec" in seen.wrappers else ending
+            ending = self._simple(seen.command, last) if told is None else ExitStatuses(told)
+        return ExitStatuses(NONE, ending.all) if "exec" in seen.wrappers else ending
 
-    def _nested(self, script: Node, seen: Seen, line: int, last: Statuses, guarded: bool) -> Ending:
+    def _nested(
+        self, script: ShellNode, seen: RealCommand, line: int, last: Statuses, guarded: bool
+    ) -> ExitStatuses:
         if seen.same_shell:
             self._depth += 1
             ending = self.run(script, last, guarded)
@@ -232,51 +234,51 @@ class Shell:
         inner = self._inner()
         inner._base, inner._depth = self._base + line, self._depth + 1
         inner.errexit, inner.pipefail, inner.functions = seen.errexit, seen.pipefail, set()
-        return Ending(inner.final(script))
+        return ExitStatuses(inner.final(script))
 
-    def _simple(self, command: Node, last: Statuses) -> Ending:
+    def _simple(self, command: ShellNode, last: Statuses) -> ExitStatuses:
         name, args = SYSTEM.sub("", command.name), command.words[1:]
         if name in self.functions:
-            return Ending(ANY, ANY)
+            return ExitStatuses(ANY, ANY)
         self._unplain = self._unplain or name in _UNPLAIN
         if name in ("exit", "return"):
-            return Ending(NONE, _stated(args, last))
+            return ExitStatuses(NONE, _stated(args, last))
         if name in TESTS:
-            return Ending(_constant_test(args))
+            return ExitStatuses(_constant_test(args))
         if name == "false":
-            return Ending(frozenset((1,)))
+            return ExitStatuses(frozenset((1,)))
         asks = bool(args) and name in ("wait", "ls")
-        return Ending(ZERO if name in _ALWAYS_ZERO and not asks else ANY)
+        return ExitStatuses(ZERO if name in _ALWAYS_ZERO and not asks else ANY)
 
 
-_RULES: dict[Kind, Callable[[Shell, Node, Statuses, bool], Ending]] = {
-    Kind.BLOCK: Shell._block,
-    Kind.SUBSHELL: Shell._subshell,
-    Kind.CHAIN: Shell._chain,
-    Kind.PIPELINE: Shell._pipeline,
-    Kind.NOT: Shell._not,
-    Kind.COMMAND: Shell._command,
-    Kind.IF: Shell._if,
-    Kind.LOOP: Shell._loop,
-    Kind.CASE: Shell._case,
-    Kind.DEFINE: Shell._define,
-    Kind.BACKGROUND: Shell._zero,
-    Kind.DECLARE: Shell._zero,
+_RULES: dict[NodeKind, Callable[[ShellEvaluation, ShellNode, Statuses, bool], ExitStatuses]] = {
+    NodeKind.BLOCK: ShellEvaluation._block,
+    NodeKind.SUBSHELL: ShellEvaluation._subshell,
+    NodeKind.CHAIN: ShellEvaluation._chain,
+    NodeKind.PIPELINE: ShellEvaluation._pipeline,
+    NodeKind.NOT: ShellEvaluation._not,
+    NodeKind.COMMAND: ShellEvaluation._command,
+    NodeKind.IF: ShellEvaluation._if,
+    NodeKind.LOOP: ShellEvaluation._loop,
+    NodeKind.CASE: ShellEvaluation._case,
+    NodeKind.DEFINE: ShellEvaluation._define,
+    NodeKind.BACKGROUND: ShellEvaluation._zero,
+    NodeKind.DECLARE: ShellEvaluation._zero,
 }
 
 
-def must_succeed(block: Node, command: Node) -> bool:
+def must_succeed(block: ShellNode, command: ShellNode) -> bool:
     """Whether the script never ends with 0 when this command of it fails."""
 
-    def answer(other: Node, _seen: Seen) -> Statuses | None:
+    def answer(other: ShellNode, _seen: RealCommand) -> Statuses | None:
         return FAILED if other == command else None
 
-    return 0 not in Shell(answer).final(block)
+    return 0 not in ShellEvaluation(answer).final(block)
 
 
-def is_filter(stage: Node) -> bool:
+def is_filter(stage: ShellNode) -> bool:
     """Whether a pipeline's last command passes its input on and answers 0 whatever came."""
-    if stage.kind is not Kind.COMMAND or not is_safe(stage.redirects):
+    if stage.kind is not NodeKind.COMMAND or not is_safe(stage.redirects):
         return False
     seen = see_through(stage).command
     if seen is None or seen.name not in _FILTERS:
@@ -296,14 +298,14 @@ def is_safe(redirects: Iterable[Redirect]) -> bool:
     return all(_SAFE_TARGET.fullmatch(target.text) for target in targets)
 
 
-def _only_prints(node: Node) -> bool:
+def _only_prints(node: ShellNode) -> bool:
     """`echo bad`, or a block of it: the words are there, and the status is 0."""
-    if node.kind in (Kind.BLOCK, Kind.SUBSHELL):
+    if node.kind in (NodeKind.BLOCK, NodeKind.SUBSHELL):
         return bool(node.parts) and all(map(_only_prints, node.parts))
     return node.name in PRINTERS and is_safe(node.redirects)
 
 
-def _forgets_rounds(loop: Node, body: Ending, errexit: bool) -> bool:
+def _forgets_rounds(loop: ShellNode, body: ExitStatuses, errexit: bool) -> bool:
     """Whether a round may fail without ending the loop, and the next one hides it."""
     words, rounds = loop.words, loop.parts[-1].parts
     once = len(words) == 1 and words[0].literal and not set("*?[{") & set(words[0].text)
@@ -315,21 +317,21 @@ def _forgets_rounds(loop: Node, body: Ending, errexit: bool) -> bool:
     return not errexit or _passes_errexit(rounds[-1])
 
 
-def keeps_count(node: Node) -> bool:
+def keeps_count(node: ShellNode) -> bool:
     """`test … && n=$((n + 1))`, or a loop of it: the failure is kept in a variable."""
-    if node.kind is Kind.LOOP and node.parts[-1].parts:
+    if node.kind is NodeKind.LOOP and node.parts[-1].parts:
         return keeps_count(node.parts[-1].parts[-1])
-    if node.kind is not Kind.CHAIN:
+    if node.kind is not NodeKind.CHAIN:
         return False
     last = node.parts[-1]
-    return last.kind is Kind.ARITHMETIC or (last.kind is Kind.COMMAND and not last.words)
+    return last.kind is NodeKind.ARITHMETIC or (last.kind is NodeKind.COMMAND and not last.words)
 
 
-def _passes_errexit(node: Node) -> bool:
+def _passes_errexit(node: ShellNode) -> bool:
     """What may fail under `set -e` without ending the shell: `! a`, and `a` in `a && b`."""
-    if node.kind is Kind.BLOCK and node.parts:
+    if node.kind is NodeKind.BLOCK and node.parts:
         return _passes_errexit(node.parts[-1])
-    return node.kind is Kind.NOT or (node.kind is Kind.CHAIN and Link.AND in node.links)
+    return node.kind is NodeKind.NOT or (node.kind is NodeKind.CHAIN and Link.AND in node.links)
 
 
 def _stated(args: tuple[Word, ...], last: Statuses) -> Statuses:

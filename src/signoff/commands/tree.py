@@ -22,7 +22,7 @@ class Word:
     line: int
     literal: bool = True
     quoted: bool = False
-    inner: tuple[Node, ...] = ()
+    inner: tuple[ShellNode, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Link(StrEnum):
     OR = "||"
 
 
-class Kind(Enum):
+class NodeKind(Enum):
     """What a node is, and what its parts are."""
 
     # Words and assignments; `[ … ]` and `[[ … ]]` too, as a flat list of operators and operands.
@@ -61,12 +61,12 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ShellNode:
     """One part of a script."""
 
-    kind: Kind
+    kind: NodeKind
     line: int
-    parts: tuple[Node, ...] = ()
+    parts: tuple[ShellNode, ...] = ()
     words: tuple[Word, ...] = ()
     assigned: tuple[Word, ...] = ()
     redirects: tuple[Redirect, ...] = ()
@@ -76,7 +76,7 @@ class Node:
     @property
     def name(self) -> str:
         """The first word of a command; empty where there is none."""
-        return self.words[0].text if self.kind is Kind.COMMAND and self.words else ""
+        return self.words[0].text if self.kind is NodeKind.COMMAND and self.words else ""
 
     @property
     def args(self) -> tuple[str, ...]:
@@ -95,32 +95,34 @@ class Node:
             yield from part.texts()
 
 
-def commands_in(node: Node) -> Iterator[Node]:
+def commands_in(node: ShellNode) -> Iterator[ShellNode]:
     """Every simple command in and below a node, those in substitutions left out."""
-    if node.kind is Kind.COMMAND:
+    if node.kind is NodeKind.COMMAND:
         yield node
     for part in node.parts:
         yield from commands_in(part)
 
 
-def shown(node: Node) -> str:
+def shown(node: ShellNode) -> str:
     """What a part is called in a message: its own words, shortened; never empty."""
     parts, kind = node.parts, node.kind
     name = node.text
-    if kind in (Kind.COMMAND, Kind.DECLARE):
+    if kind in (NodeKind.COMMAND, NodeKind.DECLARE):
         words = node.words or node.assigned
-        if node.name not in TESTS and kind is Kind.COMMAND:
+        if node.name not in TESTS and kind is NodeKind.COMMAND:
             words = words[:_SHOWN_WORDS]
         targets = (f"{r.operator} {r.target.text}" for r in node.redirects if r.target)
         name = " ".join((node.text, *(w.text or "''" for w in words)) if words else targets)
-    elif kind is Kind.CHAIN:
+    elif kind is NodeKind.CHAIN:
         name = f"{shown(parts[0])} {node.links[-1]} {shown(parts[-1])}"
-    elif kind is Kind.NOT:
+    elif kind is NodeKind.NOT:
         name = f"! {shown(parts[0])}"
-    elif kind in (Kind.IF, Kind.CASE, Kind.LOOP):
-        name = {Kind.IF: "if … fi", Kind.CASE: "case … esac"}.get(kind, f"{node.text} … done")
-    elif kind is Kind.DEFINE:
+    elif kind in (NodeKind.IF, NodeKind.CASE, NodeKind.LOOP):
+        name = {NodeKind.IF: "if … fi", NodeKind.CASE: "case … esac"}.get(
+            kind, f"{node.text} … done"
+        )
+    elif kind is NodeKind.DEFINE:
         name = f"{node.text}()"
-    elif kind not in (Kind.ARITHMETIC, Kind.OPAQUE):
+    elif kind not in (NodeKind.ARITHMETIC, NodeKind.OPAQUE):
         name = shown(parts[-1]) if parts else "{ }"
     return name.strip() or "''"

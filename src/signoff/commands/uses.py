@@ -15,8 +15,8 @@ from signoff.commands.operands import (
     repairs,
     written_by,
 )
-from signoff.commands.references import Named, Reference, of_call, of_node, piped
-from signoff.commands.tree import TESTS, Kind, Node, Redirect, Word
+from signoff.commands.references import ComparedFiles, Named, of_call, of_node, piped
+from signoff.commands.tree import TESTS, NodeKind, Redirect, ShellNode, Word
 from signoff.domain.globs import plain_path
 
 FILE_TESTS = frozenset(f"-{c}" for c in "aefsdrwxLhbcpSgukOGN")
@@ -43,7 +43,7 @@ _NO_FILE = re.compile(r"/(?:dev|tmp|proc|var/tmp)(?:/.*)?|\d+|-|&\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CommandCall:
     """A command that the script runs, as far as it can be seen."""
 
     name: str
@@ -94,48 +94,50 @@ class Collector:
     """One walk in textual order."""
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[CommandCall] = []
         self.reads: list[FileUse] = []
         self.writes: list[FileWrite] = []
-        self.references: list[Reference] = []
+        self.references: list[ComparedFiles] = []
         self.scripts: list[FileUse] = []
         self.unseen: list[Unseen] = []
         self.functions: set[str] = set()
-        self.readers: list[tuple[Node, tuple[FileUse, ...]]] = []  # commands, by what they read
+        self.readers: list[
+            tuple[ShellNode, tuple[FileUse, ...]]
+        ] = []  # commands, by what they read
         self.declares = False
         self._order = self._base = self._depth = 0
         self._folder: str | None = ""
         self._fed_constant = False
 
-    def visit(self, node: Node) -> None:
+    def visit(self, node: ShellNode) -> None:
         """Note what this part of the script does."""
         before, read = self._folder, len(self.reads)
         self._words((*node.assigned, *node.words))
         self._refer(of_node(node), node.line)
-        if node.kind is Kind.COMMAND:
+        if node.kind is NodeKind.COMMAND:
             if node.words:
                 self._command(node)
-        elif node.kind is Kind.PIPELINE:
+        elif node.kind is NodeKind.PIPELINE:
             self._pipeline(node)
         else:
             self._compound(node)
-        if node.kind in (Kind.SUBSHELL, Kind.PIPELINE):
+        if node.kind in (NodeKind.SUBSHELL, NodeKind.PIPELINE):
             self._folder = before
         if node.redirects:
             self._redirects(node.redirects, constant=_prints_constant(node))
-        if node.kind is Kind.COMMAND and len(self.reads) > read:
+        if node.kind is NodeKind.COMMAND and len(self.reads) > read:
             self.readers.append((node, tuple(self.reads[read:])))
 
-    def _compound(self, node: Node) -> None:
-        if node.kind is Kind.DEFINE:
+    def _compound(self, node: ShellNode) -> None:
+        if node.kind is NodeKind.DEFINE:
             self.functions.add(node.text)
-        elif node.kind is Kind.OPAQUE:
+        elif node.kind is NodeKind.OPAQUE:
             self._see_not(node.line, f"the shell text at `{node.text.strip()}`")
-        self.declares = self.declares or node.kind is Kind.DECLARE
+        self.declares = self.declares or node.kind is NodeKind.DECLARE
         for part in node.parts:
             self.visit(part)
 
-    def _pipeline(self, pipeline: Node) -> None:
+    def _pipeline(self, pipeline: ShellNode) -> None:
         outer, self._fed_constant = self._fed_constant, False
         for source, into in pairwise(pipeline.parts):
             self._refer(piped(source, into), source.line)
@@ -152,7 +154,7 @@ class Collector:
     def _see_not(self, line: int, what: str) -> None:
         self.unseen.append(Unseen(self._base + line, what))
 
-    def _command(self, command: Node) -> None:
+    def _command(self, command: ShellNode) -> None:
         seen = see_through(command, self._depth)
         if seen.hidden:
             self._see_not(command.line, seen.hidden)
@@ -168,7 +170,7 @@ class Collector:
         elif seen.command is not None and seen.command.words:
             inner = seen.command
             if not inner.name.startswith("["):
-                self.calls.append(Call(inner.name, inner.args, self._base + command.line))
+                self.calls.append(CommandCall(inner.name, inner.args, self._base + command.line))
             self._program(inner.words, command.line)
 
     def _program(self, words: tuple[Word, ...], line: int) -> None:
@@ -265,7 +267,7 @@ class Collector:
         paths = tuple(path for path in found if not path.startswith(("/", "~")))
         if paths and not with_itself:
             line = self._base + line
-            self.references.append(Reference(paths, line, named.how, named.compares))
+            self.references.append(ComparedFiles(paths, line, named.how, named.compares))
 
     def _path(self, word: Word) -> str:
         known = word.literal and word.text and self._folder is not None
@@ -281,9 +283,9 @@ def _join(folder: str, path: str) -> str:
     return plain_path(f"{folder}/{path}" if folder else path)
 
 
-def _prints_constant(node: Node) -> bool:
+def _prints_constant(node: ShellNode) -> bool:
     """Whether the output is the script's own words and nothing the workspace said."""
-    if node.kind is not Kind.COMMAND:
+    if node.kind is not NodeKind.COMMAND:
         return False
     if not node.words:
         return True

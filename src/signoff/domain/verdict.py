@@ -40,7 +40,7 @@ class Reason(StrEnum):
     OUTSIDE = "outside-touches"  # a file changed that the plan does not let anybody change
 
 
-class Failure(StrEnum):
+class FailureClass(StrEnum):
     """Whose fault a verdict that is not kept is; each class has a retry budget of its own."""
 
     BROKEN = "broken"  # the work is not done, or could not be seen to be: the agent tries again
@@ -51,19 +51,19 @@ class Failure(StrEnum):
 
 
 _FAILURE_OF = {
-    Reason.TAMPERED: Failure.TAMPERED,
-    Reason.SANDBOX_MISSING: Failure.INFRASTRUCTURE,
-    Reason.INFRASTRUCTURE: Failure.INFRASTRUCTURE,
-    Reason.TOOL_CHANGED: Failure.INFRASTRUCTURE,
-    Reason.FLAKY: Failure.FLAKY,
-    Reason.INFLUENCED: Failure.INFLUENCED,
-    Reason.OUTSIDE: Failure.INFLUENCED,
+    Reason.TAMPERED: FailureClass.TAMPERED,
+    Reason.SANDBOX_MISSING: FailureClass.INFRASTRUCTURE,
+    Reason.INFRASTRUCTURE: FailureClass.INFRASTRUCTURE,
+    Reason.TOOL_CHANGED: FailureClass.INFRASTRUCTURE,
+    Reason.FLAKY: FailureClass.FLAKY,
+    Reason.INFLUENCED: FailureClass.INFLUENCED,
+    Reason.OUTSIDE: FailureClass.INFLUENCED,
 }
 
 
-def failure_of(reason: Reason) -> Failure:
+def failure_of(reason: Reason) -> FailureClass:
     """The class of a verdict that is not kept."""
-    return _FAILURE_OF.get(reason, Failure.BROKEN)
+    return _FAILURE_OF.get(reason, FailureClass.BROKEN)
 
 
 class Phase(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.plan import Contract, Cost, Effects, RedFirst, Step, Then
-from signoff.domain.verdict import Failure, Phase
+from signoff.domain.verdict import FailureClass, Phase
 from signoff.gate.record import Record
 from signoff.gate.state import State
 from signoff.settings.loading import Policy
@@ -208,7 +208,7 @@ def _action_before_first_attempt(
         return None
     if record.before is None and (known or _looks_first(contract)):
         return JudgeStep(step, Phase.BEFORE, None)
-    if record.before is not None and record.before.failure is Failure.INFRASTRUCTURE:
+    if record.before is not None and record.before.failure is FailureClass.INFRASTRUCTURE:
         # An attempt costs money; what cannot be judged now could not be judged after it.
         return Escalate(step, Cause.INFRASTRUCTURE)
     held = record.before is not None and record.before.kept

@@ -35,7 +35,7 @@ def unusable(touches: tuple[str, ...]) -> tuple[str, ...]:
     return (*too_long, *(g for g in usable if covers_nothing(g)))
 
 
-class Territory:
+class Overlaps:
     """What some plans touch: who is in whose way, and of whom that cannot be told."""
 
     def __init__(self, touches: Mapping[str, tuple[str, ...]]):

@@ -10,7 +10,7 @@ from signoff.domain.session import Declared, normal
 
 
 @dataclass(frozen=True)
-class Turn:
+class PlanChange:
     """From one plan of an agent to the next, in ids of the old one."""
 
     split: tuple[str, ...]
@@ -25,7 +25,9 @@ class Turn:
         return bool(self.dropped or self.weakened or self.split_words or self.aims_elsewhere)
 
 
-def turn(old: Plan, new: Plan, before: Mapping[str, Declared], now: Mapping[str, Declared]) -> Turn:
+def turn(
+    old: Plan, new: Plan, before: Mapping[str, Declared], now: Mapping[str, Declared]
+) -> PlanChange:
     """Compare two plans by what their parts say; a number means nothing.
 
     A step that is done counts like any other: whoever drops it is rid of having to keep it.
@@ -46,7 +48,7 @@ def turn(old: Plan, new: Plan, before: Mapping[str, Declared], now: Mapping[str,
             or not _conditions(before.get(pairs[s.id]), became) <= _conditions(now.get(s.id))
         )
     ]
-    return Turn(
+    return PlanChange(
         split=split,
         dropped=tuple(i for i in gone if i not in split),
         weakened=tuple(weakened),

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from signoff.domain.names import shown_name
 from signoff.gate.dependencies import Graph, all_needs, depths, needed_plans, rings
-from signoff.gate.overlap import Overlap, Territory, unusable
+from signoff.gate.overlap import Overlap, Overlaps, unusable
 
 
 class PlanStanding(StrEnum):
@@ -141,7 +141,7 @@ def readiness(candidates: Sequence[Candidate]) -> Readiness:
     answers = _answers(plans, needs)
     ready = {name for name in plans if answers[name].state is PlanState.READY}
     there = {n: plans[n].touches for n in plans if n in ready or _occupies(plans[n])}
-    territory = Territory(there)
+    territory = Overlaps(there)
     occupants = _occupants(plans, answers, needs)
     for name in ready:
         answers[name] = _among_others(answers[name], territory, occupants)
@@ -252,7 +252,7 @@ def _occupants(
 
 
 def _among_others(
-    answer: PlanReadiness, territory: Territory, occupants: _Occupants
+    answer: PlanReadiness, territory: Overlaps, occupants: _Occupants
 ) -> PlanReadiness:
     """With whom a ready plan overlaps, and who keeps it from starting now."""
     in_the_way = occupants.names & territory.in_the_way(answer.name)

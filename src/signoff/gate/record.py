@@ -11,7 +11,7 @@ from signoff.domain.facts import AttemptFinished, PlanWritten, SessionStarted
 from signoff.domain.observation import Ending
 from signoff.domain.plan import Budget, Plan
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
-from signoff.domain.verdict import Failure, Phase, Verdict, failure_of
+from signoff.domain.verdict import FailureClass, Phase, Verdict, failure_of
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Judged(Verdict):
         return TestCounts.from_data(self.counts)
 
     @property
-    def failure(self) -> Failure | None:
+    def failure(self) -> FailureClass | None:
         """Whose fault it is that it was not kept; None when it was."""
         return None if self.kept else failure_of(self.reason)
 
@@ -185,22 +185,22 @@ class Record:
     def count_failure(self, judged: Judged) -> None:
         """One more verdict that was not kept, charged to the budget of its class."""
         failure = judged.failure
-        if failure is Failure.INFRASTRUCTURE:
+        if failure is FailureClass.INFRASTRUCTURE:
             # No attempt failed: the harness could not judge, so it judges the same one again.
             self.unjudgeable += 1
             self.unjudged = self.attempts
             return
-        self.flaky = failure is Failure.FLAKY
+        self.flaky = failure is FailureClass.FLAKY
         # Looking again after a person's answer is no attempt that could have failed.
         if self.looking_again:
             return
-        self.influenced = failure is Failure.INFLUENCED
+        self.influenced = failure is FailureClass.INFLUENCED
         if self.influenced:
             return
         if judged.phase is Phase.ATTEMPT:
             self.repeated = judged.same_failure(self.refused)
             self.refused = judged
-        if failure is Failure.TAMPERED:
+        if failure is FailureClass.TAMPERED:
             self.tamperings += 1
         else:
             self.failures += 1

@@ -13,7 +13,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from signoff.errors import ProcessFailed, UsageError
 from signoff.mcp_server.server import build_server
-from signoff.usecases.mcp import McpDesk
+from signoff.usecases.mcp import McpTools
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LARGEST_REQUEST = 1_000_000
@@ -51,7 +51,7 @@ class Address:
         return [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
 
 
-def serve_http(desk: McpDesk, address: Address, token: str, tell: Callable[[str], None]) -> None:
+def serve_http(desk: McpTools, address: Address, token: str, tell: Callable[[str], None]) -> None:
     """Serve until interrupted; `tell` is told the address once it can be asked."""
     listener = _listen(address)
     port = listener.getsockname()[1]

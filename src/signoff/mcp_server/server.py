@@ -22,7 +22,7 @@ from signoff import __version__
 from signoff.agents.plantools import PLAN_TOOLS, ToolOffer
 from signoff.domain.text import escape_line
 from signoff.errors import SignoffError
-from signoff.usecases.mcp import McpDesk
+from signoff.usecases.mcp import McpTools
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ _REPLACEMENT = "\\ufffd"
 class _Handlers:
     """Answers requests; what may take long happens in one thread, where the ledger is open."""
 
-    def __init__(self, desk: McpDesk):
+    def __init__(self, desk: McpTools):
         self._desk = desk
         self._thread = ThreadPoolExecutor(1, "signoff-mcp")
 
@@ -148,7 +148,7 @@ class _Handlers:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-def build_server(desk: McpDesk) -> Server[Any]:
+def build_server(desk: McpTools) -> Server[Any]:
     """The server of one desk."""
     handlers = _Handlers(desk)
     return Server(
@@ -195,12 +195,12 @@ def mended_input() -> anyio.AsyncFile[str]:
     return anyio.wrap_file(_MendedLines(file))  # type: ignore[arg-type]
 
 
-def serve_stdio(desk: McpDesk) -> None:
+def serve_stdio(desk: McpTools) -> None:
     """Serve the client that started us, until it closes our input."""
     asyncio.run(_serve_stdio(desk))
 
 
-async def _serve_stdio(desk: McpDesk) -> None:
+async def _serve_stdio(desk: McpTools) -> None:
     server = build_server(desk)
     async with stdio_server(stdin=mended_input()) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

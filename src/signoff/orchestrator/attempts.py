@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, Report, read_usage
+from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, AttemptReport, read_usage
 from signoff.agents.prompt import Setback, build_prompt, gather
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
@@ -25,7 +25,7 @@ from signoff.gate.actions import Abandon, Dispatch, shortfall, wall_left_s
 from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
 from signoff.orchestrator import escalations
-from signoff.orchestrator.events import Doing, Output
+from signoff.orchestrator.events import Doing, Printed
 from signoff.orchestrator.openrun import OpenRun
 from signoff.process.leftovers import kill_marked
 from signoff.settings.loading import HUMAN_ROLE, RoleKind
@@ -119,7 +119,7 @@ class Attempts:
                     ATTEMPT_VARIABLE: _marker(work.run, step.id, attempt),
                 },
                 cancelled=work.cancelled,
-                on_output=lambda chunk: work.reporter.tell(Output(chunk)),
+                on_output=lambda chunk: work.reporter.tell(Printed(chunk)),
                 prompt_file=self._clean_report_file(step, attempt, "prompt"),
             )
         )
@@ -136,7 +136,7 @@ class Attempts:
             self._clean_report_file(step, attempt, what)
         reach(CrashPoint.ATTEMPT_FINISHED)
 
-    def _interrupted(self, step: Step, attempt: int, report: Report) -> Draft:
+    def _interrupted(self, step: Step, attempt: int, report: AttemptReport) -> Draft:
         """An attempt that somebody stopped is repeated; what it cost is counted."""
         seen = report.observation
         data = {
@@ -184,7 +184,7 @@ class Attempts:
         }
         return self._drive.draft(Kind.ATTEMPT_STARTED, data, step.id, attempt)
 
-    def _finished(self, step: Step, attempt: int, report: Report) -> list[Draft]:
+    def _finished(self, step: Step, attempt: int, report: AttemptReport) -> list[Draft]:
         """The attempt's end, and a pause when plan or configuration were edited meanwhile."""
         drive, seen, answer = self._drive, report.observation, report.answer
         content = self._content(step)

@@ -19,7 +19,7 @@ class Appended:
 
 
 @dataclass(frozen=True)
-class Output:
+class Printed:
     """An agent or a contract printed something; untrusted bytes."""
 
     chunk: bytes
@@ -43,7 +43,7 @@ class Driving:
     state: State
 
 
-Event = Appended | Output | Doing | Driving
+Event = Appended | Printed | Doing | Driving
 
 
 class Reporter(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from signoff.agents.assignment import Assignment, Report
+from signoff.agents.assignment import Assignment, AttemptReport
 from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import GENESIS
 from signoff.domain.plan import Plan
@@ -28,7 +28,7 @@ from signoff.workspace.workspace import Workspace
 class AttemptAgent(Protocol):
     """Whoever does the work of an attempt."""
 
-    def work(self, assignment: Assignment) -> Report:
+    def work(self, assignment: Assignment) -> AttemptReport:
         """Do it, and return when everything that was started has ended."""
 
 

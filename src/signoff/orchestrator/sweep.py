@@ -17,7 +17,7 @@ from signoff.gate.subjects import StepState, is_stale
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification.suspects import Moment, find_suspects
+from signoff.verification.suspects import AttemptContent, find_suspects
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
@@ -99,7 +99,9 @@ class FinalSweep:
         kept = drive.state.record(step.id).latest
         assert kept is not None and step.contract is not None
         drive.work.reporter.tell(Doing(step.id, "looking for the change that broke it"))
-        later = [Moment(label, s) for seq, label, s in drive.state.moments if seq > kept.seq]
+        later = [
+            AttemptContent(label, s) for seq, label, s in drive.state.moments if seq > kept.seq
+        ]
         return find_suspects(drive.court, step.contract, kept.snapshot, later)
 
     def _postconditions_hold(self, content: str) -> bool:

@@ -69,7 +69,7 @@ class Heading(NamedTuple):
         return self.end > self.line + 1
 
 
-class Fence(NamedTuple):
+class FencedBlock(NamedTuple):
     """One fenced block: lines `start` to `end` (exclusive), content without fence indentation."""
 
     start: int
@@ -97,14 +97,14 @@ class HtmlBlock(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scan:
+class BlockScan:
     """The block structure of a document, as far as plans need it."""
 
     # The lines without byte order mark and carriage return.
     lines: tuple[str, ...]
     kinds: bytes
     headings: tuple[Heading, ...]
-    fences: tuple[Fence, ...]
+    fences: tuple[FencedBlock, ...]
     items: tuple[ListItem, ...]
     html: tuple[HtmlBlock, ...]
     too_deep: int | None

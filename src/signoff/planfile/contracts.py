@@ -19,7 +19,7 @@ from signoff.domain.plan import (
     JudgeIn,
     RedFirst,
 )
-from signoff.planfile.blocks import Fence, LineKind
+from signoff.planfile.blocks import FencedBlock, LineKind
 from signoff.planfile.fields import Block, FieldReader, FieldSet
 from signoff.planfile.findinglog import FindingLog, did_you_mean
 from signoff.planfile.values import duration_s, yes_no
@@ -87,7 +87,7 @@ def read_contract(fields: FieldReader, block: Block, found: FieldSet) -> Contrac
     )
 
 
-def single_fence(fields: FieldReader, block: Block) -> Fence | None:
+def single_fence(fields: FieldReader, block: Block) -> FencedBlock | None:
     """The one fenced block of a field; says so when there is none, or more than one."""
     fences = fields.fences_in(block)
     name = block.name or "contract"
@@ -109,7 +109,7 @@ def single_fence(fields: FieldReader, block: Block) -> Fence | None:
     return fences[0]
 
 
-def _expectations(fields: FieldReader, block: Block, fence: Fence) -> tuple[Expectation, ...]:
+def _expectations(fields: FieldReader, block: Block, fence: FencedBlock) -> tuple[Expectation, ...]:
     found: list[tuple[int, Expectation]] = []
     findings = fields.findings
     stray: list[int] = []

@@ -8,17 +8,17 @@ from signoff.errors import PlanUnreadable
 
 
 @dataclass(frozen=True)
-class Limits:
+class PlanLimits:
     """What a plan may at most be; checked before anything expensive."""
 
     max_bytes: int = 20_000_000
     max_steps: int = 100_000
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = PlanLimits()
 
 
-def decode(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> str:
+def decode(data: bytes, name: str, limits: PlanLimits = DEFAULT_LIMITS) -> str:
     """The text of a plan file, byte order mark and line ends included."""
     check_size(len(data), limits, f"`{name}`")
     nul = data.find(b"\0")
@@ -40,7 +40,7 @@ def decode(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> str:
         ) from None
 
 
-def check_size(size: int, limits: Limits, what: str = "the plan") -> None:
+def check_size(size: int, limits: PlanLimits, what: str = "the plan") -> None:
     """Refuse what is too large to be read at all."""
     if size > limits.max_bytes:
         raise PlanUnreadable(
@@ -50,7 +50,7 @@ def check_size(size: int, limits: Limits, what: str = "the plan") -> None:
         )
 
 
-def check_steps(count: int, limits: Limits) -> None:
+def check_steps(count: int, limits: PlanLimits) -> None:
     """Refuse more steps than anybody can oversee."""
     if count > limits.max_steps:
         raise PlanUnreadable(

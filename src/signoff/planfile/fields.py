@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from signoff.domain.plan import UnknownField
-from signoff.planfile.blocks import Fence, LineKind
+from signoff.planfile.blocks import FencedBlock, LineKind
 from signoff.planfile.findinglog import FindingLog, did_you_mean
 from signoff.planfile.invisible import is_invisible
 from signoff.planfile.values import unquoted
@@ -196,7 +196,7 @@ class FieldReader:
                 "put it below the field it belongs to",
             )
 
-    def fences_in(self, block: Block) -> list[Fence]:
+    def fences_in(self, block: Block) -> list[FencedBlock]:
         """The fenced blocks that start inside a field."""
         at = bisect_left(self._fence_starts, block.line)
         found = []

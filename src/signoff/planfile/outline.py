@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from signoff.domain.plan import Mark
-from signoff.planfile.blocks import Heading, LineKind, Scan, bare, split_lines
+from signoff.planfile.blocks import BlockScan, Heading, LineKind, bare, split_lines
 from signoff.planfile.frontmatter import Frontmatter, find_frontmatter, read_frontmatter
 from signoff.planfile.scan import scan
 
@@ -101,7 +101,7 @@ class Outline:
     read: tuple[str, ...]
     # Where each line of `read` stands in the file, from 0.
     numbers: Sequence[int]
-    scan: Scan
+    scan: BlockScan
     frontmatter: Frontmatter | None
     unclosed_frontmatter: bool
     hints: tuple[Hint, ...]
@@ -162,7 +162,7 @@ def section_kind(text: str) -> RegionKind:
     return known.get(name, RegionKind.OTHER)
 
 
-def _status_hints(lines: tuple[str, ...], found: Scan) -> tuple[Hint, ...]:
+def _status_hints(lines: tuple[str, ...], found: BlockScan) -> tuple[Hint, ...]:
     hints = []
     for i, line in enumerate(lines):
         if found.kinds[i] == LineKind.TEXT and "*" in line[:5]:
@@ -174,7 +174,7 @@ def _status_hints(lines: tuple[str, ...], found: Scan) -> tuple[Hint, ...]:
 
 
 def _cut(
-    found: Scan, first: int, count: int
+    found: BlockScan, first: int, count: int
 ) -> tuple[tuple[Region, ...], tuple[StepRegion, ...], tuple[Heading, ...]]:
     """Cut the document at its top-level headings of levels 1 to 3."""
     cuts = [h for h in found.headings if h.level <= 3 and not h.depth]

@@ -13,7 +13,7 @@ from signoff.domain.findings import Finding
 from signoff.domain.globs import plain_path
 from signoff.domain.plan import Budget, Mark, Plan, PlanStatus, Postcondition, Step
 from signoff.errors import PlanUnreadable, SignoffError
-from signoff.planfile.decode import DEFAULT_LIMITS, Limits, check_size, check_steps, decode
+from signoff.planfile.decode import DEFAULT_LIMITS, PlanLimits, check_size, check_steps, decode
 from signoff.planfile.digest import digest_outline, file_digest
 from signoff.planfile.fields import HEADER_FIELDS, Block, FieldReader
 from signoff.planfile.findinglog import FindingLog
@@ -22,7 +22,7 @@ from signoff.planfile.steps import read_postconditions, read_steps, warn_hidden_
 from signoff.planfile.structure import check_structure
 from signoff.planfile.values import amounts
 
-__all__ = ["Limits", "Parsed", "decode", "parse"]
+__all__ = ["Parsed", "PlanLimits", "decode", "parse"]
 
 _TEXTS_KEPT = 8
 P = ParamSpec("P")
@@ -58,7 +58,7 @@ class Parsed:
 
 
 @without_collection
-def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Parsed:
+def parse(text: str, limits: PlanLimits = DEFAULT_LIMITS) -> Parsed:
     """Read a plan; only a text beyond the limits raises."""
     try:
         return _parse(text, limits)
@@ -74,7 +74,7 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Parsed:
 
 # A command asks about the same text more than once: as it is written, as it was approved.
 @lru_cache(maxsize=_TEXTS_KEPT)
-def _parse(text: str, limits: Limits) -> Parsed:
+def _parse(text: str, limits: PlanLimits) -> Parsed:
     if len(text) * 4 > limits.max_bytes:
         check_size(len(text.encode("utf-8", "surrogatepass")), limits)
     outline = read_outline(text)

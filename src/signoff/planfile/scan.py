@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from signoff.planfile.blocks import (
     BOM,
+    BlockScan,
     Container,
-    Fence,
+    FencedBlock,
     Heading,
     HtmlBlock,
     HtmlKind,
@@ -16,7 +17,6 @@ from signoff.planfile.blocks import (
     LineKind,
     ListItem,
     OpenFence,
-    Scan,
     fence_cut,
     html_kind,
     without_closing_hashes,
@@ -40,7 +40,7 @@ _DEFINITION = re.compile(r"\[[^\[\]]+\]:|\\")
 _MARKER = re.compile(r"(?:[*+-]|([0-9]{1,9})[.)])(?= |$)")
 
 
-def scan(lines: Sequence[str], first: int = 0) -> Scan:
+def scan(lines: Sequence[str], first: int = 0) -> BlockScan:
     """Scan from line `first` on; what lies before it (frontmatter) counts as blank."""
     return _Scanner(lines, first).run()
 
@@ -80,12 +80,12 @@ class _Scanner:
         self.html_kind: HtmlKind | None = None
         self.html_start = 0
         self.headings: list[Heading] = []
-        self.fences: list[Fence] = []
+        self.fences: list[FencedBlock] = []
         self.items: list[ListItem] = []
         self.html: list[HtmlBlock] = []
         self.too_deep: int | None = None
 
-    def run(self) -> Scan:
+    def run(self) -> BlockScan:
         count = len(self.lines)
         while True:
             self._skip_plain(count)
@@ -98,7 +98,7 @@ class _Scanner:
         if ends_blank and self.leaf == Leaf.FENCE and self.fence.content:
             self.fence.content.pop()
         self._close_leaf(count - 1 if ends_blank else count)
-        return Scan(
+        return BlockScan(
             tuple(self.lines),
             bytes(self.kinds),
             tuple(self.headings),
@@ -166,7 +166,7 @@ class _Scanner:
         if end == count or lines[end] != marker:
             return i
         info = (opener[2] or opener[4] or "").strip(" \t")
-        self.fences.append(Fence(i, end + 1, info, tuple(lines[i + 1 : end]), 0, True))
+        self.fences.append(FencedBlock(i, end + 1, info, tuple(lines[i + 1 : end]), 0, True))
         self.kinds[i : end + 1] = bytes([LineKind.FENCE]) * (end + 1 - i)
         self.stack.clear()
         return end + 1
@@ -384,7 +384,7 @@ class _Scanner:
         if self.leaf == Leaf.FENCE:
             fence = self.fence
             content, depth = tuple(fence.content), len(self.stack)
-            self.fences.append(Fence(fence.start, end, fence.info, content, depth, closed))
+            self.fences.append(FencedBlock(fence.start, end, fence.info, content, depth, closed))
         elif self.leaf == Leaf.HTML:
             ends_at_blank = self.html_kind is not None and self.html_kind.end is None
             self.html.append(HtmlBlock(self.html_start, end, closed or ends_at_blank))

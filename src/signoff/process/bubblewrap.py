@@ -98,7 +98,7 @@ _EXEC_FAILED = re.compile(rb"^bwrap: execvp .*: (.+?)\n?\Z", re.S)
 _EXEC_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC, errno.EPERM)
 
 
-class Cell:
+class NamespaceSandbox:
     """One run inside bubblewrap."""
 
     def __init__(self, command: Command, confinement: Confinement):

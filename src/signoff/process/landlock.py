@@ -71,7 +71,7 @@ class Unconfined:
         """Nothing is held."""
 
 
-class Fence(Unconfined):
+class LandlockSandbox(Unconfined):
     """One run under Landlock."""
 
     def __init__(self, command: Command, confinement: Confinement):

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from signoff.domain.observation import Ending
 from signoff.domain.verdict import Isolation
-from signoff.process.bubblewrap import Cell
+from signoff.process.bubblewrap import NamespaceSandbox
 from signoff.process.command import Command, Refusal, Unavailable, refusal_of
-from signoff.process.landlock import Fence, Unconfined
+from signoff.process.landlock import LandlockSandbox, Unconfined
 from signoff.process.limits import PidGroup
 from signoff.process.tree import Tree
 
@@ -19,7 +19,7 @@ from signoff.process.tree import Tree
 # (`popen`), puts the limits on it (`settle`: returns the cap on processes that the kernel does not
 # see to yet), tells how the command itself ended (`outcome`), and gives back every descriptor and
 # folder once no process of the run is alive (`close`).
-Box = Unconfined | Fence | Cell
+Box = Unconfined | LandlockSandbox | NamespaceSandbox
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def _enclose(command: Command) -> Box:
     if confinement is None:
         return Unconfined(command)
     if confinement.isolation is Isolation.LANDLOCK:
-        return Fence(command, confinement)
-    return Cell(command, confinement)
+        return LandlockSandbox(command, confinement)
+    return NamespaceSandbox(command, confinement)
 
 
 def _pid_group(command: Command) -> PidGroup | None:

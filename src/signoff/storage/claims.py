@@ -15,7 +15,7 @@ from typing import Any
 
 from signoff.domain.names import shown_name
 from signoff.errors import Held
-from signoff.gate.overlap import Territory
+from signoff.gate.overlap import Overlaps
 from signoff.storage.engine import Database, Row
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Holder
@@ -262,7 +262,7 @@ def _at_the_same_files(
         occupies = at_work or (row.unfinished and row.plan not in offer.beside)
         if row.plan == offer.plan or not occupies:
             continue
-        if Territory({"mine": offer.touches, "theirs": row.touches}).in_the_way("mine"):
+        if Overlaps({"mine": offer.touches, "theirs": row.touches}).in_the_way("mine"):
             return row
     return None
 

@@ -21,7 +21,7 @@ class Speaker(StrEnum):
 
 
 @dataclass(frozen=True)
-class Call:
+class ScriptedCall:
     """A tool call; arguments as text are what the model wrote, valid JSON or not."""
 
     name: str
@@ -52,7 +52,7 @@ class Message:
 
     speaker: Speaker
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
 
     def and_then(self, other: Message) -> Message:
@@ -71,7 +71,7 @@ class OfferedTool:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class ScriptedRequest:
     """One request: the messages so far, the tools on offer, and `body`, what else came with it."""
 
     messages: tuple[Message, ...]

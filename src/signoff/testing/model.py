@@ -9,10 +9,10 @@ from typing import Any
 
 from signoff.errors import ExtraMissing, ScriptUnusable, how_to_install
 from signoff.testing.conversation import (
-    Call,
-    Conversation,
     Message,
     OfferedTool,
+    ScriptedCall,
+    ScriptedRequest,
     Speaker,
     ToolResult,
     merge,
@@ -100,7 +100,7 @@ class _ScriptedModel(FunctionModel):
         tools = (*parameters.function_tools, *parameters.output_tools)
         told = parameters.instruction_parts or ()
         parts = [*told, *(part for message in history for part in message.parts)]
-        conversation = Conversation(
+        conversation = ScriptedRequest(
             merge(message for part in parts for message in _message(part)),
             tuple(
                 OfferedTool(t.name, t.description or "", t.parameters_json_schema) for t in tools
@@ -215,5 +215,5 @@ def _message(part: object) -> Iterator[Message]:
         case messages.ToolCallPart():
             # From its text: a record does not change with what the harness does later.
             arguments = parsed_arguments(part.args_as_json_str())
-            call = Call(part.tool_name, arguments, part.tool_call_id)
+            call = ScriptedCall(part.tool_name, arguments, part.tool_call_id)
             yield Message(Speaker.MODEL, calls=(call,))

@@ -10,7 +10,7 @@ from enum import StrEnum
 from uuid import uuid4
 
 from signoff.errors import ScriptUnusable
-from signoff.testing.conversation import Call, Conversation, complaint
+from signoff.testing.conversation import ScriptedCall, ScriptedRequest, complaint
 
 
 class FailureKind(StrEnum):
@@ -45,7 +45,7 @@ class Turn:
     """
 
     text: tuple[str, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
     input_tokens: int = 100
     output_tokens: int = 20
     cut_off: bool = False
@@ -65,15 +65,17 @@ class Turn:
         return "".join(self.text)
 
 
-Respond = Callable[[Conversation], Turn]
+Respond = Callable[[ScriptedRequest], Turn]
 
 
-def say(*chunks: str, calls: Iterable[Call] = (), failure: FailureKind | None = None) -> Turn:
+def say(
+    *chunks: str, calls: Iterable[ScriptedCall] = (), failure: FailureKind | None = None
+) -> Turn:
     """A turn of text, chunk by chunk, with calls after it, perhaps ending in a failure."""
     return Turn(chunks, tuple(calls), failure=Failure(failure) if failure else None)
 
 
-def use(*calls: Call) -> Turn:
+def use(*calls: ScriptedCall) -> Turn:
     """A turn of tool calls alone, all at once."""
     return Turn(calls=calls)
 
@@ -114,17 +116,17 @@ class Script:
         self._respond = respond or self._next
         self._last_repeats = last_repeats
         self._lock = threading.Lock()
-        self._received: deque[Conversation] = deque(maxlen=keep)
+        self._received: deque[ScriptedRequest] = deque(maxlen=keep)
         self.requests = 0  # refused ones included
         self._used = 0
 
     @property
-    def received(self) -> tuple[Conversation, ...]:
+    def received(self) -> tuple[ScriptedRequest, ...]:
         """The requests so far, oldest first."""
         with self._lock:
             return tuple(self._received)
 
-    def answer(self, conversation: Conversation) -> Turn:
+    def answer(self, conversation: ScriptedRequest) -> Turn:
         """Take note of a request and say what the model says to it."""
         with self._lock:
             self._received.append(conversation)
@@ -142,7 +144,7 @@ class Script:
         calls = (replace(c, id=c.id or f"call_{uuid4().hex[:20]}") for c in turn.calls)
         return replace(turn, calls=tuple(calls))
 
-    def _next(self, _conversation: Conversation) -> Turn:
+    def _next(self, _conversation: ScriptedRequest) -> Turn:
         with self._lock:
             used, self._used = self._used, self._used + 1
         if used >= len(self.turns) and not self._last_repeats:

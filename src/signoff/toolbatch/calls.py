@@ -119,7 +119,7 @@ _NO_CALL = Call("", "", {}, _OTHER)
 
 
 @dataclass(frozen=True)
-class Result:
+class CallResult:
     """What became of a call; `text` is what the transcript gets.
 
     Whoever carries a call out fills in what it saw: digests are sha256 of whole files, empty for

@@ -70,7 +70,7 @@ def digest_at(disk: Disk, path: str) -> str:
 
 
 @dataclass(frozen=True)
-class Folder:
+class WorkspaceFolder:
     """A workspace read directly. `digest` gives that of all its content, where there is one."""
 
     root: Path

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from signoff.domain.digests import digest_bytes, digest_of
 from signoff.domain.text import escape_line
-from signoff.toolbatch.calls import Call, Nature, Result
+from signoff.toolbatch.calls import Call, CallResult, Nature
 from signoff.toolbatch.disk import Disk, digest_at
 from signoff.toolbatch.shellwork import looks
 
@@ -27,7 +27,7 @@ def key_of(call: Call) -> str:
 
 
 @dataclass(frozen=True)
-class Basis:
+class ResultBasis:
     """What a result rested on when it was made."""
 
     files: Mapping[str, str]
@@ -41,7 +41,7 @@ class Duplicates:
     def __init__(self, disk: Disk, most: int = MOST_REMEMBERED):
         self._disk = disk
         self._most = most
-        self._seen: OrderedDict[str, Basis] = OrderedDict()
+        self._seen: OrderedDict[str, ResultBasis] = OrderedDict()
         # Calls that may have changed what no digest of the content covers: builds, ignored files.
         self._stirred = 0
 
@@ -59,7 +59,7 @@ class Duplicates:
                 return f"nothing that `{_label(call)}` shows changed since it was shown"
         return ""
 
-    def note(self, call: Call, result: Result) -> None:
+    def note(self, call: Call, result: CallResult) -> None:
         """Remember what a call rested on; also one that failed may have changed things."""
         nature = call.shape.nature
         if nature is Nature.MUTATE:
@@ -69,19 +69,19 @@ class Duplicates:
         if result.ok and looks(call):
             self._remember(call, self._looked_at(result))
         elif result.ok and nature is Nature.MUTATE:
-            self._remember(call, Basis(dict(result.writes)) if result.writes else None)
+            self._remember(call, ResultBasis(dict(result.writes)) if result.writes else None)
 
     def forget(self) -> None:
         """Everything: what was shown is not before the model any more."""
         self._seen.clear()
 
-    def _looked_at(self, result: Result) -> Basis | None:
+    def _looked_at(self, result: CallResult) -> ResultBasis | None:
         if result.reads:
-            return Basis(dict(result.reads))
+            return ResultBasis(dict(result.reads))
         content = result.content or self._disk.content()
-        return Basis({}, content, self._stirred) if content else None
+        return ResultBasis({}, content, self._stirred) if content else None
 
-    def _remember(self, call: Call, basis: Basis | None) -> None:
+    def _remember(self, call: Call, basis: ResultBasis | None) -> None:
         key = key_of(call)
         self._seen.pop(key, None)
         if basis is None or len(basis.files) > MOST_FILES:
@@ -90,7 +90,7 @@ class Duplicates:
         if len(self._seen) > self._most:
             self._seen.popitem(last=False)
 
-    def _holds(self, basis: Basis) -> bool:
+    def _holds(self, basis: ResultBasis) -> bool:
         if basis.files:
             return self._same(basis.files)
         return basis.stirred == self._stirred and self._disk.content() == basis.content

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-from signoff.toolbatch.calls import Call, Nature, Result, ResultKind
+from signoff.toolbatch.calls import Call, CallResult, Nature, ResultKind
 from signoff.toolbatch.shellwork import family
 
 MOST_OPEN = 64
@@ -35,7 +35,7 @@ _BY_TOOL = frozenset({Category.MALFORMED, Category.ARGUMENTS})
 
 
 @dataclass(frozen=True)
-class Failure:
+class ToolFailure:
     """A failure with its category; failures with the same subject are one episode."""
 
     category: Category
@@ -47,7 +47,7 @@ class Failure:
 class Episode:
     """Failures of one kind about one thing; `names` are the files or commands that failed in it."""
 
-    failure: Failure
+    failure: ToolFailure
     attempts: int
     budget: int
     names: Mapping[str, int] = field(default_factory=dict)  # each with how often it failed
@@ -86,7 +86,7 @@ class Episodes:
         """The one that a failure belonged to last."""
         return next(reversed(self._open.values()))
 
-    def count(self, failure: Failure, call: Call | None = None) -> Episode:
+    def count(self, failure: ToolFailure, call: Call | None = None) -> Episode:
         """One more failure, of a new episode or of one that is open."""
         key = (failure.category, failure.subject)
         before = self._open.pop(key, None)
@@ -102,7 +102,7 @@ class Episodes:
             self._open.popitem(last=False)
         return self._open[key]
 
-    def settle(self, result: Result) -> None:
+    def settle(self, result: CallResult) -> None:
         """Close the episodes that a success resolved; a success elsewhere resolves none.
 
         Whatever a command failed over may be mended by any change: it is a new attempt then.
@@ -116,7 +116,7 @@ class Episodes:
         self._open.pop((Category.EMPTY, ""), None)
 
 
-def _resolves(result: Result, episode: Episode) -> bool:
+def _resolves(result: CallResult, episode: Episode) -> bool:
     call, category = result.call, episode.failure.category
     if not result.ok or result.kind is not ResultKind.EXECUTED:
         return False

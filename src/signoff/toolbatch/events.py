@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signoff.toolbatch.calls import Call, NextAction, Result
+from signoff.toolbatch.calls import Call, CallResult, NextAction
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class ToolCalled:
 class ToolResulted:
     """A call has a result, executed or not."""
 
-    result: Result
+    result: CallResult
 
 
 @dataclass(frozen=True)

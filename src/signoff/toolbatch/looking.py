@@ -20,9 +20,9 @@ from signoff.toolbatch.calls import (
     BOOKKEEPING,
     STANDARD_SHAPES,
     Call,
+    CallResult,
     Nature,
     NextAction,
-    Result,
     ResultKind,
     ToolShape,
 )
@@ -31,7 +31,7 @@ from signoff.toolbatch.duplicates import Duplicates, key_of
 from signoff.toolbatch.events import Steered
 from signoff.toolbatch.shellwork import looks, rewritten
 from signoff.toolbatch.taskplan import TaskPlan
-from signoff.toolbatch.view import BatchLimits, Counts, Fault, RepairFocus, Target, View
+from signoff.toolbatch.view import BatchLimits, CallView, Counts, Fault, RepairFocus, Target
 
 MOST_COUNTED = 256  # calls or files that a count is kept for
 CheckWrite = Callable[[Call], Sequence[Fault]]
@@ -97,7 +97,7 @@ class _Tally(OrderedDict[str, int]):
 
 
 @dataclass
-class Looker:
+class BatchState:
     """Sees every call before it and after it; `check_write` finds what a write would break."""
 
     plan: TaskPlan
@@ -133,7 +133,7 @@ class Looker:
         self.counts = replace(self.counts, bookkeeping_turns=turns)
         self._focus()
 
-    def before(self, call: Call) -> View:
+    def before(self, call: Call) -> CallView:
         """The view that pre-flight rules read."""
         view, breaks = self.around(call), self._breaks(call)
         named = rewritten(call.command) or (call.target,)
@@ -148,7 +148,7 @@ class Looker:
             named_first=not exists and self._named_first(view),
         )
 
-    def after(self, view: View, result: Result) -> None:
+    def after(self, view: CallView, result: CallResult) -> None:
         """Count what came of a call."""
         call = result.call
         self.counts = self._with_error(result)
@@ -171,7 +171,7 @@ class Looker:
             if call.shape.nature is Nature.SHELL:
                 self._disk_now = None
 
-    def count_together(self, errors: int, results: Sequence[Result]) -> None:
+    def count_together(self, errors: int, results: Sequence[CallResult]) -> None:
         """Looks that were proposed together fail together: nobody could learn in between."""
         if len(results) < 2 or not any(result.is_error for result in results):
             return
@@ -191,7 +191,7 @@ class Looker:
         if self.repair is not None:
             self.repair = repair.widen(self.repair, self._widened)
 
-    def around(self, call: Call, result: Result | None = None) -> View:
+    def around(self, call: Call, result: CallResult | None = None) -> CallView:
         """The state as it is now, around one call."""
         now, task = self._look(), self.plan.task()
         blocked = result is not None and result.kind is ResultKind.BLOCKED
@@ -206,7 +206,7 @@ class Looker:
             failed_edits=self._failed_edits.of(call.target),
             broken_alike=max(faults, default=0),
         )
-        return View(
+        return CallView(
             task=task,
             call=call,
             result=result,
@@ -266,7 +266,7 @@ class Looker:
             focus = repair.widen(focus, (*self._widened, *repair.referred(focus, self.disk)))
         self.repair = focus
 
-    def _with_error(self, result: Result) -> Counts:
+    def _with_error(self, result: CallResult) -> Counts:
         """A command that says no is no error; the very same again, with nothing changed, is one."""
         again = False
         if result.observed and not result.ok:
@@ -278,14 +278,14 @@ class Looker:
         executed = result.kind is ResultKind.EXECUTED
         return replace(self.counts, errors=0) if executed else self.counts
 
-    def _count_block(self, view: View, result: Result) -> None:
+    def _count_block(self, view: CallView, result: CallResult) -> None:
         self._blocked.add(key_of(result.call))
         for fault in view.breaks if result.rule == "broken_link" else ():
             self._faults.add(_fault_key(result.call, fault))
         if result.rule == "shell_rewrite":
             self._faults.add(f"shell\n{rewritten(result.call.command)[0]}")
 
-    def _count_look(self, view: View, result: Result) -> None:
+    def _count_look(self, view: CallView, result: CallResult) -> None:
         repaired = self.repair is not None and self.repair.changed
         seen_all = repaired or (view.built and bool(view.task.touched))
         touched = frozenset(view.task.touched)
@@ -301,7 +301,7 @@ class Looker:
             reference_reads=self.counts.reference_reads + refers,
         )
 
-    def _count_edits(self, result: Result) -> None:
+    def _count_edits(self, result: CallResult) -> None:
         call = result.call
         if call.shape.nature is not Nature.MUTATE or not call.target:
             return
@@ -314,7 +314,7 @@ class Looker:
             self._failed_edits.add(call.target)
             self._failed_edit = call.target
 
-    def _changed(self, result: Result) -> None:
+    def _changed(self, result: CallResult) -> None:
         self.counts = replace(self.counts, looks=0, audits=0, reference_reads=0)
         self._blocked.clear()
         self._said_no.clear()
@@ -335,7 +335,7 @@ class Looker:
             return ()
         return tuple(self.check_write(call))
 
-    def _named_first(self, view: View) -> bool:
+    def _named_first(self, view: CallView) -> bool:
         """Whether the root file names what the call would make."""
         target = view.call.target
         if view.call.shape.nature is not Nature.MUTATE or not target or view.declares(target):

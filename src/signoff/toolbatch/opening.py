@@ -13,15 +13,15 @@ from signoff.domain.task import Artifact
 from signoff.gate.task import SOMETHING, Task
 from signoff.toolbatch.artifacts import is_summary, nearest_file, of_a_set, promised
 from signoff.toolbatch.calls import STANDARD_SHAPES, Call, ToolShape
-from signoff.toolbatch.checkers import Finding, Severity, Thresholds, check_write
+from signoff.toolbatch.checkers import FileFinding, FileSeverity, Thresholds, check_write
 from signoff.toolbatch.checkers.links import HTML_SUFFIXES, MARKDOWN_SUFFIXES, resolve
 from signoff.toolbatch.checkers.registry import Registry, load_checkers
 from signoff.toolbatch.deriving import CheckSources
-from signoff.toolbatch.disk import Disk, Folder
+from signoff.toolbatch.disk import Disk, WorkspaceFolder
 from signoff.toolbatch.duplicates import NEW, OLD, WHOLE
 from signoff.toolbatch.events import Stream
 from signoff.toolbatch.kept import Rollbacks
-from signoff.toolbatch.looking import CheckWrite, Looker
+from signoff.toolbatch.looking import BatchState, CheckWrite
 from signoff.toolbatch.paths import paths_in
 from signoff.toolbatch.pipeline import BatchRunner, Confidence, Execute, Record
 from signoff.toolbatch.taskplan import Books, MemoryBooks, TaskPlan
@@ -65,12 +65,12 @@ def open_runner(
     """A runner for one task in a folder; `execute` carries calls out."""
     parts = parts if parts is not None else Parts()
     heard = stream if stream is not None else Stream()
-    disk = parts.disk if parts.disk is not None else Folder(root)
+    disk = parts.disk if parts.disk is not None else WorkspaceFolder(root)
     books = parts.books if parts.books is not None else MemoryBooks()
     plan = TaskPlan(books, root, parts.sources, tuple(parts.planned), parts.derives)
     plan.begin(task)
     names = parts.tools if parts.tools is not None else parts.shapes
-    looker = Looker(
+    looker = BatchState(
         plan,
         disk,
         frozenset(names),
@@ -117,7 +117,7 @@ class LinkCheck:
         broken = [one for one in found if _is_broken(one) and not _is_to_come(one, task)]
         return tuple(self._fault(one) for one in broken[:MOST_NAMED])
 
-    def _fault(self, found: Finding) -> Fault:
+    def _fault(self, found: FileFinding) -> Fault:
         text = f"{found.path}:{found.line}: {found.message}"
         if found.code not in _LINKS:
             return Fault(text)
@@ -138,11 +138,11 @@ class LinkCheck:
         return now.replace(passage, new.encode("utf-8", "replace"))
 
 
-def _is_broken(finding: Finding) -> bool:
-    return finding.code in _BREAKS and finding.severity is Severity.ERROR
+def _is_broken(finding: FileFinding) -> bool:
+    return finding.code in _BREAKS and finding.severity is FileSeverity.ERROR
 
 
-def _is_to_come(finding: Finding, task: Task) -> bool:
+def _is_to_come(finding: FileFinding, task: Task) -> bool:
     target = resolve(finding.path, finding.about).path
     named = {target, finding.about}
     if target and is_summary(finding.path) and of_a_set(task, target):

@@ -24,13 +24,13 @@ from signoff.toolbatch.calls import (
     ANSWER,
     BOOKKEEPING,
     Call,
+    CallResult,
     Nature,
-    Result,
     ResultKind,
     ToolShape,
 )
 from signoff.toolbatch.duplicates import key_of
-from signoff.toolbatch.episodes import Category, Episodes, Failure
+from signoff.toolbatch.episodes import Category, Episodes, ToolFailure
 from signoff.toolbatch.events import (
     Responded,
     Steered,
@@ -40,13 +40,13 @@ from signoff.toolbatch.events import (
     ToolResulted,
 )
 from signoff.toolbatch.kept import Rollbacks
-from signoff.toolbatch.looking import Looker
+from signoff.toolbatch.looking import BatchState
 from signoff.toolbatch.preflight import decide, must_stop, worded
 from signoff.toolbatch.recovery import Failed, advise, failure_in
 from signoff.toolbatch.shellwork import looks
 from signoff.toolbatch.steering import idles, most_specific
 from signoff.toolbatch.taskplan import TaskPlan
-from signoff.toolbatch.view import View
+from signoff.toolbatch.view import CallView
 
 MOST_BESIDE = 8
 NOT_FINISHED = (
@@ -55,12 +55,12 @@ NOT_FINISHED = (
 )
 _ENDLESS = 3  # times the looks that are usual before something is made
 # Carries out one call. What goes wrong with it is a Result; looks may come from threads.
-Execute = Callable[[Call], Result]
+Execute = Callable[[Call], CallResult]
 Confidence = Callable[[Call], str | None]
-Record = Callable[[Call, Result], Result]
+Record = Callable[[Call, CallResult], CallResult]
 
 
-class Ending(StrEnum):
+class BatchEnding(StrEnum):
     """What comes after a batch."""
 
     CONTINUE = "continue"
@@ -72,8 +72,8 @@ class Ending(StrEnum):
 class BatchResult:
     """What became of a batch; `response` says why it is judged or was halted."""
 
-    results: tuple[Result, ...]
-    ending: Ending
+    results: tuple[CallResult, ...]
+    ending: BatchEnding
     steering: Steered | None = None
     response: str = ""
 
@@ -83,7 +83,7 @@ class BatchRunner:
     """Runs batches; what is counted is counted across them."""
 
     execute: Execute
-    looker: Looker
+    looker: BatchState
     plan: TaskPlan
     stream: Stream = field(default_factory=Stream)
     keep: Rollbacks | None = None
@@ -95,10 +95,10 @@ class BatchRunner:
         self.episodes = Episodes(self.looker.limits.recoveries)
         self._stopped = ""
 
-    def run(self, calls: Sequence[Call], results: list[Result] | None = None) -> BatchResult:
+    def run(self, calls: Sequence[Call], results: list[CallResult] | None = None) -> BatchResult:
         """Make every call that may be made; `results` is right even when this is interrupted."""
         results = [] if results is None else results
-        self._stopped, handed, views = "", "", list[View]()
+        self._stopped, handed, views = "", "", list[CallView]()
         self.looker.begin(calls)
         self.episodes.answered()
         try:
@@ -122,12 +122,12 @@ class BatchRunner:
         call = Call(ANSWER, ANSWER, {"text": text}, ToolShape(Nature.OTHER))
         self._stopped = ""
         self.looker.begin(())
-        result = Result(text.strip() and text, ok=bool(text.strip()), call=call)
+        result = CallResult(text.strip() and text, ok=bool(text.strip()), call=call)
         if result.ok:
             self.episodes.answered()
             return self._end([result], self._around([result]))
         view = self.looker.around(call)
-        result = self._recovered(view, result, Failure(Category.EMPTY, ""))
+        result = self._recovered(view, result, ToolFailure(Category.EMPTY, ""))
         self.looker.after(view, result)
         views = self._around([result])
         self._stopped = self._stopped or _first(map(self._stop, views))
@@ -141,7 +141,7 @@ class BatchRunner:
             self.stream.emit(TimelineNoted("no_check", why))
         return held
 
-    def _through(self, group: Sequence[Call]) -> list[Result]:
+    def _through(self, group: Sequence[Call]) -> list[CallResult]:
         """One group: refused or executed, and the results in the order of the calls."""
         for call in group:
             self.stream.emit(ToolCalled(call))
@@ -157,14 +157,14 @@ class BatchRunner:
         self.looker.count_together(errors, results)
         return results
 
-    def _around(self, results: Sequence[Result]) -> list[View]:
+    def _around(self, results: Sequence[CallResult]) -> list[CallView]:
         """How it stands after these calls; nobody asks where nothing is said or stopped."""
         return [self.looker.around(r.call, r) for r in results] if self.steering else []
 
-    def _refused(self, view: View) -> Result | None:
+    def _refused(self, view: CallView) -> CallResult | None:
         """What speaks against a call before it is made; None: it is made."""
         call = view.call
-        blocked = Result("", ok=False, kind=ResultKind.BLOCKED, call=call)
+        blocked = CallResult("", ok=False, kind=ResultKind.BLOCKED, call=call)
         if call.malformed:
             return replace(blocked, text=f"error: {call.malformed}", rule="malformed")
         doubt = self.confidence(call) if self.confidence is not None else None
@@ -189,8 +189,8 @@ class BatchRunner:
             next_action=said.next_action,
         )
 
-    def _executed(self, calls: Sequence[Call]) -> Iterator[Result]:
-        results: dict[int, Result] = {}
+    def _executed(self, calls: Sequence[Call]) -> Iterator[CallResult]:
+        results: dict[int, CallResult] = {}
         if self.keep is not None:
             for call in calls:
                 self.keep.begin(call)
@@ -201,11 +201,11 @@ class BatchRunner:
                 results |= self._kept(place, call, results.get(place))
         return (self._recorded(call, results[place]) for place, call in enumerate(calls))
 
-    def _kept(self, place: int, call: Call, result: Result | None) -> dict[int, Result]:
+    def _kept(self, place: int, call: Call, result: CallResult | None) -> dict[int, CallResult]:
         """Keep what it changed for undoing; a tool that we do not know may not tell of it."""
         if result is None and not call.shape.reads_only:
             # Interrupted: it may have changed anything, so nothing is proved any more.
-            self._append(call, Result("", ok=False, touched=(SOMETHING,)))
+            self._append(call, CallResult("", ok=False, touched=(SOMETHING,)))
         kept = self.keep.end() if self.keep is not None else None
         if result is None or kept is None or call.shape.nature is not Nature.OTHER:
             return {}
@@ -213,7 +213,7 @@ class BatchRunner:
         unnamed = [file.path for file in kept.files if file.path not in named]
         return {place: replace(result, touched=(*result.touched, *unnamed))}
 
-    def _recorded(self, call: Call, result: Result) -> Result:
+    def _recorded(self, call: Call, result: CallResult) -> CallResult:
         unseen = call.shape.nature is Nature.SHELL and not looks(call)
         if unseen and not (result.content or result.writes or result.touched):
             # It may have changed files that nobody saw: then nothing is proved any more.
@@ -224,12 +224,12 @@ class BatchRunner:
             self._append(call, result)
         return replace(result, call=call)
 
-    def _append(self, call: Call, result: Result) -> None:
+    def _append(self, call: Call, result: CallResult) -> None:
         touched = tuple(dict.fromkeys((*result.writes, *result.touched)))
         seen = ToolCall(call.id, call.tool, result.ok, touched=touched)
         self.plan.books.append(Draft(Kind.TOOL_CALLED, seen.to_data()), durable=False)
 
-    def _settle(self, view: View, result: Result) -> Result:
+    def _settle(self, view: CallView, result: CallResult) -> CallResult:
         result = self._booked(result)
         self.episodes.settle(result)
         result = self._recovered(view, result, failure_in(result))
@@ -237,7 +237,7 @@ class BatchRunner:
         self.stream.emit(ToolResulted(result))
         return result
 
-    def _booked(self, result: Result) -> Result:
+    def _booked(self, result: CallResult) -> CallResult:
         """The plan knows what the call did; the list shows what it knows."""
         call = result.call
         if result.kind is not ResultKind.EXECUTED:
@@ -259,7 +259,9 @@ class BatchRunner:
             return result
         return replace(result, text=todo.show(task, self.looker.missing(), taken))
 
-    def _recovered(self, view: View, result: Result, failure: Failure | None) -> Result:
+    def _recovered(
+        self, view: CallView, result: CallResult, failure: ToolFailure | None
+    ) -> CallResult:
         """A failure with a name gets a follow-up, and counts in its episode."""
         if failure is None:
             return result
@@ -273,14 +275,14 @@ class BatchRunner:
         text, action = advise(Failed(view, result, episode, self.looker.disk))
         return replace(result, text=f"{result.text}\n{text}".strip(), next_action=action)
 
-    def _stop(self, view: View) -> str:
+    def _stop(self, view: CallView) -> str:
         limits = self.looker.limits
         if self.looker.counts.errors >= limits.errors:
             return f"{limits.errors} calls in a row failed; the last was `{view.call.label}`"
         return f"`{view.call.label}` was blocked again and again" if must_stop(view) else ""
 
     def _end(
-        self, results: Sequence[Result], views: Sequence[View], handed: str = ""
+        self, results: Sequence[CallResult], views: Sequence[CallView], handed: str = ""
     ) -> BatchResult:
         """One message at most, and what comes next."""
         made = tuple(results)
@@ -288,18 +290,18 @@ class BatchRunner:
             text = self._honest(self._stopped)
             self.stream.emit(TimelineNoted("halted", self._stopped))
             self.stream.emit(Responded(text, failed=True))
-            return BatchResult(made, Ending.HALT, None, text)
+            return BatchResult(made, BatchEnding.HALT, None, text)
         if not self.steering:
-            return BatchResult(made, Ending.CONTINUE)
+            return BatchResult(made, BatchEnding.CONTINUE)
         handed = handed or _first(map(handed_over, views))
         if handed:
             self.stream.emit(TimelineNoted("handed over", handed))
-            return BatchResult(made, Ending.VERIFY, None, handed)
+            return BatchResult(made, BatchEnding.VERIFY, None, handed)
         said = most_specific(views)
         self.looker.said(said)
         if said is not None:
             self.stream.emit(said)
-        return BatchResult(made, Ending.CONTINUE, said)
+        return BatchResult(made, BatchEnding.CONTINUE, said)
 
     def _honest(self, why: str) -> str:
         """What a person is told: why it ended, and that it is not done."""
@@ -327,7 +329,7 @@ def groups_of(calls: Sequence[Call]) -> Iterator[tuple[Call, ...]]:
         yield tuple(group.values())
 
 
-def execute_beside(execute: Execute, calls: Sequence[Call], results: dict[int, Result]) -> None:
+def execute_beside(execute: Execute, calls: Sequence[Call], results: dict[int, CallResult]) -> None:
     """Carry out a group and add each result under its call's place; ids may be there twice.
 
     Interrupted, what had begun is waited for, so that no thread works on behind the caller's back,
@@ -351,19 +353,21 @@ def execute_beside(execute: Execute, calls: Sequence[Call], results: dict[int, R
                 future.result()
 
 
-def _not_made(call: Call, why: str) -> Result:
+def _not_made(call: Call, why: str) -> CallResult:
     """Of a call that the batch did not get to; without a reason, it was interrupted."""
     if not why:
-        return Result(NOT_FINISHED, ok=False, call=call)
+        return CallResult(NOT_FINISHED, ok=False, call=call)
     blocked = ResultKind.BLOCKED
-    return Result(f"not made: {why}", False, kind=blocked, call=call, rule="ended", guidance=True)
+    return CallResult(
+        f"not made: {why}", False, kind=blocked, call=call, rule="ended", guidance=True
+    )
 
 
 def _first(texts: Iterable[str]) -> str:
     return next(filter(None, texts), "")
 
 
-def handed_over(view: View) -> str:
+def handed_over(view: CallView) -> str:
     """Why it is judged now, in words; empty: the model goes on."""
     result, focus = view.result, view.repair
     if result is None or result.is_error or view.settled:
@@ -380,7 +384,7 @@ def handed_over(view: View) -> str:
     return _circling(view, result)
 
 
-def _circling(view: View, result: Result) -> str:
+def _circling(view: CallView, result: CallResult) -> str:
     counts, limits, nature = view.counts, view.limits, view.call.shape.nature
     state = "everything is built" if view.repair is None else "the repair was worked on"
     if nature is Nature.ASK and result.kind is ResultKind.BLOCKED:

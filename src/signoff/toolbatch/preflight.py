@@ -18,7 +18,7 @@ from signoff.toolbatch.calls import ANSWER, Call, Nature, NextAction, ResultKind
 from signoff.toolbatch.duplicates import WHOLE
 from signoff.toolbatch.shellwork import rewritten
 from signoff.toolbatch.steps import (
-    Step,
+    NextStep,
     answer,
     editor,
     listed,
@@ -29,9 +29,9 @@ from signoff.toolbatch.steps import (
     step_text,
     writer,
 )
-from signoff.toolbatch.view import Decision, View
+from signoff.toolbatch.view import CallDecision, CallView
 
-PreflightRule = Callable[[View], Decision | None]
+PreflightRule = Callable[[CallView], CallDecision | None]
 
 _CHANGES = frozenset({Nature.MUTATE, Nature.SHELL})
 _FENCED = re.compile(r"```[\w+.#-]*\n((?:(?!```).)*?)\n?```", re.DOTALL)
@@ -41,7 +41,7 @@ _MAY_BE_EMPTY = frozenset({"new", WHOLE})
 _LIKENESS = 0.4
 
 
-def blocked_again(view: View) -> Decision | None:
+def blocked_again(view: CallView) -> CallDecision | None:
     """The same call was blocked before and would be again: another way, then an error."""
     times, limit = view.counts.blocked_alike, view.limits.repeats
     found = _first(PREFLIGHT[1:], view) if times else None
@@ -55,7 +55,7 @@ def blocked_again(view: View) -> Decision | None:
     return replace(block, text=text, guidance=block.guidance and times <= limit)
 
 
-def missing_payload(view: View) -> Decision | None:
+def missing_payload(view: CallView) -> CallDecision | None:
     """A change or command without its target or its text."""
     call = view.call
     if call.shape.nature not in _CHANGES or call.malformed or call.tool not in view.tools:
@@ -66,7 +66,7 @@ def missing_payload(view: View) -> Decision | None:
     what = ", ".join(quoted(name) for name in without)
     verb = "is" if len(without) == 1 else "are"
     text = f"{what} {verb} missing{_misnamed(call, without)}; send the call whole"
-    return Decision(f"{text}: {call.shape.usage}", NextAction(call.tool, call.target))
+    return CallDecision(f"{text}: {call.shape.usage}", NextAction(call.tool, call.target))
 
 
 def _lacking(call: Call) -> list[str]:
@@ -86,7 +86,7 @@ def _misnamed(call: Call, without: list[str]) -> str:
     return ""
 
 
-def _emptied(view: View) -> Decision | None:
+def _emptied(view: CallView) -> CallDecision | None:
     """An empty text is a text, but not for a planned file that this task has made already."""
     call = view.call
     made = {a.path for a in view.task.planned} - {a.path for a in view.missing}
@@ -95,10 +95,10 @@ def _emptied(view: View) -> Decision | None:
     if call.target not in made or call.target not in view.task.touched or view.repeated:
         return None
     text = f"this would empty {quoted(call.target)}, which is planned and made: send its text"
-    return Decision(text, next_action(view), guidance=True)
+    return CallDecision(text, next_action(view), guidance=True)
 
 
-def out_of_scope(view: View) -> Decision | None:
+def out_of_scope(view: CallView) -> CallDecision | None:
     """A change beside the files that an open repair is about; reads go anywhere."""
     focus, call = view.repair, view.call
     if focus is None or call.shape.nature not in _CHANGES:
@@ -111,10 +111,10 @@ def out_of_scope(view: View) -> Decision | None:
         f"{quoted(outside[0])} is outside of the repair that round {focus.round} asks for; "
         f"what may be changed until it is made: {listed(focus.allowed)}. A person can widen it"
     )
-    return Decision(text, next_action(view), guidance=True)
+    return CallDecision(text, next_action(view), guidance=True)
 
 
-def shell_rewrite(view: View) -> Decision | None:
+def shell_rewrite(view: CallView) -> CallDecision | None:
     """A text file that exists is rewritten through the shell (`sed -i`, `perl -pi`, `> file`)."""
     if view.call.shape.nature is not Nature.SHELL or not view.exists:
         return None
@@ -134,10 +134,10 @@ def shell_rewrite(view: View) -> Decision | None:
     action = NextAction(tool, paths[0])
     if view.counts.broken_alike >= view.limits.repeats and view.repair is None:
         action = next_action(view) or action  # one file over and over: the others wait
-    return Decision(text, action, guidance=True)
+    return CallDecision(text, action, guidance=True)
 
 
-def duplicate_mutation(view: View) -> Decision | None:
+def duplicate_mutation(view: CallView) -> CallDecision | None:
     """A write or edit that would not change the file, or was made already."""
     if not view.repeated or view.call.shape.nature is not Nature.MUTATE:
         return None
@@ -145,26 +145,26 @@ def duplicate_mutation(view: View) -> Decision | None:
     same = step is not None and step.action == NextAction(view.call.tool, view.call.target)
     if same and not view.open_work and view.repair is None:
         step = answer(view)
-    return Decision(f"nothing to change: {view.repeated}", _action(step), ResultKind.DUPLICATE)
+    return CallDecision(f"nothing to change: {view.repeated}", _action(step), ResultKind.DUPLICATE)
 
 
-def duplicate_observation(view: View) -> Decision | None:
+def duplicate_observation(view: CallView) -> CallDecision | None:
     """A look at what was shown before, with nothing changed that it shows."""
     if not view.repeated or view.call.shape.nature not in (Nature.OBSERVE, Nature.SHELL):
         return None
     text = f"already shown: {view.repeated}; see above"
-    return Decision(text, next_action(view), ResultKind.DUPLICATE)
+    return CallDecision(text, next_action(view), ResultKind.DUPLICATE)
 
 
-def late_question(view: View) -> Decision | None:
+def late_question(view: CallView) -> CallDecision | None:
     """A question to the person when everything is built."""
     if view.call.shape.nature is not Nature.ASK or not view.only_judging_left:
         return None
     text = "everything planned is built: there is nothing left to ask; it is judged now"
-    return Decision(text, next_action(view), guidance=True)
+    return CallDecision(text, next_action(view), guidance=True)
 
 
-def expanding(view: View) -> Decision | None:
+def expanding(view: CallView) -> CallDecision | None:
     """A new page beside a declared set of its kind, which nothing declares."""
     call, target = view.call, view.call.target
     if call.shape.nature is not Nature.MUTATE or not target or view.repair is not None:
@@ -177,10 +177,10 @@ def expanding(view: View) -> Decision | None:
     first = f"name it in {quoted(root)}" if root else "name it in the todo list"
     instead = f", or write the nearest declared one, {quoted(near)}" if near else ""
     text = f"{quoted(target)} is not in the declared set: {first} first{instead}"
-    return Decision(text, action, guidance=True)
+    return CallDecision(text, action, guidance=True)
 
 
-def broken_link(view: View) -> Decision | None:
+def broken_link(view: CallView) -> CallDecision | None:
     """A write that brings in a link to nowhere: said, then with every way out, then an error."""
     if not view.breaks:
         return None
@@ -188,7 +188,7 @@ def broken_link(view: View) -> Decision | None:
     if not times:
         found = listed(tuple(fault.text for fault in view.breaks))
         text = f"this would bring in what does not hold: {found}; mend it and send again"
-        return Decision(text, action, guidance=True)
+        return CallDecision(text, action, guidance=True)
     fault = view.breaks[0]
     near = f" 2. link to {quoted(fault.near)}, which is there." if fault.near else ""
     text = (
@@ -196,10 +196,10 @@ def broken_link(view: View) -> Decision | None:
         f" which is not there. Ways out: 1. write {quoted(fault.target)} first.{near}"
         f" {3 if near else 2}. leave the link out"
     )
-    return Decision(text, action, guidance=times <= view.limits.repeats)
+    return CallDecision(text, action, guidance=times <= view.limits.repeats)
 
 
-def fenced_text(view: View) -> Decision | None:
+def fenced_text(view: CallView) -> CallDecision | None:
     """The text of a file comes in a markdown fence: it is written without."""
     call = view.call
     text = call.arguments.get(WHOLE)
@@ -209,7 +209,7 @@ def fenced_text(view: View) -> Decision | None:
     if found is None or PurePosixPath(call.target).suffix.lower() in _MAY_BE_FENCED:
         return None
     said = "the fence around the text was taken off: a file holds the text alone"
-    return Decision(said, arguments={**call.arguments, WHOLE: f"{found[1]}\n"})
+    return CallDecision(said, arguments={**call.arguments, WHOLE: f"{found[1]}\n"})
 
 
 PREFLIGHT: tuple[PreflightRule, ...] = (
@@ -226,23 +226,23 @@ PREFLIGHT: tuple[PreflightRule, ...] = (
 )
 
 
-def decide(view: View) -> tuple[str, Decision] | None:
+def decide(view: CallView) -> tuple[str, CallDecision] | None:
     """The rule that speaks about a call, and what it says; None: nothing is against it."""
     return _first(PREFLIGHT, view)
 
 
-def worded(view: View, decision: Decision) -> str:
+def worded(view: CallView, decision: CallDecision) -> str:
     """What the model reads: why it was not made, and the one thing to do now."""
     action = decision.next_action
     if action is None:
         return decision.text
     step = next_step(view)
     if step is None or step.action != action:
-        step = openly() if action.tool == ANSWER else Step(action)
+        step = openly() if action.tool == ANSWER else NextStep(action)
     return f"{decision.text}. {step_text(view, step)}"
 
 
-def must_stop(view: View) -> bool:
+def must_stop(view: CallView) -> bool:
     """Whether the same was blocked so often that no further advice will help."""
     if view.result is None or view.result.kind is not ResultKind.BLOCKED:
         return False
@@ -251,7 +251,7 @@ def must_stop(view: View) -> bool:
     return links or view.counts.blocked_alike > repeats
 
 
-def _another_way(view: View) -> Step | None:
+def _another_way(view: CallView) -> NextStep | None:
     """The next step by other means: the whole file, another missing file, or an honest end."""
     step = next_step(view)
     blocked = NextAction(view.call.tool, view.call.target)
@@ -265,11 +265,11 @@ def _another_way(view: View) -> Step | None:
     return openly()
 
 
-def _action(step: Step | None) -> NextAction | None:
+def _action(step: NextStep | None) -> NextAction | None:
     return step.action if step is not None and step.possible else None
 
 
-def _first(rules: tuple[PreflightRule, ...], view: View) -> tuple[str, Decision] | None:
+def _first(rules: tuple[PreflightRule, ...], view: CallView) -> tuple[str, CallDecision] | None:
     for rule in rules:
         decision = rule(view)
         if decision is not None:

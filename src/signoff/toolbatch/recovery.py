@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from signoff.domain.text import escape_line
-from signoff.toolbatch.calls import Call, Nature, NextAction, Result, ResultKind
+from signoff.toolbatch.calls import Call, CallResult, Nature, NextAction, ResultKind
 from signoff.toolbatch.disk import Disk, entries_below
-from signoff.toolbatch.episodes import Category, Episode, Failure, subject_of
+from signoff.toolbatch.episodes import Category, Episode, ToolFailure, subject_of
 from signoff.toolbatch.steps import editor, looker, next_step, step_text, writer
-from signoff.toolbatch.view import View
+from signoff.toolbatch.view import CallView
 
 LONGEST_READ = 20_000  # of a result's text: what failed is said at its beginning or its end
 MOST_NEAR = 5
@@ -37,15 +37,15 @@ _FILE_LINE = re.compile(r'^\s{0,8}File "(?P<path>[^"\n]{1,300})", line \d+', re.
 _SHELL = r"^\S{0,80}sh: (?:-c: )?(?:(?:line )?\d+: )?"
 
 
-def failure_in(result: Result) -> Failure | None:
+def failure_in(result: CallResult) -> ToolFailure | None:
     """What went wrong, where it has a name; a command that said no may have one too."""
     call = result.call
     if result.ok or result.guidance or result.kind is ResultKind.DECLINED:
         return None
     if call.malformed:
-        return Failure(Category.MALFORMED, call.tool, call.malformed)
+        return ToolFailure(Category.MALFORMED, call.tool, call.malformed)
     if result.kind is ResultKind.BLOCKED:
-        return Failure(Category.ARGUMENTS, call.tool)
+        return ToolFailure(Category.ARGUMENTS, call.tool)
     half = LONGEST_READ // 2
     text = result.text
     text = text if len(text) <= LONGEST_READ else text[:half] + text[-half:]
@@ -53,7 +53,7 @@ def failure_in(result: Result) -> Failure | None:
     if found is None:
         return None
     category, about = found
-    return Failure(category, subject_of(category, call), about)
+    return ToolFailure(category, subject_of(category, call), about)
 
 
 def _said(call: Call, text: str) -> tuple[Category, str] | None:
@@ -66,7 +66,7 @@ def _said(call: Call, text: str) -> tuple[Category, str] | None:
     return None
 
 
-def _printed(result: Result, text: str) -> tuple[Category, str] | None:
+def _printed(result: CallResult, text: str) -> tuple[Category, str] | None:
     """What a command prints is anybody's words: only lines that shells and interpreters write."""
     if not result.observed and _STOPPED.search(text.split("\n", 1)[0]):
         return Category.TIMEOUT, ""  # one that came to its end cannot have been stopped
@@ -91,8 +91,8 @@ def _named(found: re.Match[str]) -> str:
 class Failed:
     """A failure with all that advice about it may rest on."""
 
-    view: View
-    result: Result
+    view: CallView
+    result: CallResult
     episode: Episode
     disk: Disk
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from signoff.gate.task import Against, Round, RoundStatus, Task
-from signoff.toolbatch.calls import Nature, Result, ResultKind
+from signoff.toolbatch.calls import CallResult, Nature, ResultKind
 from signoff.toolbatch.deriving import CHECKER
 from signoff.toolbatch.disk import Disk
 from signoff.toolbatch.recovery import RUNS_TESTS
@@ -88,7 +88,7 @@ def referred(focus: RepairFocus, disk: Disk) -> tuple[str, ...]:
     return tuple(found)[:MOST_NAMED]
 
 
-def after(focus: RepairFocus, result: Result) -> RepairFocus:
+def after(focus: RepairFocus, result: CallResult) -> RepairFocus:
     """The focus after one call: what was changed is visited, an edit that failed is counted.
 
     Whatever was changed, wherever it is and however: it may be the repair.

@@ -23,16 +23,16 @@ from signoff.toolbatch.steps import (
     quoted,
     step_text,
 )
-from signoff.toolbatch.view import View
+from signoff.toolbatch.view import CallView
 
-SteeringRule = Callable[[View], str]
+SteeringRule = Callable[[CallView], str]
 
 MOST_CHARACTERS = 500  # of one message: a weak model reads the first lines
 _MOST_FACTS = 2
 _FACT, _WHY, _FINDING, _BRIEF = 70, 190, 90, 56  # characters of each
 
 
-def repair_updated(view: View) -> str:
+def repair_updated(view: CallView) -> str:
     """A file was changed in a repair: the next one that is at fault, else judging is due again."""
     if view.repair is None or not _went_well(view) or not _changed(view):
         return ""
@@ -44,7 +44,7 @@ def repair_updated(view: View) -> str:
     return why
 
 
-def verification_failed(view: View) -> str:
+def verification_failed(view: CallView) -> str:
     """A round is broken and nothing was changed since: the finding and the file to change."""
     last, focus = view.task.round, view.repair
     if last is None or _changed(view) or view.task.is_over or last.changed:
@@ -57,7 +57,7 @@ def verification_failed(view: View) -> str:
     return f"Round {view.task.failed_rounds} of {ROUND_BUDGET} is broken{found}."
 
 
-def verification_stale(view: View) -> str:
+def verification_stale(view: CallView) -> str:
     """Something changed after a kept round: it has to be judged again."""
     last = view.task.round
     if last is None or last.status is not RoundStatus.STALE:
@@ -67,7 +67,7 @@ def verification_stale(view: View) -> str:
     return "The last round was kept, and files changed since. It proves nothing any more."
 
 
-def edit_looked_at(view: View) -> str:
+def edit_looked_at(view: CallView) -> str:
     """A file is looked at because an edit of it did not fit: that edit is next, nothing else."""
     about = view.failed_edit if view.failed_edit == view.call.target else ""
     blocked = view.result is not None and view.result.kind is ResultKind.BLOCKED
@@ -76,7 +76,7 @@ def edit_looked_at(view: View) -> str:
     return f"You looked at {brief(about)} because an edit of it did not fit."
 
 
-def audit_loop(view: View) -> str:
+def audit_loop(view: CallView) -> str:
     """Everything exists and is read again and again: hand over to judging."""
     if not _moves_nothing(view) or not view.built or view.open_work or view.repair is not None:
         return ""
@@ -86,7 +86,7 @@ def audit_loop(view: View) -> str:
     return "Everything planned is there. Reading it again proves nothing; judging does."
 
 
-def late_drift(view: View) -> str:
+def late_drift(view: CallView) -> str:
     """Reference material is read although most is done: make what is missing."""
     if not looks(view.call) or not view.late or view.repair is not None:
         return ""
@@ -97,7 +97,7 @@ def late_drift(view: View) -> str:
     return f"Only {left} of {planned} planned are open: read what they need and make the next."
 
 
-def long_look(view: View) -> str:
+def long_look(view: CallView) -> str:
     """Look after look and nothing made: begin with the first file."""
     if not _moves_nothing(view) or not view.open_work or view.repair is not None:
         return ""
@@ -106,7 +106,7 @@ def long_look(view: View) -> str:
     return f"{view.counts.looks} calls in a row changed nothing: begin once you know enough."
 
 
-def bookkeeping(view: View) -> str:
+def bookkeeping(view: CallView) -> str:
     """A turn, or several, of lists and notes only: do the next thing."""
     turns, is_list = view.counts.bookkeeping_turns, view.call.shape.nature is Nature.LIST
     enough = 1 if is_list else view.limits.bookkeeping
@@ -121,7 +121,7 @@ def bookkeeping(view: View) -> str:
     )
 
 
-def next_item(view: View) -> str:
+def next_item(view: CallView) -> str:
     """An item was completed: the next one, unless a planned artifact goes before it."""
     if not _went_well(view) or view.next_item is None or view.repair is not None or view.missing:
         return ""
@@ -131,7 +131,7 @@ def next_item(view: View) -> str:
     return f"Done: {brief(done.text)}." if done is not None else f"Not done: {_left(view)}."
 
 
-def missing_artifact(view: View) -> str:
+def missing_artifact(view: CallView) -> str:
     """Something planned is missing after a change: the concrete next file."""
     if not view.missing or view.repair is not None:
         return ""
@@ -141,7 +141,7 @@ def missing_artifact(view: View) -> str:
     return why[0].upper() + why[1:]
 
 
-def everything_built(view: View) -> str:
+def everything_built(view: CallView) -> str:
     """Nothing planned is missing any more after a change: hand over to judging."""
     if not _changed(view) or not _went_well(view) or view.open_work:
         return ""
@@ -150,7 +150,7 @@ def everything_built(view: View) -> str:
     return "Everything planned is there."
 
 
-def standing(view: View) -> str:
+def standing(view: CallView) -> str:
     """An earlier message asked for the first file and was not followed: it is said again."""
     failed = view.result is None or not view.result.ok
     return (
@@ -180,7 +180,7 @@ STEERING: tuple[SteeringRule, ...] = (
 _RANK = {rule.__name__: rank for rank, rule in enumerate(STEERING)}
 
 
-def speak(rule: SteeringRule, view: View) -> Steered | None:
+def speak(rule: SteeringRule, view: CallView) -> Steered | None:
     """The message of a rule: why it speaks, the facts a forgetful model needs, the next step.
 
     Where no step is known there is no message: words without a way on only worry.
@@ -196,7 +196,7 @@ def speak(rule: SteeringRule, view: View) -> Steered | None:
     return Steered(rule.__name__, text, step.action, lasting=_lasts(view))
 
 
-def choose(view: View) -> Steered | None:
+def choose(view: CallView) -> Steered | None:
     """What the first rule that speaks has to say about one call."""
     result = view.result
     if result is None or (result.next_action is not None and not result.changed):
@@ -209,7 +209,7 @@ def choose(view: View) -> Steered | None:
     return None
 
 
-def most_specific(views: Iterable[View]) -> Steered | None:
+def most_specific(views: Iterable[CallView]) -> Steered | None:
     """The one message of a turn, from the views of its calls at the end of the batch.
 
     A call that a later one of the batch made good needs no words. Among equals the last call
@@ -221,7 +221,7 @@ def most_specific(views: Iterable[View]) -> Steered | None:
     return min(reversed(said), key=lambda one: _RANK[one.rule], default=None)
 
 
-def _made_good(turn: tuple[View, ...], place: int) -> bool:
+def _made_good(turn: tuple[CallView, ...], place: int) -> bool:
     target, result = turn[place].call.target, turn[place].result
     if result is None or result.ok or not target:
         return False
@@ -229,35 +229,35 @@ def _made_good(turn: tuple[View, ...], place: int) -> bool:
     return any(result is not None and result.ok and target in result.changed for result in later)
 
 
-def idles(view: View) -> bool:
+def idles(view: CallView) -> bool:
     """Whether a command changed nothing."""
     return view.call.shape.nature is Nature.SHELL and not _changed(view)
 
 
-def _moves_nothing(view: View) -> bool:
+def _moves_nothing(view: CallView) -> bool:
     return looks(view.call) or idles(view)
 
 
-def _went_well(view: View) -> bool:
+def _went_well(view: CallView) -> bool:
     result = view.result
     return result is not None and result.ok and result.kind is not ResultKind.DUPLICATE
 
 
-def _changed(view: View) -> tuple[str, ...]:
+def _changed(view: CallView) -> tuple[str, ...]:
     return view.result.changed if view.result is not None else ()
 
 
-def _ended(view: View) -> bool:
+def _ended(view: CallView) -> bool:
     """Whether the model meant to be finished."""
     return view.call.tool == ANSWER
 
 
-def _lasts(view: View) -> bool:
+def _lasts(view: CallView) -> bool:
     """A message stands until it is followed while nothing substantive exists; else for one turn."""
     return view.substantive == 0 and view.open_work
 
 
-def _left(view: View) -> str:
+def _left(view: CallView) -> str:
     missing, planned = len(view.missing), len(view.task.planned)
     if missing:
         return f"{missing} of {planned} planned are not made yet"

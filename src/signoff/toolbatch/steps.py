@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from signoff.domain.text import escape_line
 from signoff.gate.task import Item
 from signoff.toolbatch.calls import ANSWER, Nature, NextAction, ToolShape
-from signoff.toolbatch.view import RepairTarget, View
+from signoff.toolbatch.view import CallView, RepairTarget
 
 _UNJUDGED = "if nothing is left to do, say so in an answer: it is judged at once"
 _JUDGED = "give your final answer"
@@ -31,7 +31,7 @@ _DATA = frozenset(
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """One concrete next step; `reason` goes before it in the message."""
 
     action: NextAction
@@ -52,7 +52,7 @@ class Step:
         return not (self.answers and self.action.target)
 
 
-def next_step(view: View) -> Step | None:
+def next_step(view: CallView) -> NextStep | None:
     """The next step, as far as one is known."""
     looked = view.call.shape.nature is Nature.OBSERVE
     if looked and view.failed_edit and view.failed_edit == view.call.target:
@@ -66,50 +66,52 @@ def next_step(view: View) -> Step | None:
     return answer(view)
 
 
-def next_action(view: View) -> NextAction | None:
+def next_action(view: CallView) -> NextAction | None:
     """The same for a machine; None where there is no tool for it."""
     step = next_step(view)
     return step.action if step is not None and step.possible else None
 
 
-def answer(view: View) -> Step | None:
+def answer(view: CallView) -> NextStep | None:
     """Hand over to judging, where nothing that is known is open."""
     done = view.settled and not view.task.is_over
     if view.open_steps or not (done or (view.built and not view.open_work)):
         return None
-    return Step(NextAction(ANSWER), _JUDGED if done else _UNJUDGED)
+    return NextStep(NextAction(ANSWER), _JUDGED if done else _UNJUDGED)
 
 
-def openly() -> Step:
+def openly() -> NextStep:
     """End it and say what is not done."""
-    return Step(NextAction(ANSWER), "stop, and say openly what is not done and why")
+    return NextStep(NextAction(ANSWER), "stop, and say openly what is not done and why")
 
 
-def writer(view: View) -> str:
+def writer(view: CallView) -> str:
     """The tool that writes a whole file."""
     return _mutating(view, lambda shape: -len(shape.payload))
 
 
-def editor(view: View) -> str:
+def editor(view: CallView) -> str:
     """The tool that changes a part of a file."""
     return _mutating(view, lambda shape: len(shape.payload) == _TO_EDIT)
 
 
-def looker(view: View) -> str:
+def looker(view: CallView) -> str:
     """The first tool that only looks; the answer where there is none."""
     return _first(view, Nature.OBSERVE) or ANSWER
 
 
-def _artifact_step(view: View) -> Step:
+def _artifact_step(view: CallView) -> NextStep:
     """Make what is planned and missing; never a folder, but a file in it."""
     target = view.next_target
     if target is None:
-        return Step(NextAction(writer(view), str(view.missing[0])), whole=True)
+        return NextStep(NextAction(writer(view), str(view.missing[0])), whole=True)
     action = NextAction(writer(view), target.path)
-    return Step(action, whole=True, makes_parents=not target.parent_exists, folder=target.folder)
+    return NextStep(
+        action, whole=True, makes_parents=not target.parent_exists, folder=target.folder
+    )
 
 
-def _repair_step(view: View) -> Step | None:
+def _repair_step(view: CallView) -> NextStep | None:
     """The next target of the repair; the answer when something was changed."""
     focus = view.repair
     assert focus is not None
@@ -117,41 +119,41 @@ def _repair_step(view: View) -> Step | None:
     if target is not None:
         return _target_step(view, target)
     if focus.changed:
-        return Step(NextAction(ANSWER), _UNJUDGED)
+        return NextStep(NextAction(ANSWER), _UNJUDGED)
     # The findings name no file: if only one was worked on, the repair begins there.
     touched = {path for path in view.task.touched if focus.allows(path)}
-    return Step(NextAction(editor(view), touched.pop())) if len(touched) == 1 else None
+    return NextStep(NextAction(editor(view), touched.pop())) if len(touched) == 1 else None
 
 
-def _target_step(view: View, target: RepairTarget) -> Step:
+def _target_step(view: CallView, target: RepairTarget) -> NextStep:
     missing = target.path in {str(artifact) for artifact in view.missing}
     rewrite = target.failed_edits >= view.limits.failed_edits
     tool = writer(view) if missing or rewrite else editor(view)
     times = f"edits of it failed {target.failed_edits} times, so write all of it anew: "
-    return Step(NextAction(tool, target.path), reason=times if rewrite else "", whole=missing)
+    return NextStep(NextAction(tool, target.path), reason=times if rewrite else "", whole=missing)
 
 
-def _edit_again(view: View) -> Step | None:
+def _edit_again(view: CallView) -> NextStep | None:
     """It was looked at because an edit of it did not fit: that edit comes next."""
     path = view.failed_edit
     if view.repair is not None and not view.repair.allows(path):
         return _repair_step(view)
     if view.counts.failed_edits >= view.limits.failed_edits:
-        return Step(
+        return NextStep(
             NextAction(writer(view), path), "edits of it keep failing, so write all of it: "
         )
-    return Step(NextAction(editor(view), path), "copy the old text exactly as it stands: ")
+    return NextStep(NextAction(editor(view), path), "copy the old text exactly as it stands: ")
 
 
-def _ticking(view: View, item: Item) -> Step | None:
+def _ticking(view: CallView, item: Item) -> NextStep | None:
     """Nobody can see when an item without a file is done: the model says so in its list."""
     tool = _first(view, Nature.LIST)
     if not view.task.touched or not tool:
         return None
-    return Step(NextAction(tool), "do it, and mark it as done with ", item)
+    return NextStep(NextAction(tool), "do it, and mark it as done with ", item)
 
 
-def _mutating(view: View, rank: Callable[[ToolShape], int]) -> str:
+def _mutating(view: CallView, rank: Callable[[ToolShape], int]) -> str:
     usable = [
         (rank(shape), -place, name)
         for place, (name, shape) in enumerate(view.shapes.items())
@@ -162,13 +164,13 @@ def _mutating(view: View, rank: Callable[[ToolShape], int]) -> str:
     return _first(view, Nature.MUTATE) or _first(view, Nature.SHELL) or ANSWER
 
 
-def _first(view: View, nature: Nature) -> str:
+def _first(view: CallView, nature: Nature) -> str:
     return next(
         (n for n, shape in view.shapes.items() if shape.nature is nature and n in view.tools), ""
     )
 
 
-def step_text(view: View, step: Step) -> str:
+def step_text(view: CallView, step: NextStep) -> str:
     """The next step in words."""
     item = f"item {brief(step.item.text)}: " if step.item is not None else ""
     if step.answers:

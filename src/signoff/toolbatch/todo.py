@@ -17,7 +17,7 @@ from signoff.domain.task import MOST_PARTS, Artifact
 from signoff.domain.text import escape_line
 from signoff.gate.gate import how_to_drop
 from signoff.gate.task import Item, Task
-from signoff.toolbatch.calls import Result
+from signoff.toolbatch.calls import CallResult
 from signoff.toolbatch.paths import paths_in, planned_by
 from signoff.toolbatch.taskplan import LONGEST_ITEM, Part, TaskPlan, plain
 
@@ -144,7 +144,7 @@ def _description(plan: TaskPlan, subject: str) -> str:
     return next((getattr(s, "task", "") for s in subjects if s.id == subject), "")
 
 
-def complete(plan: TaskPlan, result: Result) -> Item | None:
+def complete(plan: TaskPlan, result: CallResult) -> Item | None:
     """The first open item that names a file which the call changed, ticked; None: there is none."""
     for item in plan.task().pending if result.ok and not plan.is_own else ():
         named = [path.removeprefix("./").rstrip("/") for path in paths_in(item.text)]

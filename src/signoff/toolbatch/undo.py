@@ -41,7 +41,7 @@ class Restoring(StrEnum):
 
 
 @dataclass(frozen=True)
-class Step:
+class UndoStep:
     """One path of an undoing; afterwards `to` is there. `why` says what stands in the way."""
 
     path: str
@@ -57,7 +57,7 @@ class Step:
 class Undone:
     """What undoing did, or would do; newest change first."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[UndoStep, ...] = ()
     lost: tuple[Lost, ...] = ()  # what changed and stays as it is
     numbers: tuple[int, ...] = ()
 
@@ -84,7 +84,7 @@ def since(rollbacks: Rollbacks, number: int) -> list[Rollback]:
 
 def plan_undo(workspace: Workspace, chosen: Sequence[Rollback]) -> Undone:
     """What undoing these changes, newest first, would do."""
-    now, steps = Moment.now(workspace), list[Step]()
+    now, steps = Moment.now(workspace), list[UndoStep]()
     found: dict[str, Thing] = {}  # what is there now
     left: dict[str, Thing] = {}  # what is there once the changes so far are undone
     for rollback in chosen:
@@ -140,16 +140,16 @@ def _on_disk(root: Path, now: Moment, path: str) -> Thing:
     return Thing(ThingKind.FOLDER) if place.is_dir() and not place.is_symlink() else UNKNOWN
 
 
-def _step(rollback: Rollback, file: FileBefore, current: Thing) -> Step:
+def _step(rollback: Rollback, file: FileBefore, current: Thing) -> UndoStep:
     doing = Restoring.REMOVE if file.before == NOTHING else Restoring.RESTORE
     if not (current.same(file.after) or current.same(file.before)):
         doing = Restoring.UNSURE if rollback.cut_off else Restoring.CHANGED
-    return Step(file.path, doing, rollback.number, file.before, file.stored, file.after)
+    return UndoStep(file.path, doing, rollback.number, file.before, file.stored, file.after)
 
 
 def _with_obstacles(
-    steps: Sequence[Step], found: Mapping[str, Thing], root: Path
-) -> tuple[Step, ...]:
+    steps: Sequence[UndoStep], found: Mapping[str, Thing], root: Path
+) -> tuple[UndoStep, ...]:
     """The same steps; those that cannot be done, whoever wants it, say why."""
     last = {step.path: step for step in steps}
     newest = {step.path: step for step in reversed(steps)}
@@ -160,7 +160,7 @@ def _with_obstacles(
         if not found[path].same(step.to)
     }
 
-    def checked(step: Step) -> Step:
+    def checked(step: UndoStep) -> UndoStep:
         if not why.get(step.path):
             return step
         # A folder that the call made is no reason to refuse: what others put into it keeps it.
@@ -173,7 +173,11 @@ def _with_obstacles(
 
 
 def _obstacle(
-    step: Step, current: Thing, last: Mapping[str, Step], leaving: frozenset[str], root: Path
+    step: UndoStep,
+    current: Thing,
+    last: Mapping[str, UndoStep],
+    leaving: frozenset[str],
+    root: Path,
 ) -> str:
     """Why a path cannot become what it was, in words; empty: it can."""
     if current == UNKNOWN:

@@ -13,8 +13,8 @@ from signoff.toolbatch.calls import (
     ANSWER,
     STANDARD_SHAPES,
     Call,
+    CallResult,
     NextAction,
-    Result,
     ResultKind,
     ToolShape,
 )
@@ -106,12 +106,12 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class View:
+class CallView:
     """The state around one call: before it (no result yet), or after it."""
 
     task: Task
     call: Call
-    result: Result | None = None
+    result: CallResult | None = None
     missing: tuple[Artifact, ...] = ()  # planned, and not there
     substantive: int = 0  # planned files that exist, index and readme not counted
     completed_now: Item | None = None  # the item that this call completed
@@ -183,7 +183,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Decision:
+class CallDecision:
     """Why a call is not made as it was sent.
 
     Blocked, skipped (a duplicate: there is nothing new in it), or made with other arguments.

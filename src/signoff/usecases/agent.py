@@ -32,7 +32,7 @@ from signoff.usecases.playing import AUTHOR, AgentRequest, Play
 from signoff.usecases.ready import refuse_unready
 from signoff.usecases.run import RunOptions, RunReport
 from signoff.usecases.sign import sign_work
-from signoff.usecases.site import PlanPlace, Site, session_place
+from signoff.usecases.site import Harness, PlanLocation, session_place
 from signoff.usecases.sittings import find_sitting, plan_of
 from signoff.usecases.undo import UndoReport, restore_step
 
@@ -94,7 +94,7 @@ _SIGNED = {
 }
 
 
-def work(site: Site, request: AgentRequest) -> AgentReport:
+def work(site: Harness, request: AgentRequest) -> AgentReport:
     """Run the loop with the workspace taken; then, with the agent gone, sign what it proved."""
     site.home.keep_apart(request.workspace)
     if request.bound is None and request.resume is not None:
@@ -125,7 +125,7 @@ def work(site: Site, request: AgentRequest) -> AgentReport:
 
 
 def _restored(
-    site: Site, request: AgentRequest, session: PlanSession, loop: LoopReport
+    site: Harness, request: AgentRequest, session: PlanSession, loop: LoopReport
 ) -> AgentReport:
     """What its unfinished step changed is put back, unless somebody else changed it since."""
     try:
@@ -137,7 +137,7 @@ def _restored(
 
 
 def _signed(
-    site: Site, request: AgentRequest, session: PlanSession, loop: LoopReport
+    site: Harness, request: AgentRequest, session: PlanSession, loop: LoopReport
 ) -> AgentReport:
     """An agent's own plan by its session; a person's by a run of that plan, which people watch."""
     if request.bound is None:
@@ -153,7 +153,7 @@ def _signed(
     return AgentReport(loop, signed.session, signed.run)
 
 
-def _require_workable(site: Site, place: PlanPlace) -> None:
+def _require_workable(site: Harness, place: PlanLocation) -> None:
     """Only a plan that a person approved as it is now, and that is neither running nor done."""
     history = read_history(site.ledger, place.record.id)
     status = history.status(place.parse().plan.plan_digest)
@@ -177,7 +177,7 @@ def _require_workable(site: Site, place: PlanPlace) -> None:
     refuse_unready(site, place, "run")
 
 
-def _plan_of_past(site: Site, session: str) -> PlanPlace | None:
+def _plan_of_past(site: Harness, session: str) -> PlanLocation | None:
     """The person's plan of a session that is resumed."""
     try:
         return plan_of(site, find_sitting(site, session))

@@ -28,8 +28,8 @@ from signoff.usecases.person import (
     word_of,
 )
 from signoff.usecases.pinning import OLDER, Upgrade, describe, pins_for, take_pins, upgraded
-from signoff.usecases.questions import Item, ways_to_end
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.questions import InboxItem, ways_to_end
+from signoff.usecases.site import Harness, PlanLocation, find_plan
 from signoff.usecases.sittings import find_sittings
 from signoff.usecases.verify import find_all, require_valid
 from signoff.verification.pins import Pins
@@ -42,7 +42,7 @@ _ASKED = frozenset({"propose-may-change"})
 class Proposal:
     """What approval would pin; shown to the person before they decide."""
 
-    place: PlanPlace
+    place: PlanLocation
     plan: Plan
     pins: Pins
     warnings: tuple[Finding, ...]
@@ -55,12 +55,12 @@ class Proposal:
 class Approval:
     """The decision as recorded."""
 
-    place: PlanPlace
+    place: PlanLocation
     entry: Entry
     status: PlanStatus
 
 
-def propose(site: Site, place: PlanPlace) -> Proposal:
+def propose(site: Harness, place: PlanLocation) -> Proposal:
     """Verify the plan and take everything that approval would pin; nothing is run.
 
     Work that was begun under an older version's approval goes on: its plan as it was approved,
@@ -87,14 +87,14 @@ def propose(site: Site, place: PlanPlace) -> Proposal:
     return Proposal(place, parsed.plan, pins, notable, isolation, sockets, added)
 
 
-def _older(site: Site, place: PlanPlace, history: PlanHistory) -> Pins | None:
+def _older(site: Harness, place: PlanLocation, history: PlanHistory) -> Pins | None:
     """The pins of an older version that are in force, whatever became of an open run's file."""
     digest = "" if history.running else place.digest()
     return older_pins(site.ledger, history, digest)
 
 
 def approve(
-    site: Site, proposal: Proposal, *, interactive: bool, policy: str | None = None
+    site: Harness, proposal: Proposal, *, interactive: bool, policy: str | None = None
 ) -> Approval:
     """Record the approval of exactly this proposal; stale ones are refused."""
     # A policy is the user's own word, given before: only an agent of a run cannot use it.
@@ -138,7 +138,7 @@ def approve(
 
 
 def approve_unasked(
-    site: Site,
+    site: Harness,
     proposal: Proposal,
     yes: bool,
     tell: Callable[[str], None],
@@ -153,7 +153,7 @@ def approve_unasked(
     return entry
 
 
-def reject(site: Site, place: PlanPlace, note: str) -> Approval:
+def reject(site: Harness, place: PlanLocation, note: str) -> Approval:
     """Record a person's no; the plan is a draft again."""
     require_person(site.environ, site.home.path)
     history = read_history(site.ledger, place.record.id)
@@ -171,7 +171,7 @@ def reject(site: Site, place: PlanPlace, note: str) -> Approval:
     return Approval(place, entry, PlanStatus.DRAFT)
 
 
-def amend_plan(site: Site, item: Item, question: Entry, by: str) -> Draft:
+def amend_plan(site: Harness, item: InboxItem, question: Entry, by: str) -> Draft:
     """Write the line into the plan file, and pin the approved plan with the same line.
 
     Only a plan file that still says what was approved is amended: nobody allows by the way what
@@ -204,7 +204,7 @@ def amend_plan(site: Site, item: Item, question: Entry, by: str) -> Draft:
     return Draft(Kind.PLAN_AMENDED, data, question.run)
 
 
-def _by_hand(item: Item, step: str, paths: tuple[str, ...], why: str) -> NothingToAnswer:
+def _by_hand(item: InboxItem, step: str, paths: tuple[str, ...], why: str) -> NothingToAnswer:
     line = f"**may_change:** {', '.join(paths)}"
     return NothingToAnswer(
         f"`{line}` {why}",

@@ -40,8 +40,8 @@ from signoff.usecases.openwork import (
 )
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.sign_offs import waivers_of
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.status import Content, StatusReport
+from signoff.usecases.site import Harness, PlanLocation
+from signoff.usecases.status import ContentStatus, StatusReport
 from signoff.verification.evidence import Case
 from signoff.verification.guards import Guards, Produced
 from signoff.verification.judge import Judge
@@ -50,7 +50,7 @@ from signoff.workspace.workspace import Workspace, changes_between
 Tell = Callable[[str], None]
 
 
-class Finding(StrEnum):
+class AuditResult(StrEnum):
     """How one subject came out."""
 
     KEPT = "kept"
@@ -64,7 +64,7 @@ class Finding(StrEnum):
 
 
 # What keeps a plan from being called done on this content.
-WANTING = frozenset({Finding.BROKEN, Finding.UNKNOWN, Finding.UNPROVED})
+WANTING = frozenset({AuditResult.BROKEN, AuditResult.UNKNOWN, AuditResult.UNPROVED})
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Line:
 
     subject: str
     title: str
-    finding: Finding
+    finding: AuditResult
     message: str
 
 
@@ -81,7 +81,7 @@ class Line:
 class AuditReport:
     """The answer, and everything it rests on."""
 
-    place: PlanPlace
+    place: PlanLocation
     chain: ChainReport
     signed_off_at: str | None
     signed_off_on: str | None
@@ -108,26 +108,26 @@ class AuditReport:
     def contracts(self) -> Result:
         """The same without asking whether plan file and configuration are as approved."""
         findings = {line.finding for line in self.lines}
-        if Finding.UNKNOWN in findings:
+        if AuditResult.UNKNOWN in findings:
             return Result.UNKNOWN
-        bad = findings & {Finding.BROKEN, Finding.UNPROVED}
+        bad = findings & {AuditResult.BROKEN, AuditResult.UNPROVED}
         return Result.KEPT if self.signed_off_at is not None and not bad else Result.BROKEN
 
     @property
     def waived(self) -> tuple[str, ...]:
         """What somebody went on without."""
-        return tuple(line.subject for line in self.lines if line.finding is Finding.WAIVED)
+        return tuple(line.subject for line in self.lines if line.finding is AuditResult.WAIVED)
 
     @property
     def only_unsigned(self) -> bool:
         """Whether nothing is broken, and the answer is no because nothing was signed off."""
         found = {line.finding for line in self.lines}
-        sound = not self.edited and not found & {Finding.BROKEN, Finding.UNKNOWN}
+        sound = not self.edited and not found & {AuditResult.BROKEN, AuditResult.UNKNOWN}
         return self.signed_off_at is None and not self.says_done and sound
 
 
 def audit_plan(
-    site: Site, place: PlanPlace, tell: Tell = lambda _: None, anchor: Path | None = None
+    site: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
 ) -> AuditReport:
     """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
     chain, history = trusted_history(site.ledger, place.record.id)
@@ -143,7 +143,7 @@ def audit_plan(
 
 
 def outside_proofs(
-    site: Site, place: PlanPlace, entries: Sequence[Entry], anchor: Path | None
+    site: Harness, place: PlanLocation, entries: Sequence[Entry], anchor: Path | None
 ) -> tuple[int, int | None]:
     """What was signed or said elsewhere must still be true of a chain that agrees with itself."""
     if anchor is None and not site.home.receipt_runs(place.record.id):
@@ -159,7 +159,7 @@ def outside_proofs(
     return len(receipts), anchors
 
 
-def _audit(site: Site, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditReport:
+def _audit(site: Harness, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditReport:
     approved, here = work.approved, work.workspace
     history, pins, state = approved.history, approved.pins, approved.state
     there, guards = here, work.guards
@@ -170,7 +170,7 @@ def _audit(site: Site, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditR
     lines = judge_again(state, work.judge, guards, state.produced, tell)
     now = here.snapshot()
     (edited, notes), older = _edits_since(approved), lacked_by(pins)
-    waived = tuple(line.subject for line in lines if line.finding is Finding.WAIVED)
+    waived = tuple(line.subject for line in lines if line.finding is AuditResult.WAIVED)
     waivers = waivers_of(history.entries, state.run, waived)
     said = {w.subject: f"{w.by} went on without it{w.note and f': {w.note}'}" for w in waivers}
     # The sign-off counts only if the gate, asked again about that content, is open.
@@ -213,7 +213,7 @@ def _drift(there: Workspace, signed_on: str, here: Workspace, content: str) -> t
     return changes_between(there.manifest(signed_on), here.manifest(content))
 
 
-def record_audit(site: Site, report: AuditReport) -> None:
+def record_audit(site: Harness, report: AuditReport) -> None:
     """An audit that cannot be written down is still an audit."""
     data = {
         "result": report.result,
@@ -254,24 +254,26 @@ def judge_again(
             )
             tell(subject.id)
             verdict = judge.judge(case)
-            said = Finding(verdict.result.value), verdict.message
+            said = AuditResult(verdict.result.value), verdict.message
         lines.append(Line(subject.id, standing.title, *said))
     return tuple(lines)
 
 
-def _not_judged(subject: Step | Postcondition, standing: Standing) -> tuple[Finding, str] | None:
+def _not_judged(
+    subject: Step | Postcondition, standing: Standing
+) -> tuple[AuditResult, str] | None:
     """A waived or unproved subject is never called kept, whatever its contract says now."""
     if standing.state is StepState.WAIVED:
-        return Finding.WAIVED, "a person went on without it"
+        return AuditResult.WAIVED, "a person went on without it"
     if standing.state is StepState.ACCEPTED:
         said = f"{standing.accepted_by} said so of what was signed off; nothing was judged"
-        return Finding.ACCEPTED, said
+        return AuditResult.ACCEPTED, said
     if subject.contract is None:
-        return Finding.UNPROVED, "it has no contract"
+        return AuditResult.UNPROVED, "it has no contract"
     if standing.state is not StepState.DONE:
-        return Finding.UNPROVED, f"it is {standing.state} in the ledger"
+        return AuditResult.UNPROVED, f"it is {standing.state} in the ledger"
     if subject.contract.judged_once:
-        return Finding.NOT_RERUN, why_not_rerun(subject.contract)
+        return AuditResult.NOT_RERUN, why_not_rerun(subject.contract)
     return None
 
 
@@ -334,7 +336,7 @@ def _answered_with_retry(history: PlanHistory) -> dict[str, Entry]:
     return answered
 
 
-def look_at_content(site: Site, report: StatusReport) -> StatusReport:
+def look_at_content(site: Harness, report: StatusReport) -> StatusReport:
     """The same report, with the workspace compared with what was signed off."""
     place, signed_on = report.place, report.signed_off_on
     history = read_history(site.ledger, place.record.id)
@@ -343,13 +345,13 @@ def look_at_content(site: Site, report: StatusReport) -> StatusReport:
     try:
         now = _digest_now(site, approved, signed_on)
     except SignoffError:
-        return replace(report, content=Content(differs=None))
+        return replace(report, content=ContentStatus(differs=None))
     if now == signed_on:
-        return replace(report, content=Content(differs=False))
-    return replace(report, content=Content(True, _judged_again(history, now)))
+        return replace(report, content=ContentStatus(differs=False))
+    return replace(report, content=ContentStatus(True, _judged_again(history, now)))
 
 
-def _digest_now(site: Site, approved: ApprovedPlan, signed_on: str) -> str | None:
+def _digest_now(site: Harness, approved: ApprovedPlan, signed_on: str) -> str | None:
     """Walks the workspace; None for another folder in which something signed is not even there."""
     if elsewhere := approved.where_approved():
         signed = approved_workspace(site, elsewhere).manifest(signed_on)

@@ -14,7 +14,7 @@ from signoff.gate.subjects import Standing, StepState
 from signoff.storage.records import Holder
 from signoff.usecases.audit import (
     AuditReport,
-    Finding,
+    AuditResult,
     Line,
     outside_proofs,
     record_audit,
@@ -24,15 +24,15 @@ from signoff.usecases.history import trusted_chain
 from signoff.usecases.open_session import open_session
 from signoff.usecases.openwork import enclosure_of, open_pinned_workspace, taken
 from signoff.usecases.sign_offs import waivers_of
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.sittings import Sitting, find_sitting, read_sitting
+from signoff.usecases.site import Harness, PlanLocation
+from signoff.usecases.sittings import SessionRecord, find_sitting, read_sitting
 from signoff.verification.pins import Pins
 
 Tell = Callable[[str], None]
 
 
 def audit_session(
-    site: Site, place: PlanPlace, tell: Tell = lambda _: None, anchor: Path | None = None
+    site: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
 ) -> AuditReport:
     """Check the chain, judge every check again, and compare what evidence rests on with now."""
     chain = trusted_chain(site.ledger, place.record.id)
@@ -79,7 +79,9 @@ def audit_session(
     return report
 
 
-def _lines(site: Site, session: PlanSession, sitting: Sitting, tell: Tell) -> Iterator[Line]:
+def _lines(
+    site: Harness, session: PlanSession, sitting: SessionRecord, tell: Tell
+) -> Iterator[Line]:
     """What the plan says and the task asks for beside it; then the same of every sub-agent."""
     state, gate = sitting.state, session.gate()
     for subject, standing in zip(state.subjects, gate.subjects, strict=True):
@@ -87,7 +89,7 @@ def _lines(site: Site, session: PlanSession, sitting: Sitting, tell: Tell) -> It
     for child in session.children():
         theirs = read_sitting(site, child.id)
         if theirs is None or theirs.state.plan is None:
-            yield Line(child.id, "sub-agent", Finding.UNPROVED, "it has no plan")
+            yield Line(child.id, "sub-agent", AuditResult.UNPROVED, "it has no plan")
             continue
         for line in _lines(site, child, theirs, tell):
             yield Line(f"{child.id}:{line.subject}", line.title, line.finding, line.message)
@@ -103,18 +105,18 @@ def _line(
     title, record = standing.title, state.record(subject.id)
     if record.waived or record.let_go:
         who = "a person" if record.waived else "the user's policy"
-        return Line(subject.id, title, Finding.WAIVED, f"{who} went on without it")
+        return Line(subject.id, title, AuditResult.WAIVED, f"{who} went on without it")
     if subject.contract is None:
         if standing.proved:
             said = f"the agent cited {record.claim.evidence}; it is as it was, nothing was judged"
-            return Line(subject.id, title, Finding.CITED, said)
+            return Line(subject.id, title, AuditResult.CITED, said)
         # Evidence about older content proves nothing now, and not the contrary either.
-        finding = Finding.UNKNOWN if standing.state is StepState.DONE else Finding.UNPROVED
+        finding = AuditResult.UNKNOWN if standing.state is StepState.DONE else AuditResult.UNPROVED
         return Line(subject.id, title, finding, standing.why)
     if record.latest is None or not record.latest.kept or record.latest.provisional:
-        return Line(subject.id, title, Finding.UNPROVED, "its check was not kept at a sign-off")
+        return Line(subject.id, title, AuditResult.UNPROVED, "its check was not kept at a sign-off")
     if subject.contract.judged_once:
-        return Line(subject.id, title, Finding.NOT_RERUN, why_not_rerun(subject.contract))
+        return Line(subject.id, title, AuditResult.NOT_RERUN, why_not_rerun(subject.contract))
     tell(subject.id)
     verdict = session.judged(subject.id, subject.contract, provisional=False)
-    return Line(subject.id, title, Finding(verdict.result.value), verdict.message)
+    return Line(subject.id, title, AuditResult(verdict.result.value), verdict.message)

@@ -14,7 +14,7 @@ from signoff.storage.location import VaultPlace, find_vault
 from signoff.usecases.history import read_history
 from signoff.usecases.merged import Base, is_merged
 from signoff.usecases.person import require_person
-from signoff.usecases.site import Site, refuse_bare
+from signoff.usecases.site import Harness, refuse_bare
 from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.repository import Repository
 
@@ -29,7 +29,7 @@ class BindReport:
     marker: Path
 
 
-def bind(site: Site, name: str) -> BindReport:
+def bind(site: Harness, name: str) -> BindReport:
     """Bind the checkout around here to a plan that exists; agents cannot."""
     place = find_vault(site.cwd, site.environ)
     repository = _checkout(place)
@@ -48,7 +48,7 @@ def bind(site: Site, name: str) -> BindReport:
     return BindReport(place.worktree, plan.name, was, marker_path(place.worktree))
 
 
-def unbind(site: Site) -> BindReport:
+def unbind(site: Harness) -> BindReport:
     """Take the binding of the checkout around here back."""
     place = find_vault(site.cwd, site.environ)
     repository = _checkout(place)
@@ -72,14 +72,14 @@ def _checkout(place: VaultPlace) -> Repository:
     return Repository(place.worktree, place.repository)
 
 
-def _bound_now(site: Site, place: VaultPlace) -> str | None:
+def _bound_now(site: Harness, place: VaultPlace) -> str | None:
     """The plan on record; what a marker alone says does not count."""
     assert place.repository is not None
     bound = site.ledger.glance().binding(place.worktree, place.repository)
     return bound.name if bound is not None else None
 
 
-def _refuse_a_run(site: Site, name: str | None, place: VaultPlace) -> None:
+def _refuse_a_run(site: Harness, name: str | None, place: VaultPlace) -> None:
     """A run in this worktree would lose its plan under its feet."""
     if name is None:
         return

@@ -40,7 +40,7 @@ from signoff.usecases.receipt import (
     write_once,
 )
 from signoff.usecases.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.verification.pins import Pins
 from signoff.workspace.records import manifest_digest
 
@@ -66,7 +66,11 @@ class BundleReport:
 
 
 def write_bundle(
-    site: Site, place: PlanPlace, output: Path, run: str | None = None, with_content: bool = False
+    site: Harness,
+    place: PlanLocation,
+    output: Path,
+    run: str | None = None,
+    with_content: bool = False,
 ) -> BundleReport:
     """Write the bundle of a sign-off (the newest unless a run is named); same input, same bytes."""
     if place.record.id.startswith(SESSION_PREFIX):
@@ -141,7 +145,7 @@ def _is_plain(state: FileState) -> bool:
     return types and counted and _SHA256.fullmatch(state.sha256) is not None
 
 
-def _chosen(place: PlanPlace, found: Sequence[SignOff], run: str | None) -> SignOff:
+def _chosen(place: PlanLocation, found: Sequence[SignOff], run: str | None) -> SignOff:
     wanted = [signed for signed in found if run is None or signed.run == run]
     if not wanted:
         which = f"run `{run}` of plan `{place.name}`" if run else f"plan `{place.name}`"
@@ -166,7 +170,7 @@ def _pins_of(signed: SignOff) -> str:
     return digest
 
 
-def _content(site: Site, place: PlanPlace, pins: Pins, signed: SignOff) -> dict[str, bytes]:
+def _content(site: Harness, place: PlanLocation, pins: Pins, signed: SignOff) -> dict[str, bytes]:
     workspace = open_pinned_workspace(site, place, pins, pinned_plan(pins))
     snapshot = signed.finished.data["snapshot"]
     manifest = workspace.manifest(snapshot)

@@ -21,19 +21,19 @@ from signoff.usecases.history import approved_by, read_history, read_pins
 from signoff.usecases.marks import show_run
 from signoff.usecases.openwork import attempt_reports, driven, learn_secrets, plan_lock, taken
 from signoff.usecases.person import find_worker, refuse_in_attempt
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.site import Harness, PlanLocation, find_plan
 
 
 @dataclass(frozen=True)
 class CancelReport:
     """Which run was ended, and whether a live driver had to be stopped."""
 
-    place: PlanPlace
+    place: PlanLocation
     run: str
     stopped: int | None
 
 
-def cancel_run(site: Site, place: PlanPlace, note: str) -> CancelReport:
+def cancel_run(site: Harness, place: PlanLocation, note: str) -> CancelReport:
     """Void the driver's fence, record the end, then stop the driver if it lives here."""
     by = refuse_in_attempt(site.environ, site.home.path)
     history = read_history(site.ledger, place.record.id)
@@ -53,7 +53,7 @@ def cancel_run(site: Site, place: PlanPlace, note: str) -> CancelReport:
     return CancelReport(place, run, _stop(site, place, record.holder) if record else None)
 
 
-def _stop(site: Site, place: PlanPlace, driver: Holder) -> int | None:
+def _stop(site: Harness, place: PlanLocation, driver: Holder) -> int | None:
     """Ask a driver that lives to end, as Ctrl-C would; of a dead one only leftovers are ended."""
     us = Holder.current(str(place.path))
     try:
@@ -68,7 +68,7 @@ def _stop(site: Site, place: PlanPlace, driver: Holder) -> int | None:
     return None
 
 
-def end_decided_run(site: Site, plan: str) -> Outcome | None:
+def end_decided_run(site: Harness, plan: str) -> Outcome | None:
     """How the run of this plan ended just now by a person's answer.
 
     None when it goes on, or somebody drives it: then the answer is the next thing that they read.
@@ -83,7 +83,7 @@ def end_decided_run(site: Site, plan: str) -> Outcome | None:
         return None
 
 
-def _where_begun(site: Site, plan: str) -> PlanPlace | None:
+def _where_begun(site: Harness, plan: str) -> PlanLocation | None:
     """Where the run was begun; one whose workspace is gone is left to the next run."""
     run = read_history(site.ledger, plan).run
     records = [record for record in site.ledger.plans() if record.id == plan]
@@ -97,7 +97,7 @@ def _where_begun(site: Site, plan: str) -> PlanPlace | None:
     return place if place.record.id == plan else None
 
 
-def _end(site: Site, place: PlanPlace, holder: Holder) -> Outcome | None:
+def _end(site: Harness, place: PlanLocation, holder: Holder) -> Outcome | None:
     history = read_history(site.ledger, place.record.id)
     if not history.running or history.run is None:
         return None

@@ -12,13 +12,13 @@ from signoff.domain.findings import Finding, Severity
 from signoff.domain.names import folded, name_of_file, plan_file, shown_name
 from signoff.domain.plan import Plan
 from signoff.errors import NoVault, SignoffError
-from signoff.gate.overlap import Territory
+from signoff.gate.overlap import Overlaps
 from signoff.storage.location import find_vault
 from signoff.storage.vault import Vault
 from signoff.usecases.conflicts import ConflictKind, find_conflicts
 from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
 from signoff.usecases.ready import find_ready, needs_findings
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.site import Harness, PlanLocation, find_plan
 from signoff.usecases.verify import find
 
 # Where a file as a whole is meant.
@@ -47,7 +47,7 @@ class CheckReport:
         return not any(r.finding.severity is Severity.ERROR for r in self.remarks)
 
 
-def check_vault(site: Site) -> CheckReport:
+def check_vault(site: Harness) -> CheckReport:
     """Names, plans, pins and overlaps; one broken plan hides no other."""
     vault = Vault(find_vault(site.cwd, site.environ).folder)
     if not vault.path.is_dir():
@@ -95,7 +95,9 @@ def _rename(vault: Vault, file_name: str) -> str:
     )
 
 
-def _plan(site: Site, place: PlanPlace, name: str, active: dict[str, Plan]) -> Iterator[Remark]:
+def _plan(
+    site: Harness, place: PlanLocation, name: str, active: dict[str, Plan]
+) -> Iterator[Remark]:
     parsed = place.parse()
     for finding in find(site, place, parsed):
         if finding.code == "empty-plan":
@@ -138,7 +140,7 @@ def _quoted(name: str) -> str:
     return shlex.quote(shown_name(name))
 
 
-def _pinned(site: Site, history: PlanHistory) -> Plan | None:
+def _pinned(site: Harness, history: PlanHistory) -> Plan | None:
     """The plan as pinned, while it is approved or running."""
     if history.running and history.run is not None:
         return pinned_plan(read_pins(site.ledger, history.run))
@@ -151,7 +153,7 @@ def _pinned(site: Site, history: PlanHistory) -> Plan | None:
 def _overlaps(active: dict[str, Plan]) -> Iterator[Remark]:
     if len(active) < 2:
         return
-    territory = Territory({name: plan.touches for name, plan in active.items()})
+    territory = Overlaps({name: plan.touches for name, plan in active.items()})
     for name in sorted(active):
         for overlap in territory.overlaps(name):
             if overlap.other > name:

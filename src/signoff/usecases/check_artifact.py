@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from signoff.errors import UsageError
-from signoff.toolbatch.checkers import Report, Thresholds, check
+from signoff.toolbatch.checkers import FilesReport, Thresholds, check
 
 
 def check_artifacts(
     cwd: Path, paths: Sequence[str], root: Path | None, thresholds: Thresholds
-) -> Report:
+) -> FilesReport:
     """Check what was named, relative to where the user is; all of it lies below the root."""
     top = Path(os.path.normpath(cwd / root)) if root is not None else cwd
     if not top.is_dir():

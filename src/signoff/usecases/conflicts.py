@@ -42,7 +42,7 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedProgress:
     """A progress file that is whole again, and where its originals are kept."""
 
     progress: Path
@@ -51,10 +51,10 @@ class Merged:
 
 
 @dataclass(frozen=True)
-class MergeReport:
+class ConflictReport:
     """What was merged, and what is left for people; `wanted` is the one file asked about."""
 
-    merged: tuple[Merged, ...]
+    merged: tuple[MergedProgress, ...]
     left: tuple[Conflict, ...]
     wanted: Path | None = None
 
@@ -65,7 +65,7 @@ def find_conflicts(vault: Vault) -> tuple[Conflict, ...]:
     return tuple(sorted((c for c in found if c is not None), key=lambda c: c.path))
 
 
-def merge_conflicts(vault: Vault, plan: str | None = None) -> MergeReport:
+def merge_conflicts(vault: Vault, plan: str | None = None) -> ConflictReport:
     """Merge the conflict copies of progress files, of one plan or of all; plans are for people."""
     wanted = None if plan is None else vault.path / progress_file(_slug(plan))
     by_original: dict[Path, list[Path]] = {}
@@ -73,10 +73,10 @@ def merge_conflicts(vault: Vault, plan: str | None = None) -> MergeReport:
         if can_be_merged(conflict) and wanted in (None, conflict.original):
             by_original.setdefault(conflict.original, []).append(conflict.path)
     merged = tuple(
-        Merged(original, tuple(copies), merge_copies(original, tuple(copies)))
+        MergedProgress(original, tuple(copies), merge_copies(original, tuple(copies)))
         for original, copies in sorted(by_original.items())
     )
-    return MergeReport(merged, find_conflicts(vault), wanted)
+    return ConflictReport(merged, find_conflicts(vault), wanted)
 
 
 def _conflict(folder: Path, name: str) -> Conflict | None:

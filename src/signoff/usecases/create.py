@@ -11,7 +11,7 @@ from signoff.errors import PlanConflict
 from signoff.settings.loading import REPOSITORY_FILE
 from signoff.storage.files import durable_replace
 from signoff.storage.vault import Vault, checked_slug
-from signoff.usecases.site import Site, vault_to_write
+from signoff.usecases.site import Harness, vault_to_write
 from signoff.usecases.staging import staged_vault
 
 PLAN_TEMPLATE = """\
@@ -62,7 +62,7 @@ class CreateReport:
     name: str = ""
 
 
-def init(site: Site) -> CreateReport:
+def init(site: Harness) -> CreateReport:
     """A vault, a configuration and a first plan in the repository around here."""
     place = vault_to_write(site)
     top, folder = place.worktree, place.folder
@@ -83,7 +83,7 @@ def init(site: Site) -> CreateReport:
     return CreateReport(tuple(created), tuple(kept))
 
 
-def new_plan(site: Site, name: str, *, staged: bool = False) -> CreateReport:
+def new_plan(site: Harness, name: str, *, staged: bool = False) -> CreateReport:
     """A named plan from the template, in the vault or among those that wait to be activated."""
     slug = checked_slug(name, new=True)
     vault = Vault(vault_to_write(site).folder)

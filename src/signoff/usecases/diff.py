@@ -12,7 +12,7 @@ from signoff.planfile.diff import unified
 from signoff.planfile.digest import plan_digest
 from signoff.usecases.history import PlanHistory, approved_by, read_history, read_pins
 from signoff.usecases.openwork import approved_workspace
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.status import how_to_take_edit
 
 
@@ -20,7 +20,7 @@ from signoff.usecases.status import how_to_take_edit
 class DiffReport:
     """Two texts: the plan against its pin, the content between two snapshots."""
 
-    place: PlanPlace
+    place: PlanLocation
     plan: str
     old: str
     new: str
@@ -30,7 +30,7 @@ class DiffReport:
 
 
 def diff_plan(
-    site: Site, place: PlanPlace, step: str | None = None, attempt: int | None = None
+    site: Harness, place: PlanLocation, step: str | None = None, attempt: int | None = None
 ) -> DiffReport:
     """Since approval, or what one attempt at a step changed."""
     history = read_history(site.ledger, place.record.id)
@@ -61,7 +61,7 @@ def diff_plan(
 
 
 def _around_attempt(
-    place: PlanPlace, history: PlanHistory, first: str, step: str, attempt: int | None
+    place: PlanLocation, history: PlanHistory, first: str, step: str, attempt: int | None
 ) -> tuple[str, str]:
     """The content before and after an attempt; the newest one unless a number is given."""
     before, found = first, None

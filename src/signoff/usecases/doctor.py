@@ -48,7 +48,7 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True)
-class Check:
+class HealthCheck:
     """One thing that was looked at, and what to do about it."""
 
     name: str
@@ -61,7 +61,7 @@ class Check:
 class DoctorReport:
     """Everything that was looked at."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[HealthCheck, ...]
 
     @property
     def healthy(self) -> bool:
@@ -81,23 +81,23 @@ def examine(environ: Mapping[str, str], cwd: Path) -> DoctorReport:
     return DoctorReport(checks)
 
 
-def _machine() -> Iterator[Check]:
+def _machine() -> Iterator[HealthCheck]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield Check("python", Health.OK, version)
+    yield HealthCheck("python", Health.OK, version)
     for tool, needed in (("bash", Health.FAIL), ("git", Health.WARN)):
         path = find_tool(tool, STANDARD_PATH)
         if path is None:
-            yield Check(tool, needed, "not found", f"install {tool} with the package manager")
+            yield HealthCheck(tool, needed, "not found", f"install {tool} with the package manager")
         else:
-            yield Check(tool, Health.OK, str(path))
+            yield HealthCheck(tool, Health.OK, str(path))
     if full_control():
-        yield Check("processes", Health.OK, "everything an attempt starts can be ended")
+        yield HealthCheck("processes", Health.OK, "everything an attempt starts can be ended")
     else:
         detail = "a process that detaches itself may outlive its attempt"
-        yield Check("processes", Health.WARN, detail, "use Linux for the full promise")
+        yield HealthCheck("processes", Health.WARN, detail, "use Linux for the full promise")
 
 
-def _sandboxes() -> Iterator[Check]:
+def _sandboxes() -> Iterator[HealthCheck]:
     hints = {
         Isolation.BUBBLEWRAP: "install bubblewrap, and allow user namespaces",
         Isolation.NAMESPACES: "allow user namespaces, or install bubblewrap",
@@ -106,20 +106,22 @@ def _sandboxes() -> Iterator[Check]:
     for support in probe_sandboxes():
         name = f"sandbox {support.isolation}"
         if support.available:
-            yield Check(name, Health.OK, support.detail)
+            yield HealthCheck(name, Health.OK, support.detail)
         else:
-            yield Check(name, Health.WARN, support.detail, hints[support.isolation])
+            yield HealthCheck(name, Health.WARN, support.detail, hints[support.isolation])
 
 
-def _configuration(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
+def _configuration(environ: Mapping[str, str], cwd: Path) -> Iterator[HealthCheck]:
     repository = find_repository(cwd)
     try:
         settings = load_settings(repository.top if repository else cwd, environ)
     except SignoffError as error:
-        yield Check("configuration", Health.FAIL, error.message, error.hint)
+        yield HealthCheck("configuration", Health.FAIL, error.message, error.hint)
         settings = Settings()
     else:
-        yield Check("configuration", Health.OK, f"roles: {', '.join(settings.roles) or 'none'}")
+        yield HealthCheck(
+            "configuration", Health.OK, f"roles: {', '.join(settings.roles) or 'none'}"
+        )
         yield _isolation(settings)
         yield from _sockets(settings, environ)
         yield from _opened(settings, environ, repository.top if repository else cwd)
@@ -127,28 +129,32 @@ def _configuration(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
     yield from _home(environ, settings)
 
 
-def _isolation(settings: Settings) -> Check:
+def _isolation(settings: Settings) -> HealthCheck:
     chosen = best_isolation(wanted_isolation(settings))
     working = {s.isolation for s in probe_sandboxes() if s.available} | {Isolation.NONE}
     if chosen not in working:
         hint = "change `isolation` under [sandbox] in your own configuration, or install it"
-        return Check("isolation", Health.FAIL, f"`{chosen}` is chosen and does not work here", hint)
+        return HealthCheck(
+            "isolation", Health.FAIL, f"`{chosen}` is chosen and does not work here", hint
+        )
     if chosen is Isolation.NONE:
         required = settings.policy.require_sandbox
         detail = "none: contracts and agents run without a sandbox"
-        return Check("isolation", Health.FAIL if required else Health.WARN, detail)
-    return Check("isolation", Health.OK, str(chosen))
+        return HealthCheck("isolation", Health.FAIL if required else Health.WARN, detail)
+    return HealthCheck("isolation", Health.OK, str(chosen))
 
 
-def _sockets(settings: Settings, environ: Mapping[str, str]) -> Iterator[Check]:
+def _sockets(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     """Programs of the user that an agent could have act for it."""
     found = open_sockets(settings, environ)
     if found:
         health = Health.FAIL if settings.policy.require_sandbox else Health.WARN
-        yield Check("sockets", health, in_words(found), ADVICE)
+        yield HealthCheck("sockets", health, in_words(found), ADVICE)
 
 
-def _opened(settings: Settings, environ: Mapping[str, str], workspace: Path) -> Iterator[Check]:
+def _opened(
+    settings: Settings, environ: Mapping[str, str], workspace: Path
+) -> Iterator[HealthCheck]:
     """What the user opened to agents and contracts, and is not there."""
     isolation = best_isolation(wanted_isolation(settings))
     user = Path(environ.get("HOME", "/"))
@@ -157,34 +163,36 @@ def _opened(settings: Settings, environ: Mapping[str, str], workspace: Path) -> 
     enclosure = Enclosure(isolation, readable=readable, writable=writable, agents=agents)
     missing = unopened(enclosure, workspace)
     if missing is not None:
-        yield Check("sandbox places", Health.WARN, missing.said, missing.advice)
+        yield HealthCheck("sandbox places", Health.WARN, missing.said, missing.advice)
 
 
-def _roles(settings: Settings, environ: Mapping[str, str], workspace: Path) -> Iterator[Check]:
+def _roles(
+    settings: Settings, environ: Mapping[str, str], workspace: Path
+) -> Iterator[HealthCheck]:
     """Whether the programs that would do the work are there; a role nobody uses stops nothing."""
     path = safe_search_path(environ.get("PATH", ""), workspace)
     for role in settings.roles.values():
         name = f"role {role.name}"
         troubles = tuple(troubles_of(role, path, workspace, environ))
         for trouble in troubles:
-            yield Check(name, Health.WARN, trouble.message, trouble.hint)
+            yield HealthCheck(name, Health.WARN, trouble.message, trouble.hint)
         if not troubles:
-            yield Check(name, Health.OK, shlex.split(role.command)[0])
+            yield HealthCheck(name, Health.OK, shlex.split(role.command)[0])
 
 
-def _home(environ: Mapping[str, str], settings: Settings) -> Iterator[Check]:
+def _home(environ: Mapping[str, str], settings: Settings) -> Iterator[HealthCheck]:
     try:
         home = Home(resolve_home(environ))
-        yield Check("home", Health.OK, str(home.path))
+        yield HealthCheck("home", Health.OK, str(home.path))
         ledger = Ledger(open_database(settings.database_url or home.database_url))
         plans = len(ledger.plans())
         kind = "PostgreSQL" if settings.database_url else "embedded SQLite"
-        yield Check("database", Health.OK, f"{kind}, plans known: {plans}")
+        yield HealthCheck("database", Health.OK, f"{kind}, plans known: {plans}")
     except SignoffError as error:
-        yield Check("home and database", Health.FAIL, error.message, error.hint)
+        yield HealthCheck("home and database", Health.FAIL, error.message, error.hint)
 
 
-def _hooks(environ: Mapping[str, str], cwd: Path) -> Check:
+def _hooks(environ: Mapping[str, str], cwd: Path) -> HealthCheck:
     """In which clients signoff is installed, for this project or for the user."""
     repository = find_repository(cwd)
     top = repository.top if repository else cwd
@@ -194,25 +202,27 @@ def _hooks(environ: Mapping[str, str], cwd: Path) -> Check:
         for scope in Scope
         if hooks_file(client, scope, top, environ)
     ]
-    return Check("hooks", Health.OK, ", ".join(found) or "none installed")
+    return HealthCheck("hooks", Health.OK, ", ".join(found) or "none installed")
 
 
-def _plans(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
+def _plans(environ: Mapping[str, str], cwd: Path) -> Iterator[HealthCheck]:
     """Everything about plans; what cannot be found out is a line too."""
     try:
         place = find_vault(cwd, environ)
         if place.repository is None and not place.folder.exists():
             detail = f"none yet: `{cwd}` is in no repository and has no vault"
-            yield Check("vault", Health.WARN, detail, "signoff init, in the folder of your work")
+            yield HealthCheck(
+                "vault", Health.WARN, detail, "signoff init, in the folder of your work"
+            )
             return
         yield from _vault(place)
     except SignoffError as error:
-        yield Check("vault", Health.FAIL, error.message, error.hint)
+        yield HealthCheck("vault", Health.FAIL, error.message, error.hint)
         return
     try:
         worktrees = _worktrees(place, environ)
     except SignoffError as error:
-        yield Check("worktrees", Health.WARN, error.message, error.hint)
+        yield HealthCheck("worktrees", Health.WARN, error.message, error.hint)
         worktrees = ()
     here = {place.worktree, *(w.path for w in worktrees if w.state is WorktreeState.PRESENT)}
     for folder in sorted(here):
@@ -220,29 +230,29 @@ def _plans(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
     yield from _lost(worktrees)
 
 
-def _vault(place: VaultPlace) -> Iterator[Check]:
+def _vault(place: VaultPlace) -> Iterator[HealthCheck]:
     vault = Vault(place.folder)
     names = vault.list_plans()
     if not names:
-        yield Check("vault", Health.FAIL, f"no plan in `{vault.path}`", "signoff init")
+        yield HealthCheck("vault", Health.FAIL, f"no plan in `{vault.path}`", "signoff init")
     else:
         named = sum(1 for name in names if name)
         said = f"{len(names)} plans, {named} of them named"
         if len(names) == 1:
             said = "one plan with a name" if named else "one plan without a name"
         detail = f"`{vault.path}`: {said}: {_some([plan_file(name) for name in names])}"
-        yield Check("vault", Health.OK, detail)
+        yield HealthCheck("vault", Health.OK, detail)
     odd = vault.odd_names()
     if odd:
         shown = _some([f"`{name}`" for name in odd])
         detail = f"{shown} in `{vault.path}`: looks like a plan and is none"
-        yield Check("names", Health.WARN, detail, "signoff check")
+        yield HealthCheck("names", Health.WARN, detail, "signoff check")
     conflicts = find_conflicts(vault)
     if not conflicts:
-        yield Check("conflicts", Health.OK, "no conflict copies")
+        yield HealthCheck("conflicts", Health.OK, "no conflict copies")
         return
     shown = _some([f"`{conflict.path.name}`" for conflict in conflicts])
-    yield Check("conflicts", Health.WARN, shown, "signoff conflicts")
+    yield HealthCheck("conflicts", Health.WARN, shown, "signoff conflicts")
 
 
 def _some(names: list[str]) -> str:
@@ -257,19 +267,21 @@ def _worktrees(place: VaultPlace, environ: Mapping[str, str]) -> tuple[Worktree,
         return list_worktrees(git)
 
 
-def _marker(worktree: Path, environ: Mapping[str, str]) -> Iterator[Check]:
+def _marker(worktree: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     name = f"binding of `{worktree}`"
     try:
         bound = read_binding(find_vault(worktree, environ), environ)
     except ActivePlanError as error:
-        yield Check(name, Health.WARN, f"DANGLING: {error.message}", error.hint)
+        yield HealthCheck(name, Health.WARN, f"DANGLING: {error.message}", error.hint)
     except SignoffError as error:
-        yield Check(name, Health.WARN, error.message, error.hint)
+        yield HealthCheck(name, Health.WARN, error.message, error.hint)
     else:
-        yield Check(name, Health.OK, "none" if bound is None else f"plan `{shown_name(bound)}`")
+        yield HealthCheck(
+            name, Health.OK, "none" if bound is None else f"plan `{shown_name(bound)}`"
+        )
 
 
-def _lost(worktrees: tuple[Worktree, ...]) -> Iterator[Check]:
+def _lost(worktrees: tuple[Worktree, ...]) -> Iterator[HealthCheck]:
     lost = [w for w in worktrees if w.state is not WorktreeState.PRESENT]
     for worktree in lost:
         said = (
@@ -278,6 +290,6 @@ def _lost(worktrees: tuple[Worktree, ...]) -> Iterator[Check]:
             else "the folder there is not this worktree any more"
         )
         name = f"worktree `{worktree.path}`"
-        yield Check(name, Health.WARN, said, "signoff worktree prune")
+        yield HealthCheck(name, Health.WARN, said, "signoff worktree prune")
     if worktrees and not lost:
-        yield Check("worktrees", Health.OK, f"{len(worktrees)}, all there")
+        yield HealthCheck("worktrees", Health.OK, f"{len(worktrees)}, all there")

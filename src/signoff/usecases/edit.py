@@ -10,7 +10,7 @@ from signoff.errors import PlanUnreadable, UsageError
 from signoff.planfile.decode import decode
 from signoff.storage.files import MAX_PLAN_BYTES, read_plan_file, swap_file
 from signoff.usecases.person import refuse_in_attempt
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Reading:
 class EditReport:
     """A plan's text from now on."""
 
-    place: PlanPlace
+    place: PlanLocation
     digest: str
     was: str
 
@@ -35,14 +35,14 @@ class EditReport:
         return self.digest != self.was
 
 
-def read_to_edit(site: Site, place: PlanPlace) -> Reading:
+def read_to_edit(site: Harness, place: PlanLocation) -> Reading:
     """What a person is about to change; agents are refused before they begin."""
     refuse_in_attempt(site.environ, site.home.path)
     data = read_plan_file(place.path)
     return Reading(data, digest_bytes(data))
 
 
-def replace_text(site: Site, place: PlanPlace, data: bytes, expected: str) -> EditReport:
+def replace_text(site: Harness, place: PlanLocation, data: bytes, expected: str) -> EditReport:
     """Swap the whole text; PlanConflict keeps the refused one beside the plan.
 
     A text that is there already is nobody's loss, whatever was expected."""

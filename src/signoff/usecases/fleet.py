@@ -32,14 +32,14 @@ from signoff.usecases.mergeorder import order_in
 from signoff.usecases.next import give_back, hand_out
 from signoff.usecases.person import WORKER_VARIABLE, find_worker
 from signoff.usecases.ready import PlanFacts, find_ready, take_census
-from signoff.usecases.site import Site, find_plan
+from signoff.usecases.site import Harness, find_plan
 from signoff.usecases.worktree import add
 
 _LOOK_EVERY_S = 0.5
 _NO_END_S = 10 * 365 * 24 * 3600.0
 
 
-class Ended(StrEnum):
+class PlanEnd(StrEnum):
     """How one plan stands when there is nothing more to do."""
 
     DONE = "done"
@@ -65,7 +65,7 @@ class PlanResult:
     """One plan at the end, and why it is not further."""
 
     name: str
-    ended: Ended
+    ended: PlanEnd
     why: str = ""
 
 
@@ -81,13 +81,15 @@ class FleetReport:
         """Yes only if everything is signed off and merged."""
         named = [plan for plan in self.plans if plan.name]
         endings = {plan.ended for plan in named or self.plans}
-        if endings <= {Ended.DONE}:
+        if endings <= {PlanEnd.DONE}:
             return Exit.YES
-        waits = {Ended.WAITING, Ended.UNMERGED}
-        return Exit.WAITING if endings & waits and Ended.FAILED not in endings else Exit.NOT_DONE
+        waits = {PlanEnd.WAITING, PlanEnd.UNMERGED}
+        return Exit.WAITING if endings & waits and PlanEnd.FAILED not in endings else Exit.NOT_DONE
 
 
-def drive_all(site: Site, options: FleetOptions, tell: Callable[[str, str], None]) -> FleetReport:
+def drive_all(
+    site: Harness, options: FleetOptions, tell: Callable[[str, str], None]
+) -> FleetReport:
     """Drive until nothing is left that could be started; `tell` gets a plan and a line."""
     with ThreadPoolExecutor(options.jobs) as threads:
         return _Fleet(site, options, tell, threads).drive()
@@ -95,7 +97,7 @@ def drive_all(site: Site, options: FleetOptions, tell: Callable[[str, str], None
 
 @dataclass
 class _Fleet:
-    site: Site
+    site: Harness
     options: FleetOptions
     tell: Callable[[str, str], None]
     threads: ThreadPoolExecutor
@@ -226,21 +228,23 @@ class _Fleet:
     def _result(self, plan: PlanFacts, state: PlanState, why: str) -> PlanResult:
         name, standing = plan.name, plan.standing
         if standing is PlanStanding.SIGNED_OFF:
-            return PlanResult(name, Ended.DONE)
+            return PlanResult(name, PlanEnd.DONE)
         if not name:
-            return PlanResult(name, Ended.HELD_UP, "it works in the main checkout: signoff run")
+            return PlanResult(name, PlanEnd.HELD_UP, "it works in the main checkout: signoff run")
         if standing is PlanStanding.SIGNED_OFF_UNMERGED:
-            return PlanResult(name, Ended.UNMERGED, self.unmergeable.get(name, ""))
+            return PlanResult(name, PlanEnd.UNMERGED, self.unmergeable.get(name, ""))
         if standing is PlanStanding.FAILED:
-            return PlanResult(name, Ended.FAILED, self.tried.get(name, ""))
+            return PlanResult(name, PlanEnd.FAILED, self.tried.get(name, ""))
         if standing is PlanStanding.IN_PROGRESS:
-            return PlanResult(name, Ended.ELSEWHERE, plan.holder)
+            return PlanResult(name, PlanEnd.ELSEWHERE, plan.holder)
         if state is PlanState.READY and standing is PlanStanding.NOT_APPROVED:
             said = f"signoff approve {shown_name(name)}"
-            return PlanResult(name, Ended.WAITING, self.tried.get(name) or f"not approved: {said}")
+            return PlanResult(
+                name, PlanEnd.WAITING, self.tried.get(name) or f"not approved: {said}"
+            )
         if standing is PlanStanding.WAITING_FOR_PERSON:
-            return PlanResult(name, Ended.WAITING, "signoff inbox")
-        return PlanResult(name, Ended.HELD_UP, why or self.tried.get(name, "") or plan.problem)
+            return PlanResult(name, PlanEnd.WAITING, "signoff inbox")
+        return PlanResult(name, PlanEnd.HELD_UP, why or self.tried.get(name, "") or plan.problem)
 
 
 def _was_refused(plan: PlanFacts) -> bool:

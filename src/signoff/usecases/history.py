@@ -32,7 +32,7 @@ from signoff.storage.claims import find_tenancy, plan_resource
 from signoff.storage.leases import home_identity, is_gone
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import ChainReport, Holder
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.verification.pins import Pins
 
 _TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
@@ -207,7 +207,7 @@ def trusted_chain(ledger: Ledger, plan_id: str) -> ChainReport:
 class ApprovedPlan:
     """A plan as it was approved: what counts from here on, whatever lies in the files now."""
 
-    place: PlanPlace
+    place: PlanLocation
     history: PlanHistory
     entry: Entry  # the approval, or the beginning of the run that goes by it
     pins: Pins
@@ -230,13 +230,15 @@ class ApprovedPlan:
 
 
 def approved_by(
-    ledger: Ledger, place: PlanPlace, history: PlanHistory, entry: Entry
+    ledger: Ledger, place: PlanLocation, history: PlanHistory, entry: Entry
 ) -> ApprovedPlan:
     """The plan as an approval, or the beginning of a run, pins it."""
     return approved_with(place, history, entry, read_pins(ledger, entry))
 
 
-def approved_with(place: PlanPlace, history: PlanHistory, entry: Entry, pins: Pins) -> ApprovedPlan:
+def approved_with(
+    place: PlanLocation, history: PlanHistory, entry: Entry, pins: Pins
+) -> ApprovedPlan:
     """The same with pins that were read already, or taken in another checkout."""
     settings = settings_from_pin(pins.settings)
     return ApprovedPlan(place, history, entry, pins, pinned_plan(pins), settings)
@@ -294,7 +296,7 @@ class Driver:
     alive: bool
 
 
-def driver_of(site: Site, plan: str) -> Driver | None:
+def driver_of(site: Harness, plan: str) -> Driver | None:
     """Read from the lease, without trying any lock.
 
     None when whoever drove it last gave it back, or is this very process.
@@ -315,7 +317,7 @@ def role_words(roles: Mapping[str, str]) -> str:
     )
 
 
-def roles_given(site: Site, history: PlanHistory) -> dict[str, str]:
+def roles_given(site: Harness, history: PlanHistory) -> dict[str, str]:
     """Roles of the newest run that no configuration has; of the plan's own only."""
     if history.run is None:
         return {}
@@ -331,7 +333,7 @@ def roles_given(site: Site, history: PlanHistory) -> dict[str, str]:
     return {name: command for name, command in given.items() if name in targets}
 
 
-def _given_at_approval(site: Site, pins: Pins) -> dict[str, str]:
+def _given_at_approval(site: Harness, pins: Pins) -> dict[str, str]:
     """Pinned commands that the file cannot have said: it has no such role, or is as it was."""
     workspace = Path(pins.workspace)
     now = load_settings(workspace, site.environ).roles

@@ -18,7 +18,7 @@ from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError, LedgerBroken, NoVault, PlanNotFound, SignoffError
 from signoff.storage.location import find_vault
 from signoff.usecases.clients.seats import (
-    Seat,
+    ConnectedClient,
     count_block,
     end_conversation,
     find_seat,
@@ -34,7 +34,7 @@ from signoff.usecases.history import (
     read_history,
 )
 from signoff.usecases.open_session import open_session
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.site import Harness, PlanLocation, find_plan
 
 LONGEST_REASON = 8_000
 
@@ -57,7 +57,7 @@ class HookAnswer:
     text: str = ""
 
 
-def may_stop(site: Site, request: StopRequest) -> HookAnswer:
+def may_stop(site: Harness, request: StopRequest) -> HookAnswer:
     """Ask the gate of the plan in question; what is pending is judged, provisionally."""
     if ATTEMPT_VARIABLE in site.environ:
         return HookAnswer(False)  # the driver of the run judges when the agent is gone
@@ -96,7 +96,7 @@ def may_stop(site: Site, request: StopRequest) -> HookAnswer:
     return replace(answer, text=f"{answer.text}; approved by an older version: first {first}")
 
 
-def bound_plan(site: Site) -> PlanPlace | None:
+def bound_plan(site: Harness) -> PlanLocation | None:
     """The plan that this worktree works on; None when there is none."""
     try:
         return find_plan(site.cwd, None, environ=site.environ)
@@ -105,7 +105,11 @@ def bound_plan(site: Site) -> PlanPlace | None:
 
 
 def bound_session(
-    site: Site, approved: ApprovedPlan, seat: Seat | None, conversation: str, author: str
+    site: Harness,
+    approved: ApprovedPlan,
+    seat: ConnectedClient | None,
+    conversation: str,
+    author: str,
 ) -> PlanSession:
     """The session of this client's conversation about this very plan, as it is approved now."""
     bound = approved.place
@@ -118,7 +122,7 @@ def bound_session(
 
 
 def own_session(
-    site: Site, workspace: Path, seat: Seat | None, conversation: str, author: str
+    site: Harness, workspace: Path, seat: ConnectedClient | None, conversation: str, author: str
 ) -> PlanSession:
     """The session for a plan that the agent makes itself."""
     session_id = seat.own_session if seat is not None else conversation
@@ -128,13 +132,13 @@ def own_session(
     return session
 
 
-def sit_down(site: Site) -> None:
+def sit_down(site: Harness) -> None:
     """The client that has begun to work here is known from now on."""
     if ATTEMPT_VARIABLE not in site.environ:
         take_seat(site.home.path, _workspace(site))
 
 
-def protected_by_plan(site: Site, paths: Iterable[str]) -> str:
+def protected_by_plan(site: Harness, paths: Iterable[str]) -> str:
     """Why one of these files must stay as it is by the plan at work; empty when none must."""
     bound = bound_plan(site)
     history = read_history(site.ledger, bound.record.id) if bound is not None else PlanHistory()
@@ -150,7 +154,7 @@ def protected_by_plan(site: Site, paths: Iterable[str]) -> str:
     return ""
 
 
-def end_session(site: Site) -> HookAnswer:
+def end_session(site: Harness) -> HookAnswer:
     """The client says that its conversation is over; its agent can say so too.
 
     So it is believed only where nothing is left undone: a plan that is not finished stays with the
@@ -180,15 +184,15 @@ def end_session(site: Site) -> HookAnswer:
     return HookAnswer(False, f"the work awaits sign-off; next: {sign}")
 
 
-def _bound_id(base: str, bound: PlanPlace, digest: str) -> str:
+def _bound_id(base: str, bound: PlanLocation, digest: str) -> str:
     return session_id_of(f"{base}\n{bound.record.id}\n{digest}")
 
 
-def _workspace(site: Site) -> Path:
+def _workspace(site: Harness) -> Path:
     return find_vault(site.cwd, site.environ).worktree
 
 
-def _stop_own_plan(site: Site, request: StopRequest) -> HookAnswer:
+def _stop_own_plan(site: Harness, request: StopRequest) -> HookAnswer:
     workspace = _workspace(site)
     seat = find_seat(site.home.path, workspace)
     if seat is None or seat.own_session not in seat.sessions:
@@ -212,7 +216,7 @@ def _ask(request: StopRequest, session: PlanSession, named: str) -> HookAnswer:
     return HookAnswer(True, (head + ended.text)[:LONGEST_REASON])
 
 
-def _block_a_while(site: Site, request: StopRequest, why: str) -> HookAnswer:
+def _block_a_while(site: Harness, request: StopRequest, why: str) -> HookAnswer:
     """For what the agent may not be able to mend: said some times, then the client may stop."""
     key = f"{request.client}\n{request.session}\n{site.cwd}\n{digest_bytes(why.encode())}"
     most = site.settings.agent.escalate_after

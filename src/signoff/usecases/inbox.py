@@ -11,8 +11,8 @@ from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NothingToAnswer
 from signoff.storage.ledger import Ledger
 from signoff.usecases.person import open_sockets, require_person, word_of
-from signoff.usecases.questions import Item, open_items
-from signoff.usecases.site import Site, find_plan
+from signoff.usecases.questions import InboxItem, open_items
+from signoff.usecases.site import Harness, find_plan
 
 LOOP = "signoff agent"  # the author of sessions of the built-in loop
 
@@ -21,7 +21,7 @@ LOOP = "signoff agent"  # the author of sessions of the built-in loop
 class AnswerReport:
     """A decision as recorded."""
 
-    item: Item
+    item: InboxItem
     choice: Choice
     note: str
     author: str = ""  # of the session that asked, if one did
@@ -29,7 +29,7 @@ class AnswerReport:
     role_words: str = ""  # roles that only the command line named, to be typed again
 
 
-def questions(site: Site, plan: str | None = None) -> tuple[Item, ...]:
+def questions(site: Harness, plan: str | None = None) -> tuple[InboxItem, ...]:
     """Open questions of every repository, or of one plan: a path, a name, or a session's id."""
     items = open_items(site.ledger)
     if plan is None:
@@ -44,7 +44,7 @@ def questions(site: Site, plan: str | None = None) -> tuple[Item, ...]:
 
 
 def answer(
-    site: Site, item_id: str, choice: Choice, note: str, *, interactive: bool
+    site: Harness, item_id: str, choice: Choice, note: str, *, interactive: bool
 ) -> AnswerReport:
     """Record a person's decision; a waiver is its own entry, always shown."""
     by = require_person(site.environ, site.home.path)
@@ -97,7 +97,7 @@ def _why_not_open(ledger: Ledger, item_id: str) -> str:
     return f"no open question has the id `{item_id}`"
 
 
-def _end_run(site: Site, entry: Entry) -> Outcome | None:
+def _end_run(site: Harness, entry: Entry) -> Outcome | None:
     """A question without a run is a session's, or about a merge: there is no run to end."""
     if entry.run is None:
         return None
@@ -107,7 +107,7 @@ def _end_run(site: Site, entry: Entry) -> Outcome | None:
     return end_decided_run(site, entry.plan)
 
 
-def _role_words(site: Site, entry: Entry) -> str:
+def _role_words(site: Harness, entry: Entry) -> str:
     if entry.run is None:
         return ""
     # For the same reason as above.

@@ -14,9 +14,9 @@ from signoff.domain.clients import Client
 from signoff.errors import SignoffError
 from signoff.storage.location import find_vault
 from signoff.usecases.clients.files import (
-    Change,
     ClientFile,
-    Outcome,
+    ClientFileChange,
+    FileOutcome,
     Scope,
     Syntax,
     apply_all,
@@ -51,13 +51,13 @@ class InstallReport:
     client: Client
     scope: Scope
     dry_run: bool
-    files: tuple[Change, ...]
+    files: tuple[ClientFileChange, ...]
     warnings: tuple[str, ...]
 
     @property
     def changed(self) -> bool:
         """Whether there was anything to do."""
-        return any(file.outcome is not Outcome.KEPT for file in self.files)
+        return any(file.outcome is not FileOutcome.KEPT for file in self.files)
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ def install(order: Order, home: Path) -> InstallReport:
     """Add what is missing to the client's configuration; a second time there is nothing to do."""
     require_person(order.environ, home)
     program = find_program(order.environ)
-    changes: list[Change] = []
+    changes: list[ClientFileChange] = []
     warnings: list[str] = []
     for file in files_of(order.client, order.scope, order.top, order.environ):
         text = read_text(file.path, order.scope, order.base)
         if file.syntax is Syntax.WHOLE and text is not None and not is_untouched(text):
-            changes.append(Change(file.path, text, text))
+            changes.append(ClientFileChange(file.path, text, text))
             whose = "was changed since it was installed" if is_ours(text) else "is your own"
             warnings.append(f"`{file.path}` {whose}; left as it is")
             continue
@@ -101,7 +101,7 @@ def install(order: Order, home: Path) -> InstallReport:
             after = editor.add(text, wanted, str(file.path))
             warnings += editor.doubts(after, wanted, str(file.path))
         if after != text:
-            changes.append(Change(file.path, text, after))
+            changes.append(ClientFileChange(file.path, text, after))
     warnings += _about_program(program, order)
     warnings += _installed_twice(order)
     if order.scope is Scope.PROJECT or order.client.name == "codex":
@@ -116,7 +116,7 @@ def uninstall(order: Order, home: Path) -> InstallReport:
     """Take out exactly what install added, also after somebody edited around it."""
     require_person(order.environ, home)
     program = find_program(order.environ)
-    changes: list[Change] = []
+    changes: list[ClientFileChange] = []
     warnings: list[str] = []
     for file in files_of(order.client, order.scope, order.top, order.environ):
         text = read_text(file.path, order.scope, order.base)
@@ -126,12 +126,12 @@ def uninstall(order: Order, home: Path) -> InstallReport:
         if file.syntax is not Syntax.WHOLE:
             after = _without_ours(file, wanted, text)
             if after != text:
-                changes.append(Change(file.path, text, after))
+                changes.append(ClientFileChange(file.path, text, after))
             warnings += _left_over(file, wanted, after)
         elif is_untouched(text):
-            changes.append(Change(file.path, text, None))
+            changes.append(ClientFileChange(file.path, text, None))
         elif is_ours(text):
-            changes.append(Change(file.path, text, text))
+            changes.append(ClientFileChange(file.path, text, text))
             warnings.append(f"`{file.path}` was changed since it was installed; left as it is")
     return _finish(order, changes, warnings)
 
@@ -219,11 +219,11 @@ def _installed_twice(order: Order) -> Iterator[str]:
         )
 
 
-def _finish(order: Order, changes: list[Change], warnings: list[str]) -> InstallReport:
-    to_make = [change for change in changes if change.outcome is not Outcome.KEPT]
+def _finish(order: Order, changes: list[ClientFileChange], warnings: list[str]) -> InstallReport:
+    to_make = [change for change in changes if change.outcome is not FileOutcome.KEPT]
     done = to_make if order.dry_run else apply_all(to_make)
     for change in () if order.dry_run else done:
         if change.after is None:
             remove_empty_folders(change.path, order.base)
-    kept = [change for change in changes if change.outcome is Outcome.KEPT]
+    kept = [change for change in changes if change.outcome is FileOutcome.KEPT]
     return InstallReport(order.client, order.scope, order.dry_run, (*done, *kept), tuple(warnings))

@@ -16,7 +16,7 @@ from signoff.domain.session import session_id_of
 from signoff.errors import NoSuchRun, UsageError
 from signoff.storage.progress import progress_line, read_progress
 from signoff.usecases.person import user_name
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 
 AGENT = "agent"
 
@@ -25,19 +25,19 @@ AGENT = "agent"
 class ProgressReport:
     """The newest lines, oldest first."""
 
-    place: PlanPlace
+    place: PlanLocation
     path: Path
     lines: tuple[str, ...]
 
 
-def progress_of(place: PlanPlace, last: int | None = None) -> ProgressReport:
+def progress_of(place: PlanLocation, last: int | None = None) -> ProgressReport:
     """The lines in the order of time, all or the last ones."""
     path = place.vault.progress_path(_name(place))
     lines = read_progress(path).split("\n")[:-1]
     return ProgressReport(place, path, tuple(lines if last is None else lines[-last:]))
 
 
-def add_progress(place: PlanPlace, text: str, environ: Mapping[str, str]) -> ProgressReport:
+def add_progress(place: PlanLocation, text: str, environ: Mapping[str, str]) -> ProgressReport:
     """Append one line that says who wrote it, and within which attempt."""
     if not text.strip():
         raise UsageError("there is nothing to add", "signoff progress --add 'what happened'")
@@ -54,7 +54,7 @@ def add_progress(place: PlanPlace, text: str, environ: Mapping[str, str]) -> Pro
     return ProgressReport(place, place.vault.progress_path(name), (line,))
 
 
-def _name(place: PlanPlace) -> str:
+def _name(place: PlanLocation) -> str:
     name = name_of_file(place.path.name) if place.path.parent == place.vault.path else None
     if name is None:
         raise UsageError(
@@ -65,7 +65,7 @@ def _name(place: PlanPlace) -> str:
 
 
 def read_log(
-    site: Site, place: PlanPlace, *, after: int = 0, run: str | None = None
+    site: Harness, place: PlanLocation, *, after: int = 0, run: str | None = None
 ) -> Iterator[Entry]:
     """Stream the entries in order; NoSuchRun when there is no such run."""
     if run is not None and next(site.ledger.entries(place.record.id, run=run), None) is None:
@@ -74,7 +74,7 @@ def read_log(
     return site.ledger.entries(place.record.id, after=after, run=run)
 
 
-def read_session_log(site: Site, session: str, *, after: int = 0) -> Iterator[Entry]:
+def read_session_log(site: Harness, session: str, *, after: int = 0) -> Iterator[Entry]:
     """Stream a session's entries in order."""
     chain = session_id_of(session)
     if site.ledger.head(chain)[0] == 0:

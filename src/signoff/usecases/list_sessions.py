@@ -18,9 +18,9 @@ from signoff.storage.locks import holders
 from signoff.usecases.clients.seats import living_client
 from signoff.usecases.history import proved_history
 from signoff.usecases.open_session import open_session
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.sittings import (
-    Sitting,
+    SessionRecord,
     find_sitting,
     find_sittings,
     plan_of,
@@ -53,7 +53,7 @@ class SessionStatus:
     plan: str | None
 
 
-def list_sessions(site: Site, *, everywhere: bool = False) -> tuple[SessionLine, ...]:
+def list_sessions(site: Harness, *, everywhere: bool = False) -> tuple[SessionLine, ...]:
     """The sessions of the workspace around here, or of all, newest last."""
     here = find_vault(site.cwd, site.environ).worktree
     places = {here}
@@ -64,7 +64,7 @@ def list_sessions(site: Site, *, everywhere: bool = False) -> tuple[SessionLine,
     return tuple(_line(site, one) for one in sorted(sittings, key=lambda one: one.newest.at))
 
 
-def session_status(site: Site, session: str) -> SessionStatus:
+def session_status(site: Harness, session: str) -> SessionStatus:
     """Where a session stands on the content as it is now; nothing is judged for it."""
     sitting = find_sitting(site, session)
     place = plan_of(site, sitting)
@@ -73,18 +73,18 @@ def session_status(site: Site, session: str) -> SessionStatus:
     return SessionStatus(report, standing, place.name if place is not None else None)
 
 
-def show_session(site: Site, session: str) -> str:
+def show_session(site: Harness, session: str) -> str:
     """The session's plan as its agent sees it."""
     sitting = find_sitting(site, session)
     return _open(site, sitting, plan_of(site, sitting)).plan_show()
 
 
-def _open(site: Site, sitting: Sitting, place: PlanPlace | None) -> PlanSession:
+def _open(site: Harness, sitting: SessionRecord, place: PlanLocation | None) -> PlanSession:
     workspace = sitting.workspace
     return open_session(site, workspace, author="status", session_id=sitting.id, bound=place)
 
 
-def _line(site: Site, sitting: Sitting) -> SessionLine:
+def _line(site: Harness, sitting: SessionRecord) -> SessionLine:
     state = sitting.state
     # As recorded: nobody looks at the workspace for a list.
     gate = GateReport(Gate.OPEN, author=state.author, planned=state.plan is not None)
@@ -102,7 +102,7 @@ def _line(site: Site, sitting: Sitting) -> SessionLine:
     )
 
 
-def _told(site: Site, sitting: Sitting, own: SessionStanding) -> SessionStanding:
+def _told(site: Harness, sitting: SessionRecord, own: SessionStanding) -> SessionStanding:
     """What was recorded last counts; of work that nobody finished, whether anybody still works."""
     if own not in (SessionStanding.WORKING, SessionStanding.AWAITING_SIGN_OFF):
         return own
@@ -113,7 +113,7 @@ def _told(site: Site, sitting: Sitting, own: SessionStanding) -> SessionStanding
     return SessionStanding.INTERRUPTED if _is_left(site, sitting) else own
 
 
-def _is_left(site: Site, sitting: Sitting) -> bool:
+def _is_left(site: Harness, sitting: SessionRecord) -> bool:
     """Whether whoever worked on it is gone, as far as that can be told from here."""
     eldest = sitting
     while eldest.parent is not None and (above := read_sitting(site, eldest.parent)) is not None:
@@ -125,7 +125,7 @@ def _is_left(site: Site, sitting: Sitting) -> bool:
 
 
 def _by_plan(
-    site: Site, sitting: Sitting, place: PlanPlace | None, own: SessionStanding
+    site: Harness, sitting: SessionRecord, place: PlanLocation | None, own: SessionStanding
 ) -> SessionStanding:
     """A person's plan is done when its own run says so, whatever the session's gate said."""
     if sitting.plan_digest is None or own not in (SessionStanding.DONE, SessionStanding.WAITING):

@@ -21,19 +21,19 @@ from signoff.planfile.marks import mark_text
 from signoff.storage.files import swap_file
 from signoff.storage.standings import StandingNote, write_standing
 from signoff.usecases.history import approved_by, read_history
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.status import status_of
 
 _BEGUN = (PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED)
 
 
-def projection_of(site: Site, place: PlanPlace) -> PlanFileProjection:
+def projection_of(site: Harness, place: PlanLocation) -> PlanFileProjection:
     """What shows a run to people: marks, standing and, for a plan of a vault, its progress."""
     plan = place.record.id
     return PlanFileProjection(place.path, site.ledger, plan, progress_of(site, place))
 
 
-def progress_of(site: Site, place: PlanPlace) -> ProgressProjection | None:
+def progress_of(site: Harness, place: PlanLocation) -> ProgressProjection | None:
     """The progress file of a plan in a vault; a plan elsewhere has none."""
     if place.path.parent != place.vault.path:
         return None
@@ -43,7 +43,7 @@ def progress_of(site: Site, place: PlanPlace) -> ProgressProjection | None:
     return ProgressProjection(site.ledger, place.record.id, place.vault, name)
 
 
-def show_run(site: Site, place: PlanPlace) -> None:
+def show_run(site: Harness, place: PlanLocation) -> None:
     """Bring the file up to date with a run that was ended by somebody who does not drive it."""
     history = read_history(site.ledger, place.record.id)
     if history.run is None:
@@ -53,7 +53,7 @@ def show_run(site: Site, place: PlanPlace) -> None:
     projection_of(site, place).show(approved.state, status, now=True)
 
 
-def write_status(site: Site, place: PlanPlace, status: PlanStatus) -> bool:
+def write_status(site: Harness, place: PlanLocation, status: PlanStatus) -> bool:
     """Show the status in the frontmatter; False when the file cannot be written."""
     try:
         text = place.read()
@@ -68,7 +68,7 @@ def write_status(site: Site, place: PlanPlace, status: PlanStatus) -> bool:
     return True
 
 
-def note_standing(site: Site, place: PlanPlace) -> StandingNote:
+def note_standing(site: Harness, place: PlanLocation) -> StandingNote:
     """Compute where the plan stands, and write it down."""
     # First: what is appended meanwhile makes the note look old, never new.
     seq, _ = site.ledger.head(place.record.id)

@@ -24,12 +24,12 @@ from signoff.errors import NotApproved, NoVault, SignoffError
 from signoff.gate.ready import PlanState
 from signoff.process.ancestry import identify
 from signoff.storage.location import find_vault
-from signoff.usecases.clients.seats import Seat, note_session, take_seat
+from signoff.usecases.clients.seats import ConnectedClient, note_session, take_seat
 from signoff.usecases.history import approved_by, read_history
 from signoff.usecases.hook import bound_plan, bound_session, own_session
 from signoff.usecases.open_session import open_session
 from signoff.usecases.ready import find_ready
-from signoff.usecases.site import PlanPlace, Site, find_plan
+from signoff.usecases.site import Harness, PlanLocation, find_plan
 
 MOST_PLANS = 50
 MOST_ENTRIES = 200
@@ -40,7 +40,7 @@ LARGEST_EVIDENCE = 64_000_000
 EVIDENCE_TOOL = "evidence_add"
 
 
-class McpDesk:
+class McpTools:
     """One agent's place at the plan tools.
 
     Which session that is, is looked up at every call: a person may bind another plan meanwhile,
@@ -49,7 +49,7 @@ class McpDesk:
 
     def __init__(
         self,
-        open_site: Callable[[], Site],
+        open_site: Callable[[], Harness],
         *,
         plan: str | None = None,
         session: str | None = None,
@@ -60,7 +60,7 @@ class McpDesk:
         self._session = session
         self._seated = seated  # whether the client is above us, where hooks find it too
         self._conversation = secrets.token_hex(16)
-        self._site: Site | None = None
+        self._site: Harness | None = None
 
     def call(self, name: str, arguments: Any) -> tuple[str, bool]:
         """The answer of a tool, and whether it went wrong; never raises for what was sent."""
@@ -84,7 +84,7 @@ class McpDesk:
         return f"error: there is no tool `{escape_line(name)[:LONGEST_LINE]}`"
 
     @property
-    def site(self) -> Site:
+    def site(self) -> Harness:
         """Opened when it is first needed: a client starts servers that nobody calls."""
         if self._site is None:
             self._site = self._open_site()
@@ -135,12 +135,12 @@ class McpDesk:
             lines.append(json.dumps({**head, "data": shown}))
         return "\n".join(lines)
 
-    def _bound(self) -> PlanPlace | None:
+    def _bound(self) -> PlanLocation | None:
         if self._plan is not None:
             return find_plan(self.site.cwd, self._plan, environ=self.site.environ)
         return bound_plan(self.site)
 
-    def _seat(self, workspace: Path) -> Seat | None:
+    def _seat(self, workspace: Path) -> ConnectedClient | None:
         """While somebody sits here, nothing of it is signed."""
         # Nobody knows where the client of a web server runs; the server itself can be seen.
         client = None if self._seated else identify(os.getpid())

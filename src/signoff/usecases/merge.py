@@ -22,7 +22,7 @@ from signoff.errors import NotSignedOff, UsageError
 from signoff.gate.gate import Gate, evaluate
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
-from signoff.usecases.audit import WANTING, Finding, Line
+from signoff.usecases.audit import WANTING, AuditResult, Line
 from signoff.usecases.history import ApprovedPlan, approved_by, trusted_history
 from signoff.usecases.marks import progress_of
 from signoff.usecases.merge_judging import judge_merged
@@ -31,7 +31,7 @@ from signoff.usecases.openwork import approved_workspace, taken, workspace_lock
 from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.ready import refuse_unready
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.advancing import advance
 from signoff.workspace.branches import existing_head, is_ancestor, make_commit, merge
@@ -46,7 +46,7 @@ from signoff.workspace.worktrees import find_worktree
 class MergeReport:
     """How it came out; `commit` is None when the base was left as it was."""
 
-    place: PlanPlace
+    place: PlanLocation
     base: str
     branch: str
     commit: str | None
@@ -60,7 +60,7 @@ class MergeReport:
     @property
     def not_rerun(self) -> tuple[Line, ...]:
         """What could not be judged again, and is named for that reason."""
-        return tuple(line for line in self.lines if line.finding is Finding.NOT_RERUN)
+        return tuple(line for line in self.lines if line.finding is AuditResult.NOT_RERUN)
 
     @property
     def regressions(self) -> tuple[Line, ...]:
@@ -69,8 +69,8 @@ class MergeReport:
 
 
 def merge_plan(
-    site: Site,
-    place: PlanPlace,
+    site: Harness,
+    place: PlanLocation,
     into: str | None = None,
     tell: Callable[[str], None] = lambda _: None,
     *,
@@ -106,7 +106,7 @@ def merge_plan(
         return _Merge(site, approved, git, base, branch, by, tell).perform()
 
 
-def _signed_off(site: Site, place: PlanPlace) -> ApprovedPlan:
+def _signed_off(site: Harness, place: PlanLocation) -> ApprovedPlan:
     """The ledger's word, checked entry by entry: never a mark, a branch or a frontmatter."""
     history = trusted_history(site.ledger, place.record.id)[1]
     name = shown_name(place.record.name)
@@ -153,7 +153,7 @@ def _own_branch(git: Git, workspace: Path) -> str:
 class _Merge:
     """One merge, from the signed-off content to the base."""
 
-    site: Site
+    site: Harness
     approved: ApprovedPlan
     git: Git
     base: str
@@ -162,7 +162,7 @@ class _Merge:
     tell: Callable[[str], None]
 
     @property
-    def place(self) -> PlanPlace:
+    def place(self) -> PlanLocation:
         return self.approved.place
 
     @property

@@ -25,8 +25,8 @@ from signoff.usecases.openwork import (
     open_work,
 )
 from signoff.usecases.pinning import pins_here
-from signoff.usecases.site import Site
-from signoff.verification.enclosure import Seat
+from signoff.usecases.site import Harness
+from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.guards import Guards
 from signoff.verification.rooms import ScratchRooms
 from signoff.verification.setup import ScratchSetUp
@@ -47,7 +47,7 @@ class JudgedMerge:
 
 
 def judge_merged(
-    site: Site,
+    site: Harness,
     approved: ApprovedPlan,
     git: Git,
     *,
@@ -73,10 +73,10 @@ def judge_merged(
     if approved.settings.setup is not None:
         if approved.settings.policy.require_sandbox and enclosure.isolation is Isolation.NONE:
             raise SandboxMissing("the policy requires a sandbox, and the set-up would have none")
-        seat = Seat(scratch)
+        seat = JudgingPlace(scratch)
         if boxed:
             shown = Mount(scratch, place.workspace, writable=True)
-            seat = Seat(place.workspace, JudgeIn.CLEAN, mounts=(shown,), on_disk=scratch)
+            seat = JudgingPlace(place.workspace, JudgeIn.CLEAN, mounts=(shown,), on_disk=scratch)
         judge = work.judge
         tell("set-up")
         setup = ScratchSetUp(
@@ -127,7 +127,7 @@ def _made(setup: ScratchSetUp, scratch: Path) -> _Beside:
     return _Beside(setup.paths, tuple(installed), setup)
 
 
-def _of_worktree(site: Site, approved: ApprovedPlan) -> _Beside:
+def _of_worktree(site: Harness, approved: ApprovedPlan) -> _Beside:
     """What the plan's contracts had beside the content when it was signed off, or since."""
     workspace = approved_workspace(site, approved)
     note = SinceApproval(workspace, approved.pins).needs_setup(workspace.digest_now())

@@ -12,7 +12,7 @@ from signoff.storage.vault import Vault
 from signoff.usecases.history import approved_by
 from signoff.usecases.openwork import approved_workspace
 from signoff.usecases.ready import Census, PlanFacts, take_census
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.branches import diff_size
 from signoff.workspace.git import Git
@@ -41,12 +41,12 @@ class MergeOrderReport:
     answer: MergeOrder
 
 
-def order_of_merges(site: Site) -> MergeOrderReport:
+def order_of_merges(site: Harness) -> MergeOrderReport:
     """Look at every plan that was signed off on a branch of its own and is not merged."""
     return order_in(site, take_census(site))
 
 
-def order_in(site: Site, census: Census) -> MergeOrderReport:
+def order_in(site: Harness, census: Census) -> MergeOrderReport:
     """The same from a census that was just taken."""
     place = census.place
     if place.repository is None:
@@ -65,7 +65,7 @@ def order_in(site: Site, census: Census) -> MergeOrderReport:
 
 
 def _waiting(
-    site: Site, git: Git, plan: PlanFacts, base: str, trees: dict[Path, Worktree]
+    site: Harness, git: Git, plan: PlanFacts, base: str, trees: dict[Path, Worktree]
 ) -> UnmergedPlan:
     """The real branch of the worktree the plan was signed off in; one that is gone has no size.
 
@@ -81,10 +81,10 @@ def _waiting(
     return UnmergedPlan(plan.name, branch, max(committed, _signed_off_size(site, plan, workspace)))
 
 
-def _signed_off_size(site: Site, plan: PlanFacts, workspace: Path) -> int:
+def _signed_off_size(site: Harness, plan: PlanFacts, workspace: Path) -> int:
     """Changed lines between what was approved and what was signed off."""
     assert plan.history.run is not None and plan.history.finished is not None
-    place = PlanPlace(plan.path, plan.record, workspace, Vault(plan.path.parent))
+    place = PlanLocation(plan.path, plan.record, workspace, Vault(plan.path.parent))
     approved = approved_by(site.ledger, place, plan.history, plan.history.run)
     text = approved_workspace(site, approved).text_diff(
         approved.pins.snapshot, plan.history.finished.data["snapshot"], max_bytes=_MOST_COMPARED

@@ -12,7 +12,7 @@ from signoff.storage.claims import CLAIM_S, Offer, claim_first, give_back_claim,
 from signoff.storage.vault import checked_slug
 from signoff.usecases.person import Worker
 from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready, presumed_dead, take_census
-from signoff.usecases.site import Site
+from signoff.usecases.site import Harness
 
 # Each further look means that somebody else was faster; there is no need to look for ever.
 _LOOKS = 20
@@ -29,7 +29,7 @@ class NextReport:
 
 
 def hand_out(
-    site: Site,
+    site: Harness,
     worker: Worker,
     term_s: float = CLAIM_S,
     *,
@@ -64,7 +64,7 @@ def hand_out(
     return NextReport(worker.name, None, term_s, ready)
 
 
-def give_back(site: Site, worker: Worker, name: str) -> bool:
+def give_back(site: Harness, worker: Worker, name: str) -> bool:
     """Let somebody else have a plan; whether it was this worker's."""
     census = take_census(site)
     slug = "" if name == shown_name("") else checked_slug(name)
@@ -75,7 +75,7 @@ def give_back(site: Site, worker: Worker, name: str) -> bool:
 
 
 def _own_claim(
-    site: Site, worker: Worker, ready: ReadyReport, term_s: float, unapproved: bool
+    site: Harness, worker: Worker, ready: ReadyReport, term_s: float, unapproved: bool
 ) -> PlanFacts | None:
     if not worker.named:
         return None

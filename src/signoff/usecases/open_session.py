@@ -26,8 +26,8 @@ from signoff.usecases.openwork import (
     workspace_lock,
 )
 from signoff.usecases.pinning import take_pins
-from signoff.usecases.site import PlanPlace, Site, session_place
-from signoff.verification.bench import Bench
+from signoff.usecases.site import Harness, PlanLocation, session_place
+from signoff.verification.bench import CheckRunner
 from signoff.verification.evidence import Case
 from signoff.verification.guards import Guards
 from signoff.verification.judge import Judge
@@ -68,12 +68,12 @@ class PinnedJudge:
 
 
 def open_session(
-    site: Site,
+    site: Harness,
     workspace: Path,
     *,
     author: str,
     session_id: str | None = None,
-    bound: PlanPlace | None = None,
+    bound: PlanLocation | None = None,
     policy: SessionPolicy | None = None,
     budget: Budget | None = None,
     resume: bool = False,
@@ -113,7 +113,9 @@ def open_session(
     )
 
 
-def sign(site: Site, session_id: str, *, by: str, bound: PlanPlace | None = None) -> SessionReport:
+def sign(
+    site: Harness, session_id: str, *, by: str, bound: PlanLocation | None = None
+) -> SessionReport:
     """Sign a session with the agent gone: whatever still works in the workspace is ended first."""
     began = _beginning(site, session_id)
     if began is None:
@@ -125,14 +127,14 @@ def sign(site: Site, session_id: str, *, by: str, bound: PlanPlace | None = None
         return sign_session(session, by=by)
 
 
-def _beginning(site: Site, session_id: str | None) -> Entry | None:
+def _beginning(site: Harness, session_id: str | None) -> Entry | None:
     if session_id is None:
         return None
     entries = site.ledger.entries(session_id_of(session_id))
     return next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
 
 
-def _first_pins(site: Site, place: PlanPlace, bound: PlanPlace | None) -> Pins:
+def _first_pins(site: Harness, place: PlanLocation, bound: PlanLocation | None) -> Pins:
     """As approved, where the plan is; else as everything is now."""
     if bound is None:
         return take_pins(site, place, _NO_PLAN, "")
@@ -144,10 +146,10 @@ def _first_pins(site: Site, place: PlanPlace, bound: PlanPlace | None) -> Pins:
     return take_pins(site, place, plan, text)
 
 
-def _judge(site: Site, place: PlanPlace, pins: Pins, plan: Plan | None) -> PinnedJudge:
+def _judge(site: Harness, place: PlanLocation, pins: Pins, plan: Plan | None) -> PinnedJudge:
     known = plan if plan is not None else _NO_PLAN
     workspace = open_pinned_workspace(site, place, pins, known)
-    bench = Bench(
+    bench = CheckRunner(
         pins.search_path,
         site.environ,
         mark=workspace_lock(place),

@@ -30,8 +30,8 @@ from signoff.storage.locks import hold
 from signoff.storage.records import Holder
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
 from signoff.usecases.person import ADVICE, Worker, in_words, open_sockets
-from signoff.usecases.site import PlanPlace, Site, known_secrets
-from signoff.verification.bench import Bench
+from signoff.usecases.site import Harness, PlanLocation, known_secrets
+from signoff.verification.bench import CheckRunner
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.evidence import NoEvidence
 from signoff.verification.guards import Guards
@@ -47,8 +47,8 @@ from signoff.workspace.workspace import Workspace
 
 
 def open_workspace(
-    site: Site,
-    place: PlanPlace,
+    site: Harness,
+    place: PlanLocation,
     rules: IgnoreRules,
     plan: Plan,
     apart: frozenset[str] = frozenset(),
@@ -66,7 +66,7 @@ def open_workspace(
     )
 
 
-def open_pinned_workspace(site: Site, place: PlanPlace, pins: Pins, plan: Plan) -> Workspace:
+def open_pinned_workspace(site: Harness, place: PlanLocation, pins: Pins, plan: Plan) -> Workspace:
     """The workspace seen through the ignore rules as they were approved.
 
     In a copy of the approved workspace, the copy of the plan file is no work content either.
@@ -75,23 +75,23 @@ def open_pinned_workspace(site: Site, place: PlanPlace, pins: Pins, plan: Plan) 
     return open_workspace(site, place, IgnoreRules.from_data(pins.ignore_rules), plan, apart)
 
 
-def approved_workspace(site: Site, approved: ApprovedPlan) -> Workspace:
+def approved_workspace(site: Harness, approved: ApprovedPlan) -> Workspace:
     """The same of a plan that is known to be approved."""
     return open_pinned_workspace(site, approved.place, approved.pins, approved.plan)
 
 
-def workspace_lock(place: PlanPlace) -> str:
+def workspace_lock(place: PlanLocation) -> str:
     """The lock that keeps one plan at a time in a workspace."""
     return f"workspace-{_short(place)}"
 
 
-def plan_lock(place: PlanPlace) -> str:
+def plan_lock(place: PlanLocation) -> str:
     """The lock that keeps one driver at a time on a plan."""
     return f"plan-{place.record.id}"
 
 
 @contextmanager
-def taken(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
+def taken(site: Harness, place: PlanLocation, holder: Holder) -> Iterator[None]:
     """Hold the workspace; whatever still works there belongs to a driver that died, and ends.
 
     A driver that lives would hold the lock.
@@ -102,7 +102,7 @@ def taken(site: Site, place: PlanPlace, holder: Holder) -> Iterator[None]:
 
 
 @contextmanager
-def driven(site: Site, place: PlanPlace, worker: Worker) -> Iterator[tuple[Lease, Holder]]:
+def driven(site: Harness, place: PlanLocation, worker: Worker) -> Iterator[tuple[Lease, Holder]]:
     """One driver per plan and one plan per workspace: here by locks, everywhere by a lease.
 
     The locks die with their process; the lease is asked for under them, so that a driver of this
@@ -146,18 +146,18 @@ def refuse_own_output(files: Iterable[Path], workspace: Workspace) -> None:
         )
 
 
-def attempt_reports(site: Site, run: str) -> Path:
+def attempt_reports(site: Harness, run: str) -> Path:
     """Where agents of a run leave their reports; no agent sees those of another run."""
     return site.home.logs / "attempts" / run
 
 
-def _shared_by(place: PlanPlace) -> str | None:
+def _shared_by(place: PlanLocation) -> str | None:
     """Among which plans this one is handed out: a repository's, or those of a vault without."""
     in_vault = place.path.parent.name == VAULT_FOLDER
     return place.record.repository or (str(place.path.parent) if in_vault else None)
 
 
-def _written_touches(place: PlanPlace) -> tuple[str, ...]:
+def _written_touches(place: PlanLocation) -> tuple[str, ...]:
     """As the file says now; the run goes by what was pinned, and says so when it begins."""
     try:
         return place.parse().plan.touches
@@ -165,7 +165,7 @@ def _written_touches(place: PlanPlace) -> tuple[str, ...]:
         return ()
 
 
-def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
+def enclosure_of(site: Harness, place: PlanLocation, search_path: str) -> Enclosure:
     """What confines the processes of a run on this machine, as the user chose it."""
     chosen = site.settings.sandbox
     user = Path(site.environ.get("HOME", "/"))
@@ -193,7 +193,7 @@ def enclosure_of(site: Site, place: PlanPlace, search_path: str) -> Enclosure:
 
 
 def required_enclosure(
-    site: Site, place: PlanPlace, search_path: str, settings: Settings
+    site: Harness, place: PlanLocation, search_path: str, settings: Settings
 ) -> Enclosure:
     """What confines a run; where a sandbox is required, nobody works without or with a way out."""
     enclosure = enclosure_of(site, place, search_path)
@@ -207,7 +207,7 @@ def required_enclosure(
     return enclosure
 
 
-def _working_isolation(site: Site) -> Isolation:
+def _working_isolation(site: Harness) -> Isolation:
     chosen = best_isolation(wanted_isolation(site.settings))
     if chosen is Isolation.NONE:
         return chosen
@@ -256,7 +256,7 @@ def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, .
     return tuple(Path(os.path.normpath(workspace / path)) for path in homes)
 
 
-def held_out_checks(site: Site) -> HeldOutChecks:
+def held_out_checks(site: Harness) -> HeldOutChecks:
     """The user's held-out checks, in the home folder that no agent sees."""
     return HeldOutChecks(site.home.path / "heldout")
 
@@ -277,7 +277,7 @@ class OpenWork:
 
 
 def open_work(
-    site: Site,
+    site: Harness,
     approved: ApprovedPlan,
     enclosure: Enclosure | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -287,7 +287,7 @@ def open_work(
     place, pins, plan = approved.place, approved.pins, approved.plan
     workspace = approved_workspace(site, approved)
     workspace.put_forward()
-    bench = Bench(
+    bench = CheckRunner(
         pins.search_path,
         site.environ,
         cancelled,
@@ -301,11 +301,11 @@ def open_work(
 
 
 def open_judge(
-    site: Site,
-    place: PlanPlace,
+    site: Harness,
+    place: PlanLocation,
     pins: Pins,
     workspace: Workspace,
-    bench: Bench,
+    bench: CheckRunner,
     redactor: Redactor,
 ) -> Judge:
     """A judge of this workspace: with a clean room where the sandbox can show one."""
@@ -337,7 +337,7 @@ def open_judge(
     )
 
 
-def redactor_of(site: Site, plan: Plan, settings: Settings) -> Redactor:
+def redactor_of(site: Harness, plan: Plan, settings: Settings) -> Redactor:
     """Takes out what the person keeps secret, variables that this plan's contracts get included.
 
     From here on the ledger takes the same out of everything that is appended.
@@ -348,7 +348,7 @@ def redactor_of(site: Site, plan: Plan, settings: Settings) -> Redactor:
     return found
 
 
-def learn_secrets(site: Site, plan_id: str) -> None:
+def learn_secrets(site: Harness, plan_id: str) -> None:
     """Have the ledger know what the approved plan passes on, before a person's words are kept."""
     entry = read_history(site.ledger, plan_id).in_force
     if entry is not None:
@@ -356,7 +356,7 @@ def learn_secrets(site: Site, plan_id: str) -> None:
         redactor_of(site, pinned_plan(pins), settings_from_pin(pins.settings))
 
 
-def pin_watch(place: PlanPlace, pins: Pins) -> PinWatch:
+def pin_watch(place: PlanLocation, pins: Pins) -> PinWatch:
     """Notices when plan file or configuration are not what was pinned."""
     return PinWatch(
         plan_path=place.path,
@@ -367,5 +367,5 @@ def pin_watch(place: PlanPlace, pins: Pins) -> PinWatch:
     )
 
 
-def _short(place: PlanPlace) -> str:
+def _short(place: PlanLocation) -> str:
     return digest_bytes(str(place.workspace).encode("utf-8", "surrogateescape"))[:24]

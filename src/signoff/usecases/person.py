@@ -26,7 +26,7 @@ from signoff.storage.leases import home_identity
 from signoff.storage.locks import holders
 from signoff.storage.records import Holder
 from signoff.usecases.clients.seats import client_above, shells_above
-from signoff.usecases.site import Site
+from signoff.usecases.site import Harness
 
 # Clients set these for the commands that they run.
 CLIENT_VARIABLES = (
@@ -150,12 +150,12 @@ class Worker:
             return True
         return not self.named and _was_unnamed(holder) and _is_gone(holder)
 
-    def claimant(self, site: Site, plan: str) -> Holder:
+    def claimant(self, site: Harness, plan: str) -> Holder:
         """As the holder of a claim: not this short command, but whoever gave it."""
         here = self.driver(site, plan)
         return replace(here, pid=self.pid)
 
-    def driver(self, site: Site, plan: str) -> Holder:
+    def driver(self, site: Harness, plan: str) -> Holder:
         """As the driver of a run: this process."""
         return Holder.current(plan, self.name, home_identity(site.home.path))
 

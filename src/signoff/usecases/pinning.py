@@ -21,7 +21,7 @@ from signoff.planfile.parse import parse
 from signoff.process.environment import safe_search_path
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_pins
 from signoff.usecases.openwork import approved_workspace, held_out_checks, open_workspace
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.verification.denominator import is_counted
 from signoff.verification.handoff import handoff_files
 from signoff.verification.ignored import Ignored
@@ -37,7 +37,7 @@ from signoff.workspace.walk import byproduct_digests
 
 
 def take_pins(
-    site: Site, place: PlanPlace, plan: Plan, text: str, *, approved: Pins | None = None
+    site: Harness, place: PlanLocation, plan: Plan, text: str, *, approved: Pins | None = None
 ) -> Pins:
     """Everything that a run of this plan obeys, as it is in the workspace now.
 
@@ -148,7 +148,7 @@ class Upgrade:
         return "; ".join(f"{head}: {', '.join(said)}" for head, said in parts.items() if said)
 
 
-def upgraded(site: Site, place: PlanPlace, pins: Pins) -> Pins:
+def upgraded(site: Harness, place: PlanLocation, pins: Pins) -> Pins:
     """All that was approved, as it was then; and what is pinned since, as it is now.
 
     Work has begun: what an agent changed meanwhile must not become what was approved.
@@ -181,7 +181,7 @@ def lacked_by(pins: Pins) -> str:
     return f"{OLDER}, which did not pin {', '.join(words)}" if pins.outdated and words else ""
 
 
-def not_approved(place: PlanPlace, upgrade: Upgrade, roles: str = "") -> NotApproved:
+def not_approved(place: PlanLocation, upgrade: Upgrade, roles: str = "") -> NotApproved:
     """The refusal, with the difference and the command."""
     return NotApproved(
         f"plan `{place.name}` {OLDER}; {upgrade}",
@@ -213,7 +213,7 @@ def _named(names: list[str]) -> str:
     return ", ".join(f"`{n}`" for n in names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def pins_for(site: Site, place: PlanPlace, pins: Pins, *, running: bool) -> Pins:
+def pins_for(site: Harness, place: PlanLocation, pins: Pins, *, running: bool) -> Pins:
     """The approved pins, as they are for the plan's workspace; NotApproved names what differs.
 
     A run that is not over stays where it was begun.
@@ -236,7 +236,7 @@ def pins_for(site: Site, place: PlanPlace, pins: Pins, *, running: bool) -> Pins
     return here
 
 
-def require_protected_as_approved(site: Site, approved: ApprovedPlan) -> None:
+def require_protected_as_approved(site: Harness, approved: ApprovedPlan) -> None:
     """Protected files a person edited after approving must not be blamed on the agent."""
     place, plan, pins = approved.place, approved.plan, approved.pins
     if not pins.protected:
@@ -253,14 +253,14 @@ def require_protected_as_approved(site: Site, approved: ApprovedPlan) -> None:
         )
 
 
-def is_reconfigured(site: Site, place: PlanPlace, approval: Entry) -> bool:
+def is_reconfigured(site: Harness, place: PlanLocation, approval: Entry) -> bool:
     """Whether a person approved other words than the configuration has now, of the same place."""
     pins = read_pins(site.ledger, approval)
     same_place = pins.workspace == str(place.workspace)
     return same_place and pins.config_text != site.config_text(place.workspace)
 
 
-def refuse_foreign_worktree(site: Site, place: PlanPlace) -> None:
+def refuse_foreign_worktree(site: Harness, place: PlanLocation) -> None:
     """A worktree that is bound to one plan is worked on by no other."""
     if place.record.repository is None:
         return
@@ -279,14 +279,14 @@ def _quoted(named: str | Path) -> str:
     return shlex.quote(str(named))
 
 
-def pins_here(site: Site, place: PlanPlace, pins: Pins) -> Pins:
+def pins_here(site: Harness, place: PlanLocation, pins: Pins) -> Pins:
     """What approving the same plan would pin here, with the approved search path and settings."""
     approved = replace(site, environ={**site.environ, "PATH": pins.search_path})
     taken = take_pins(approved, place, parse(pins.plan_text).plan, pins.plan_text)
     return replace(taken, settings=pins.settings)
 
 
-def _same_repository(place: PlanPlace, approved_for: Path) -> bool:
+def _same_repository(place: PlanLocation, approved_for: Path) -> bool:
     here, there = find_repository(place.workspace), find_repository(approved_for)
     return (
         here is not None

@@ -49,8 +49,8 @@ from signoff.toolbatch.view import BatchLimits
 from signoff.usecases.inbox import LOOP
 from signoff.usecases.open_session import open_session
 from signoff.usecases.openwork import enclosure_of, open_pinned_workspace, workspace_lock
-from signoff.usecases.run import Engine
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.run import DurableEngine
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.verification.pins import Pins
 from signoff.workspace.workspace import Workspace
 
@@ -79,7 +79,7 @@ class AgentRequest:
     session: PlanSession | None = None  # opened by the caller, whose plan tools are in `tools`
     delegates: bool = True  # whoever has plan tools may hand a step to a sub-agent
     planned: bool = True  # False: no plan, no gate, and nothing is proved
-    bound: PlanPlace | None = None  # a person's plan to work on
+    bound: PlanLocation | None = None  # a person's plan to work on
     limits: LoopLimits = field(default_factory=LoopLimits)
     system: str | None = None
     resume: str | None = None  # the id of a session to go on with
@@ -88,7 +88,7 @@ class AgentRequest:
     confirm: Confirm | None = None  # asked before every call that may change something
     restore: bool = False  # when it gives up, put back what its unfinished step changed
     confidence: float | None = None  # below which a change is not made; None: as the settings say
-    engine: Callable[[], Engine] | None = None  # for the run that signs a person's plan
+    engine: Callable[[], DurableEngine] | None = None  # for the run that signs a person's plan
     run_reporter: Reporter = field(default_factory=Unheard)
 
 
@@ -97,9 +97,9 @@ class Play:
 
     def __init__(
         self,
-        site: Site,
+        site: Harness,
         request: AgentRequest,
-        place: PlanPlace,
+        place: PlanLocation,
         name: str,
         runner: asyncio.Runner,
     ):
@@ -389,7 +389,7 @@ class WorkspaceWatch:
         return _View(seen.digest, seen.environment, manifest, modes)
 
 
-def watch_of(site: Site, place: PlanPlace, session: PlanSession) -> WorkspaceWatch:
+def watch_of(site: Harness, place: PlanLocation, session: PlanSession) -> WorkspaceWatch:
     """The workspace under what was pinned as the session began, as its judge sees it."""
     began = session.look().session.started
     assert began is not None

@@ -13,11 +13,11 @@ from typing import Any
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.storage.ledger import Ledger
-from signoff.usecases.site import PlanPlace
+from signoff.usecases.site import PlanLocation
 
 
 @dataclass(frozen=True)
-class Item:
+class InboxItem:
     """One open question with everything needed to answer it."""
 
     id: str
@@ -47,7 +47,7 @@ class Item:
         return False
 
 
-def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[Item, ...]:
+def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[InboxItem, ...]:
     """Every open question, oldest first; runs that are over ask nothing any more."""
     known = {record.id: record for record in ledger.plans()}
     beginning_of = cache(lambda plan, run: _beginning(ledger, plan, run))
@@ -60,7 +60,7 @@ def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[Item, ...]:
         began = beginning_of(entry.plan, entry.run) if entry.run else {}
         data = entry.data
         items.append(
-            Item(
+            InboxItem(
                 id=data["id"],
                 plan=name,
                 plan_id=entry.plan,
@@ -78,7 +78,7 @@ def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def ways_to_end(ledger: Ledger, place: PlanPlace) -> str:
+def ways_to_end(ledger: Ledger, place: PlanLocation) -> str:
     """What ends the run of a plan, so that an edit of it can be approved."""
     cancel = f"signoff cancel {shlex.quote(str(place.path))}"
     asked = [item for item in open_items(ledger, place.record.id) if Choice.REVISE in item.choices]

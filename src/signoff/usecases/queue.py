@@ -18,7 +18,7 @@ from signoff.storage.standings import read_standing
 from signoff.storage.vault import Vault
 from signoff.usecases.marks import note_standing
 from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready, read_written
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 
 PROGRESS_CHARACTERS = 120
 _TAIL_BYTES = 16 * 1024
@@ -41,7 +41,7 @@ class QueueLine:
     problem: str = ""
 
 
-def queue_status(site: Site) -> tuple[QueueLine, ...]:
+def queue_status(site: Harness) -> tuple[QueueLine, ...]:
     """Every plan of the vault, then every staged one."""
     report = find_ready(site)
     folder = report.census.place.folder
@@ -49,7 +49,7 @@ def queue_status(site: Site) -> tuple[QueueLine, ...]:
     return (*lines, *_staged(folder / STAGED_FOLDER))
 
 
-def _line(site: Site, report: ReadyReport, plan: PlanFacts, answer: PlanReadiness) -> QueueLine:
+def _line(site: Harness, report: ReadyReport, plan: PlanFacts, answer: PlanReadiness) -> QueueLine:
     folder = report.census.place.folder
     done, total, problem = 0, None, plan.problem
     if not problem:
@@ -76,14 +76,14 @@ def _why(plan: PlanFacts, reason: NotReadyReason) -> str:
     return "not merged yet" if own else str(reason)
 
 
-def _steps(site: Site, report: ReadyReport, plan: PlanFacts) -> tuple[int, int]:
+def _steps(site: Harness, report: ReadyReport, plan: PlanFacts) -> tuple[int, int]:
     """From what was last written down, if nothing happened since; else folded once more."""
     if not plan.begun and plan.plan is not None:
         return 0, len(plan.plan.steps)
     known = read_standing(site.ledger, plan.record.id)
     if known is None:
         vault = report.census.place
-        place = PlanPlace(plan.path, plan.record, vault.worktree, Vault(vault.folder))
+        place = PlanLocation(plan.path, plan.record, vault.worktree, Vault(vault.folder))
         known = note_standing(site, place)
     return known.done, known.total
 

@@ -43,7 +43,7 @@ from signoff.usecases.history import (
     waits_for_person,
 )
 from signoff.usecases.merged import Base, is_merged
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 
 _WITHOUT = PlanHistory(())
 
@@ -122,7 +122,7 @@ class Census:
         return {plan.name: plan for plan in self.plans}
 
 
-def take_census(site: Site) -> Census:
+def take_census(site: Harness) -> Census:
     """Look at every plan of the vault around here, and at who has what."""
     place = find_vault(site.cwd, site.environ)
     if not place.folder.is_dir():
@@ -138,7 +138,7 @@ def take_census(site: Site) -> Census:
     return Census(place, scope, tuple(plans))
 
 
-def presumed_dead(site: Site) -> Callable[[Holder], bool]:
+def presumed_dead(site: Harness) -> Callable[[Holder], bool]:
     """Tells which drivers of this home died before their lease ended."""
     ours = Holder.current("", home=home_identity(site.home.path))
     return lambda holder: is_gone(holder, ours)
@@ -168,7 +168,7 @@ def read_written(path: Path) -> Written:
 class _Look:
     """One look at the ledger, for all plans."""
 
-    def __init__(self, site: Site, place: VaultPlace, rows: Sequence[Tenancy]):
+    def __init__(self, site: Harness, place: VaultPlace, rows: Sequence[Tenancy]):
         self._site = site
         self._place = place
         self._base = Base(place.repository, site.environ)
@@ -308,13 +308,13 @@ class ReadyReport:
         return any(answer.state is PlanState.READY for _, answer in self.plans)
 
 
-def find_ready(site: Site) -> ReadyReport:
+def find_ready(site: Harness) -> ReadyReport:
     """Look at all plans and ask the rules."""
     census = take_census(site)
     return ReadyReport(census, readiness([plan.candidate() for plan in census.plans]))
 
 
-def find_needs(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
+def find_needs(site: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
     """What is wrong with a plan's `depends_on`, going by the other plans of its vault."""
     name = _name_in_vault(place)
     if name is None or not parsed.plan.depends_on:
@@ -344,7 +344,7 @@ def _needs_finding(parsed: Parsed, said: str, *, circular: bool) -> Finding:
     return Finding("unknown-dependency", Severity.WARNING, line, f"the plan {said}", hint, text)
 
 
-def refuse_unready(site: Site, place: PlanPlace, verb: str) -> None:
+def refuse_unready(site: Harness, place: PlanLocation, verb: str) -> None:
     """NotReady when the plan depends on what is not signed off and merged."""
     name = _name_in_vault(place)
     if name is None or not place.parse().plan.depends_on:
@@ -363,12 +363,12 @@ def refuse_unready(site: Site, place: PlanPlace, verb: str) -> None:
         )
 
 
-def _name_in_vault(place: PlanPlace) -> str | None:
+def _name_in_vault(place: PlanLocation) -> str | None:
     """The name by which other plans may need it; None of a file that lies elsewhere."""
     return name_of_file(place.path.name) if place.path.parent == place.vault.path else None
 
 
-def _around(site: Site, place: PlanPlace) -> Site:
+def _around(site: Harness, place: PlanLocation) -> Harness:
     """As if asked from where the plan's vault is the vault."""
     repository = place.record.repository
     return replace(site, cwd=Path(repository) if repository else place.vault.path.parent)

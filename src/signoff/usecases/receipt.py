@@ -36,7 +36,7 @@ from signoff.storage.receipts import (
 )
 from signoff.usecases.history import fold_run, read_history, trusted_history
 from signoff.usecases.sign_offs import SENSELESS, SignOff, fold_entries, receipt_of, sign_offs
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 from signoff.verification.pins import Pins
 
 LARGEST_KEY = 16 * 1024
@@ -45,7 +45,7 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
-class Made:
+class IssuedReceipt:
     """The receipt of one run, and whether it had to be made just now."""
 
     run: str
@@ -54,7 +54,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class VerifyReport:
+class ReceiptReport:
     """A receipt by itself: kept when a known key signed it, unknown when nobody knows the key."""
 
     sealed: Sealed
@@ -72,8 +72,8 @@ class AnchorReport:
 
 
 def make_receipts(
-    site: Site, place: PlanPlace, entries: Sequence[Entry] | None = None
-) -> tuple[Made, ...]:
+    site: Harness, place: PlanLocation, entries: Sequence[Entry] | None = None
+) -> tuple[IssuedReceipt, ...]:
     """One receipt per sign-off, oldest first; those that are there must match the ledger.
 
     Making one again gives the same bytes, because everything in it comes from the ledger and
@@ -84,8 +84,8 @@ def make_receipts(
 
 
 def _receipts(
-    site: Site, place: PlanPlace, entries: Sequence[Entry], *, make: bool
-) -> Iterator[Made]:
+    site: Harness, place: PlanLocation, entries: Sequence[Entry], *, make: bool
+) -> Iterator[IssuedReceipt]:
     """The receipt of each sign-off, compared with the ledger; a missing one is made or left out."""
     store = ReceiptStore(site.home.receipts)
     key = signing_key(site.home.keys) if make else None
@@ -102,16 +102,18 @@ def _receipts(
         statement = expected_statement(site, place.name, signed, previous)
         if stored is not None:
             require_match(stored, statement, public, signed)
-            made = Made(signed.run, stored, new=False)
+            made = IssuedReceipt(signed.run, stored, new=False)
         else:
             assert key is not None
-            made = Made(signed.run, seal(statement, key), new=True)
+            made = IssuedReceipt(signed.run, seal(statement, key), new=True)
             store.keep(place.record.id, signed.run, made.sealed)
         previous = made.sealed.digest
         yield made
 
 
-def export_receipt(site: Site, place: PlanPlace, run: str | None, output: Path | None) -> Made:
+def export_receipt(
+    site: Harness, place: PlanLocation, run: str | None, output: Path | None
+) -> IssuedReceipt:
     """The receipt of a run (the newest sign-off unless named), made if it was lost."""
     made = make_receipts(site, place)
     wanted = [m for m in made if run is None or m.run == run]
@@ -123,7 +125,7 @@ def export_receipt(site: Site, place: PlanPlace, run: str | None, output: Path |
     return wanted[-1]
 
 
-def verify_receipt(home: Home | None, path: Path, keys: Sequence[Path]) -> VerifyReport:
+def verify_receipt(home: Home | None, path: Path, keys: Sequence[Path]) -> ReceiptReport:
     """Check form and signature; with nothing but the file and a public key."""
     sealed = open_sealed(read_given_file(path, MAX_RECEIPT_BYTES), str(path))
     try:
@@ -133,11 +135,13 @@ def verify_receipt(home: Home | None, path: Path, keys: Sequence[Path]) -> Verif
     for public, whose in trusted_keys(home, keys):
         if sealed.key_id == public.id:
             result = Result.KEPT if sealed.is_signed_by(public) else Result.BROKEN
-            return VerifyReport(sealed, summary, result, whose)
-    return VerifyReport(sealed, summary, Result.UNKNOWN, "")
+            return ReceiptReport(sealed, summary, result, whose)
+    return ReceiptReport(sealed, summary, Result.UNKNOWN, "")
 
 
-def anchor_head(site: Site, place: PlanPlace, file: Path | None, git_note: bool) -> AnchorReport:
+def anchor_head(
+    site: Harness, place: PlanLocation, file: Path | None, git_note: bool
+) -> AnchorReport:
     """Say the head of the chain outside: to a file, to the repository's notes, or both."""
     if file is None and not git_note:
         raise UsageError("nothing says where to anchor", "add --file FILE or --git-note")
@@ -157,7 +161,7 @@ def anchor_head(site: Site, place: PlanPlace, file: Path | None, git_note: bool)
     return AnchorReport(anchor, tuple(places))
 
 
-def check_receipts(site: Site, place: PlanPlace, entries: Sequence[Entry]) -> tuple[str, ...]:
+def check_receipts(site: Harness, place: PlanLocation, entries: Sequence[Entry]) -> tuple[str, ...]:
     """The digests of the receipts here, all of them about this very ledger; raises otherwise."""
     runs = site.home.receipt_runs(place.record.id)
     if not runs:
@@ -196,13 +200,13 @@ def check_anchors(
     return len(own)
 
 
-def trusted_entries(site: Site, place: PlanPlace) -> tuple[Entry, ...]:
+def trusted_entries(site: Harness, place: PlanLocation) -> tuple[Entry, ...]:
     """The plan's entries, every hash recomputed first."""
     return trusted_history(site.ledger, place.record.id)[1].entries
 
 
 def expected_statement(
-    site: Site, name: str, signed: SignOff, previous: str | None
+    site: Harness, name: str, signed: SignOff, previous: str | None
 ) -> dict[str, Any]:
     """What a receipt of this sign-off must say, whoever made it and whenever."""
 

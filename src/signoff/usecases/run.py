@@ -22,7 +22,7 @@ from signoff.domain.plan import PlanStatus
 from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
-from signoff.orchestrator.events import Appended, Output, Reporter
+from signoff.orchestrator.events import Appended, Printed, Reporter
 from signoff.orchestrator.openrun import OpenRun
 from signoff.settings.loading import HUMAN_ROLE, REPOSITORY_FILE
 from signoff.storage.leases import Lease
@@ -66,14 +66,14 @@ from signoff.usecases.pinning import (
     refuse_foreign_worktree,
     require_protected_as_approved,
 )
-from signoff.usecases.questions import Item, open_items
+from signoff.usecases.questions import InboxItem, open_items
 from signoff.usecases.ready import refuse_unready
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.status import Content, StatusReport, status_of
+from signoff.usecases.site import Harness, PlanLocation
+from signoff.usecases.status import ContentStatus, StatusReport, status_of
 from signoff.workspace.ignore import read_ignore_rules
 
 
-class Engine(Protocol):
+class DurableEngine(Protocol):
     """Whatever makes a drive durable."""
 
     def drive(self, run: str, drive: Callable[[], Outcome | None]) -> Outcome | None:
@@ -85,7 +85,7 @@ class RunOptions:
     """What the person asked for; whom the run tells, and what makes it durable."""
 
     reporter: Reporter
-    engine: Callable[[], Engine]
+    engine: Callable[[], DurableEngine]
     yes: bool = False
     roles: Mapping[str, str] | None = None
     cancelled: Callable[[], bool] = lambda: False
@@ -103,7 +103,7 @@ class RunReport:
 
     outcome: Outcome | None
     status: StatusReport
-    inbox: tuple[Item, ...]
+    inbox: tuple[InboxItem, ...]
     nothing_to_do: bool = False
     no_receipt: str = ""  # why a sign-off has no receipt yet
     unheeded: str = ""  # what was asked for on the command line and changes nothing now
@@ -111,7 +111,7 @@ class RunReport:
     audit: AuditReport | None = None  # of a plan that was signed off already, on other content
 
 
-def run_plan(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
+def run_plan(site: Harness, place: PlanLocation, options: RunOptions) -> RunReport:
     """Drive the plan; one that is signed off is not driven, but judged again on other content."""
     report = _run(site, place, options)
     looked = report.status.content
@@ -123,7 +123,7 @@ def run_plan(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
     return replace(report, outcome=outcome, audit=audit)
 
 
-def _run(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
+def _run(site: Harness, place: PlanLocation, options: RunOptions) -> RunReport:
     """Take the plan and its workspace, then drive; whoever else holds them is named."""
     site.home.keep_apart(place.workspace)
     refuse_foreign_worktree(site, place)
@@ -153,7 +153,7 @@ def _run(site: Site, place: PlanPlace, options: RunOptions) -> RunReport:
     if outcome is not Outcome.DONE:
         return report
     # Signed off a moment ago, on a snapshot taken after everything was judged.
-    return replace(report, status=replace(report.status, content=Content(differs=False)))
+    return replace(report, status=replace(report.status, content=ContentStatus(differs=False)))
 
 
 def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None:
@@ -165,7 +165,7 @@ def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None
     return read_fact(SessionWork, said[-1]) if said[-1] else None
 
 
-def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunReport:
+def _already_over(site: Harness, place: PlanLocation, history: PlanHistory) -> RunReport:
     """A plan that is signed off is not run again unless it is approved again."""
     assert history.run is not None
     approved = approved_by(site.ledger, place, history, history.run)
@@ -176,7 +176,7 @@ def _already_over(site: Site, place: PlanPlace, history: PlanHistory) -> RunRepo
     return replace(report, status=status, nothing_to_do=True)
 
 
-def _waiting(site: Site, approved: ApprovedPlan, options: RunOptions) -> RunReport:
+def _waiting(site: Harness, approved: ApprovedPlan, options: RunOptions) -> RunReport:
     """It goes on as it was approved, or not at all: what is asked for now changes nothing."""
     _mark(site, approved, PlanStatus.IN_PROGRESS)
     report = _report(site, approved.place, None)
@@ -192,13 +192,13 @@ def _waiting(site: Site, approved: ApprovedPlan, options: RunOptions) -> RunRepo
     return replace(report, unheeded=unheeded)
 
 
-def _mark(site: Site, approved: ApprovedPlan, status: PlanStatus) -> None:
+def _mark(site: Harness, approved: ApprovedPlan, status: PlanStatus) -> None:
     """The last driver may have died between an entry and its mark in the plan file."""
     projection_of(site, approved.place).show(approved.state, status, now=True)
 
 
 def _approved(
-    site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions
+    site: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
 ) -> ApprovedPlan:
     """What the run goes by: an open one by its own pins, a new one by the newest approval."""
     if history.running:
@@ -214,7 +214,7 @@ def _approved(
 
 
 def _require_approval(
-    site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions
+    site: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
 ) -> Entry:
     digest = place.digest()
     approval = history.approval
@@ -241,7 +241,7 @@ def _require_approval(
 
 
 def _upgraded_run(
-    site: Site, place: PlanPlace, history: PlanHistory, options: RunOptions
+    site: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
 ) -> PlanHistory:
     """An open run goes on by today's pins; those of an older version need a person's word first."""
     if older_pins(site.ledger, history, "") is None:
@@ -254,7 +254,7 @@ def _upgraded_run(
     return intact_history(site.ledger, place.record.id, place.path)
 
 
-def _open(site: Site, approved: ApprovedPlan, options: RunOptions) -> OpenWork:
+def _open(site: Harness, approved: ApprovedPlan, options: RunOptions) -> OpenWork:
     """Workspace, sandbox and judge, where nothing stands in the way of a run."""
     place, pins = approved.place, approved.pins
     refuse_own_output(options.output, approved_workspace(site, approved))
@@ -266,7 +266,7 @@ def _open(site: Site, approved: ApprovedPlan, options: RunOptions) -> OpenWork:
         options.tell(f"{missing.said} ({missing.advice})")
     tell = options.reporter.tell
     return open_work(
-        site, approved, enclosure, options.cancelled, lambda chunk: tell(Output(chunk))
+        site, approved, enclosure, options.cancelled, lambda chunk: tell(Printed(chunk))
     )
 
 
@@ -285,7 +285,7 @@ def _check_roles(approved: ApprovedPlan) -> None:
 
 
 def _begin(
-    site: Site, approved: ApprovedPlan, holder: Holder, options: RunOptions, lease: Lease
+    site: Harness, approved: ApprovedPlan, holder: Holder, options: RunOptions, lease: Lease
 ) -> tuple[str, Fence]:
     """A new run, or the unfinished one taken over with a higher fence."""
     place, history, ledger = approved.place, approved.history, site.ledger
@@ -321,7 +321,7 @@ def _begin(
 
 
 def _open_run(
-    site: Site, work: OpenWork, options: RunOptions, run: str, fence: Fence, lease: Lease
+    site: Harness, work: OpenWork, options: RunOptions, run: str, fence: Fence, lease: Lease
 ) -> OpenRun:
     approved = work.approved
     place, pins, known = approved.place, approved.pins, approved.history.entries
@@ -354,7 +354,7 @@ def _open_run(
     )
 
 
-def _report(site: Site, place: PlanPlace, outcome: Outcome | None) -> RunReport:
+def _report(site: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:
     return RunReport(
         outcome,
         status_of(site, place),
@@ -363,7 +363,7 @@ def _report(site: Site, place: PlanPlace, outcome: Outcome | None) -> RunReport:
     )
 
 
-def _sign_receipt(site: Site, place: PlanPlace) -> str:
+def _sign_receipt(site: Harness, place: PlanLocation) -> str:
     """Why there is no receipt; the sign-off stands without, and the next look makes it."""
     # What signs takes longer to load than everything before the first step.
     from signoff.usecases.receipt import make_receipts  # noqa: PLC0415

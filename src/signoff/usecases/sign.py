@@ -23,8 +23,8 @@ from signoff.usecases.history import older_pins, read_history
 from signoff.usecases.person import require_person
 from signoff.usecases.pinning import not_approved
 from signoff.usecases.run import RunOptions, RunReport, run_plan
-from signoff.usecases.site import PlanPlace, Site
-from signoff.usecases.sittings import LIST, Sitting, find_sitting, find_sittings, plan_of
+from signoff.usecases.site import Harness, PlanLocation
+from signoff.usecases.sittings import LIST, SessionRecord, find_sitting, find_sittings, plan_of
 from signoff.usecases.worked import read_work
 from signoff.verification.pins import Pins
 
@@ -48,8 +48,8 @@ class SignReport:
 
 
 def sign_plan(
-    site: Site,
-    place: PlanPlace,
+    site: Harness,
+    place: PlanLocation,
     options: RunOptions,
 ) -> SignReport:
     """Sign a person's plan that an agent worked on in a session; NoSuchRun when none did."""
@@ -64,8 +64,8 @@ def sign_plan(
 
 
 def run_or_sign(
-    site: Site,
-    place: PlanPlace,
+    site: Harness,
+    place: PlanLocation,
     options: RunOptions,
 ) -> RunReport:
     """Run a plan; work on it that awaits sign-off is judged first, and given to nobody if it holds.
@@ -87,7 +87,7 @@ def run_or_sign(
 
 
 def sign_sessions(
-    site: Site,
+    site: Harness,
     options: RunOptions,
 ) -> tuple[SignReport, ...]:
     """Sign every session that waits in this workspace; of a person's plan the newest."""
@@ -102,7 +102,7 @@ def sign_sessions(
 
 
 def sign_named(
-    site: Site,
+    site: Harness,
     session: str,
     options: RunOptions,
 ) -> SignReport:
@@ -118,8 +118,8 @@ def sign_named(
 
 
 def sign_work(
-    site: Site,
-    place: PlanPlace,
+    site: Harness,
+    place: PlanLocation,
     session: str,
     options: RunOptions,
 ) -> SignReport:
@@ -142,7 +142,7 @@ def sign_work(
 
 
 def _sign_session(
-    site: Site, session: str, by: str, bound: PlanPlace | None = None
+    site: Harness, session: str, by: str, bound: PlanLocation | None = None
 ) -> SessionReport:
     # Every `run` comes through this module, and most find no session: its tools load slowly.
     from signoff.usecases.open_session import sign  # noqa: PLC0415
@@ -151,8 +151,8 @@ def _sign_session(
 
 
 def _sign(
-    site: Site,
-    sitting: Sitting,
+    site: Harness,
+    sitting: SessionRecord,
     options: RunOptions,
 ) -> SignReport:
     if sitting.plan_digest is None:
@@ -170,7 +170,7 @@ def _sign(
     return sign_work(site, place, sitting.id, options)
 
 
-def _awaiting_plan(site: Site, place: PlanPlace) -> str | None:
+def _awaiting_plan(site: Harness, place: PlanLocation) -> str | None:
     """The newest session whose work on this very plan, as it is approved, awaits sign-off."""
     digest = place.digest()
     if not read_history(site.ledger, place.record.id).approves(digest):
@@ -179,7 +179,7 @@ def _awaiting_plan(site: Site, place: PlanPlace) -> str | None:
     return waiting[-1] if waiting else None
 
 
-def _awaiting(site: Site, workspace: Path) -> list[Sitting]:
+def _awaiting(site: Harness, workspace: Path) -> list[SessionRecord]:
     """Sessions of a workspace to be signed, oldest first; children are signed with their parents.
 
     Those whose newest answer was accepted; and those of clients that are gone whose gate is open,
@@ -192,7 +192,7 @@ def _awaiting(site: Site, workspace: Path) -> list[Sitting]:
     ]
 
 
-def _is_open(site: Site, sitting: Sitting) -> bool:
+def _is_open(site: Harness, sitting: SessionRecord) -> bool:
     state, answer = sitting.state, sitting.answer
     if state.plan is None or state.aborted or (answer and answer.kind is Kind.SESSION_SIGNED):
         return False
@@ -215,12 +215,12 @@ def _may_stand(record: Record, unchecked: bool) -> bool:
     return unchecked or record.waived or record.let_go or kept
 
 
-def _require_no_agent(site: Site) -> str:
+def _require_no_agent(site: Harness) -> str:
     """Who signs, by name; ApprovalRefused from inside an attempt or a client."""
     return require_person(site.environ, site.home.path, _AT_A_TERMINAL)
 
 
-def _require_client_gone(site: Site, session: str) -> None:
+def _require_client_gone(site: Harness, session: str) -> None:
     client = living_client(site.home.path, session)
     if client is not None:
         raise Held(

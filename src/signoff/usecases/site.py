@@ -39,7 +39,7 @@ MOST_FILES = 200_000
 
 
 @dataclass(frozen=True)
-class Site:
+class Harness:
     """What every use case gets."""
 
     environ: Mapping[str, str]
@@ -54,7 +54,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class PlanPlace:
+class PlanLocation:
     """A plan found: its file, its identity, and the workspace it is about."""
 
     path: Path
@@ -104,7 +104,7 @@ class PlanPlace:
         return parse(self.read())
 
 
-def vault_to_write(site: Site) -> VaultPlace:
+def vault_to_write(site: Harness) -> VaultPlace:
     """The vault around here, before a plan is made there: nobody else's, and in no git folder."""
     place = find_vault(site.cwd, site.environ)
     refuse_bare(place)
@@ -121,10 +121,12 @@ def refuse_bare(place: VaultPlace) -> None:
         )
 
 
-def session_place(workspace: Path, name: str) -> PlanPlace:
+def session_place(workspace: Path, name: str) -> PlanLocation:
     """A session has no plan file; the vault's folder stands for it, which is no work content."""
     folder = workspace / VAULT_FOLDER
-    return PlanPlace(folder, PlanRecord(name, name, str(workspace), None), workspace, Vault(folder))
+    return PlanLocation(
+        folder, PlanRecord(name, name, str(workspace), None), workspace, Vault(folder)
+    )
 
 
 def find_plan(
@@ -134,7 +136,7 @@ def find_plan(
     environ: Mapping[str, str] | None = None,
     *,
     even_gone: bool = False,
-) -> PlanPlace:
+) -> PlanLocation:
     """PLAN is a path, a name, or nothing (the plan this worktree is bound to, or the unnamed).
 
     With `even_gone`, an approved plan is found although its file is not there any more.
@@ -157,7 +159,7 @@ def find_plan(
     in_vault = record.repository is not None or path.parent.name == VAULT_FOLDER
     in_shared = place.shared and path.parent == Path(os.path.realpath(place.folder))
     vault = Vault(path.parent if in_vault or in_shared else root / VAULT_FOLDER)
-    return PlanPlace(path, record, root, vault, place if in_shared else None, gone)
+    return PlanLocation(path, record, root, vault, place if in_shared else None, gone)
 
 
 def _was_approved(path: Path, place: VaultPlace, environ: Mapping[str, str]) -> bool:

@@ -12,7 +12,7 @@ from signoff.gate.fold import fold
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
 from signoff.usecases.history import read_history
-from signoff.usecases.site import PlanPlace, Site, find_plan, session_place
+from signoff.usecases.site import Harness, PlanLocation, find_plan, session_place
 from signoff.verification.pins import Pins
 
 LIST = "signoff sessions"
@@ -23,7 +23,7 @@ _WORK = frozenset({Kind.SESSION_STARTED, Kind.STEP_CLAIMED, Kind.TOOL_CALLED})
 
 
 @dataclass(frozen=True)
-class Sitting:
+class SessionRecord:
     """One session folded from its entries; nothing is judged for it."""
 
     id: str
@@ -64,7 +64,7 @@ class Sitting:
         return accepted and bool(answer is not None and answer.data.get("planned"))
 
 
-def find_sitting(site: Site, session: str) -> Sitting:
+def find_sitting(site: Harness, session: str) -> SessionRecord:
     """The session with this id; NoSuchRun when there is none."""
     found = (
         read_sitting(site, session_id_of(session)) if session.startswith(SESSION_PREFIX) else None
@@ -74,7 +74,7 @@ def find_sitting(site: Site, session: str) -> Sitting:
     return found
 
 
-def find_sittings(site: Site, workspace: Path) -> tuple[Sitting, ...]:
+def find_sittings(site: Harness, workspace: Path) -> tuple[SessionRecord, ...]:
     """Every session of a workspace, the one that was worked on last at the end."""
     ids = [
         record.id
@@ -85,7 +85,7 @@ def find_sittings(site: Site, workspace: Path) -> tuple[Sitting, ...]:
     return tuple(sorted((s for s in found if s is not None), key=lambda s: s.newest.at))
 
 
-def read_sitting(site: Site, session: str) -> Sitting | None:
+def read_sitting(site: Harness, session: str) -> SessionRecord | None:
     """The session folded from its own chain; None when none was begun under this id."""
     entries = tuple(site.ledger.entries(session))
     started = next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
@@ -94,7 +94,7 @@ def read_sitting(site: Site, session: str) -> Sitting | None:
     told = [e for e in entries if e.kind in _ANSWERS or e.kind in _WORK]
     answers = [e for e in told if e.kind in _ANSWERS and not _was_shut(e)]
     state = fold(_first_state(site, started), entries)
-    return Sitting(
+    return SessionRecord(
         id=session,
         started=started,
         state=state,
@@ -104,7 +104,7 @@ def read_sitting(site: Site, session: str) -> Sitting | None:
     )
 
 
-def plan_of(site: Site, sitting: Sitting) -> PlanPlace | None:
+def plan_of(site: Harness, sitting: SessionRecord) -> PlanLocation | None:
     """The person's plan that a session works on, if it is still approved as it was then."""
     digest = sitting.plan_digest
     if digest is None:
@@ -124,7 +124,7 @@ def plan_of(site: Site, sitting: Sitting) -> PlanPlace | None:
     return None
 
 
-def signed_place(site: Site, session: str) -> PlanPlace:
+def signed_place(site: Harness, session: str) -> PlanLocation:
     """Where the sign-off of a session is proved: by itself, or by the plan that it works on."""
     sitting = find_sitting(site, session)
     if sitting.parent is not None:
@@ -145,7 +145,7 @@ def _was_shut(entry: Entry) -> bool:
     return entry.kind is Kind.SESSION_SIGNED and not entry.data["open"]
 
 
-def _first_state(site: Site, started: Entry) -> State:
+def _first_state(site: Harness, started: Entry) -> State:
     if started.data["plan_digest"] is None:
         return State(None, driven=False)
     pins = Pins.from_bytes(site.ledger.get_blob(str(started.data["pins"])))

@@ -15,7 +15,7 @@ from signoff.gate.fold import fold
 from signoff.gate.state import State
 from signoff.usecases.history import read_pins
 from signoff.usecases.sign_offs import sign_offs
-from signoff.usecases.site import Site
+from signoff.usecases.site import Harness
 from signoff.usecases.worked import Work, read_work, worked
 
 EVERYBODY = "all"
@@ -106,7 +106,7 @@ class _Sheet:
     sessions: int = 0
 
 
-def read_stats(site: Site, plans: Sequence[str] = ()) -> StatsReport:
+def read_stats(site: Harness, plans: Sequence[str] = ()) -> StatsReport:
     """Count over these plans and sessions (by id), or over every plan the ledger knows.
 
     Sessions are counted only when they are named: their agents chose what is kept.
@@ -133,7 +133,7 @@ def read_stats(site: Site, plans: Sequence[str] = ()) -> StatsReport:
     )
 
 
-def _count_plan(site: Site, plan: str, sheet: _Sheet) -> None:
+def _count_plan(site: Harness, plan: str, sheet: _Sheet) -> None:
     entries = tuple(site.ledger.entries(plan))
     started = [e for e in entries if e.kind is Kind.RUN_STARTED and e.run is not None]
     sheet.plans += bool(started)
@@ -154,7 +154,7 @@ def _count_plan(site: Site, plan: str, sheet: _Sheet) -> None:
             sheet.reported_steps[_who(work)] += work.step in reported
 
 
-def _count_session(site: Site, session: str, sheet: _Sheet) -> None:
+def _count_session(site: Harness, session: str, sheet: _Sheet) -> None:
     """An agent's own plan: a step that it called done is a claim, kept where a check decided."""
     entries = tuple(site.ledger.entries(session))
     state = fold(State(None, driven=False), entries)

@@ -27,7 +27,7 @@ from signoff.usecases.history import (
     roles_given,
 )
 from signoff.usecases.questions import ways_to_end
-from signoff.usecases.site import PlanPlace, Site
+from signoff.usecases.site import Harness, PlanLocation
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Content:
+class ContentStatus:
     """What lies in the workspace, beside what was signed off."""
 
     differs: bool | None  # None: it could not be compared
@@ -59,7 +59,7 @@ class Content:
 class StatusReport:
     """Everything `status` shows; every line is computed."""
 
-    place: PlanPlace
+    place: PlanLocation
     title: str
     status: PlanStatus
     run: str | None
@@ -74,12 +74,12 @@ class StatusReport:
     since_sign_off: tuple[str, ...] = ()
     next_for_edit: str = ""  # how the edited plan can be taken
     driver: Driver | None = None  # of a run that is not over; None when nobody has it
-    content: Content | None = None  # None when nobody looked
+    content: ContentStatus | None = None  # None when nobody looked
     unproven: int = 0  # decisions that an agent could have typed
     older: bool = False  # approved by an older version, which pinned less: to be approved again
 
 
-def status_of(site: Site, place: PlanPlace) -> StatusReport:
+def status_of(site: Harness, place: PlanLocation) -> StatusReport:
     """Fold the ledger; the plan that counts is the pinned one, once there is a run."""
     history = intact_history(site.ledger, place.record.id, place.path)
     written = _written_plan(place)
@@ -117,7 +117,7 @@ def status_of(site: Site, place: PlanPlace) -> StatusReport:
     )
 
 
-def how_to_take_edit(site: Site, place: PlanPlace, history: PlanHistory) -> str:
+def how_to_take_edit(site: Harness, place: PlanLocation, history: PlanHistory) -> str:
     """What to do with a plan that was edited since its run was approved."""
     given = role_words(roles_given(site, history))
     approve = f"signoff approve {shlex.quote(str(place.path))}{given}"
@@ -148,14 +148,14 @@ def _open_questions(state: State) -> tuple[Waiting, ...]:
     return tuple(Waiting(item, asked.subject) for item, asked in state.questions.items())
 
 
-def _written_plan(place: PlanPlace) -> Plan | None:
+def _written_plan(place: PlanLocation) -> Plan | None:
     try:
         return parse(place.read()).plan
     except (PlanNotFound, PlanUnreadable):
         return None
 
 
-def _pinned(site: Site, history: PlanHistory) -> Plan | None:
+def _pinned(site: Harness, history: PlanHistory) -> Plan | None:
     """The plan of the newest run, unless a newer approval stands; None without either."""
     newest = history.run
     if history.approval is not None and (newest is None or newest.seq < history.approval.seq):

@@ -14,8 +14,8 @@ from signoff.storage.records import Holder
 from signoff.toolbatch.kept import Lost, Rollbacks, open_rollbacks
 from signoff.toolbatch.undo import (
     Restoring,
-    Step,
     Undone,
+    UndoStep,
     last,
     plan_undo,
     since,
@@ -23,15 +23,15 @@ from signoff.toolbatch.undo import (
 )
 from signoff.usecases.openwork import open_pinned_workspace, taken
 from signoff.usecases.person import require_person
-from signoff.usecases.site import PlanPlace, Site, session_place
+from signoff.usecases.site import Harness, PlanLocation, session_place
 from signoff.verification.pins import Pins
 
 __all__ = [
     "HowFar",
     "Lost",
     "Restoring",
-    "Step",
     "UndoReport",
+    "UndoStep",
     "restore_step",
     "undo_changes",
 ]
@@ -49,14 +49,14 @@ class UndoReport:
     """What was put back, or would be, and what could not be; `left` more can be undone."""
 
     session: str
-    steps: tuple[Step, ...]
+    steps: tuple[UndoStep, ...]
     lost: tuple[Lost, ...]
     undone: bool
     left: int
 
 
 def undo_changes(
-    site: Site,
+    site: Harness,
     workspace: Path,
     back: int | HowFar = 1,
     *,
@@ -75,7 +75,7 @@ def undo_changes(
     return changes.report(back) if dry_run else changes.undo(back, force=force)
 
 
-def restore_step(site: Site, session: str) -> UndoReport | None:
+def restore_step(site: Harness, session: str) -> UndoReport | None:
     """Put back what an agent that gave up changed in its unfinished step; None: nothing.
 
     The harness's own doing, so no person is needed; all or none, and nothing that somebody else
@@ -89,13 +89,13 @@ def restore_step(site: Site, session: str) -> UndoReport | None:
 class _Changes:
     """What a session changed, opened for undoing."""
 
-    site: Site
+    site: Harness
     session: str
-    place: PlanPlace
+    place: PlanLocation
     rollbacks: Rollbacks
 
     @classmethod
-    def of(cls, site: Site, session: str) -> _Changes:
+    def of(cls, site: Harness, session: str) -> _Changes:
         began = _beginning(site, session)
         place = session_place(Path(began.data["workspace"]), session)
         pins = Pins.from_bytes(site.ledger.get_blob(str(began.data["pins"])))
@@ -135,7 +135,7 @@ def _refuse_nothing(rollbacks: Rollbacks, session: str) -> None:
     )
 
 
-def _point(site: Site, session: str, back: HowFar) -> int:
+def _point(site: Harness, session: str, back: HowFar) -> int:
     """The number of the last change before the point."""
     number = before = 0
     for entry in site.ledger.entries(session):
@@ -147,7 +147,7 @@ def _point(site: Site, session: str, back: HowFar) -> int:
     return before if back is HowFar.STEP else 0
 
 
-def _newest(site: Site, workspace: Path) -> str:
+def _newest(site: Harness, workspace: Path) -> str:
     """The session of a workspace that changed something last; one that can be undone goes first."""
     found: list[tuple[bool, str, str]] = []
     for record in site.ledger.plans():
@@ -170,7 +170,7 @@ def _changes(entry: Entry) -> bool:
     return entry.kind in kinds and any(entry.data[name] for name in what)
 
 
-def _beginning(site: Site, session: str) -> Entry:
+def _beginning(site: Harness, session: str) -> Entry:
     for entry in site.ledger.entries(session):
         if entry.kind is Kind.SESSION_STARTED:
             return entry

@@ -24,7 +24,7 @@ from signoff.settings.loading import HUMAN_ROLE, Settings
 from signoff.storage.identity import remember_plan
 from signoff.storage.vault import Vault
 from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
-from signoff.usecases.site import PlanPlace, Site, file_names
+from signoff.usecases.site import Harness, PlanLocation, file_names
 from signoff.verification.evidence import read_before
 
 
@@ -32,7 +32,7 @@ from signoff.verification.evidence import read_before
 class VerifyReport:
     """What static verification found."""
 
-    place: PlanPlace
+    place: PlanLocation
     plan: Plan
     findings: tuple[Finding, ...]
     status: PlanStatus
@@ -43,7 +43,7 @@ class VerifyReport:
         return not any(f.severity is Severity.ERROR for f in self.findings)
 
 
-def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
+def verify_plan(site: Harness, place: PlanLocation) -> VerifyReport:
     """Check, record, and show the new status in the file."""
     parsed = place.parse()
     digest = parsed.plan.plan_digest
@@ -60,7 +60,7 @@ def verify_plan(site: Site, place: PlanPlace) -> VerifyReport:
     return report
 
 
-def find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
+def find_all(site: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
     """All findings, with what other plans have to do with them."""
     read = _read_by_checks(site, place, parsed.plan)
     found = find(site, place, parsed, read)
@@ -72,8 +72,8 @@ def find_all(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...
 
 
 def find(
-    site: Site,
-    place: PlanPlace,
+    site: Harness,
+    place: PlanLocation,
     parsed: Parsed,
     read_by_checks: Mapping[str, frozenset[str]] | None = None,
 ) -> tuple[Finding, ...]:
@@ -92,7 +92,7 @@ def find(
     return verify(parsed, around)
 
 
-def _read_by_checks(site: Site, place: PlanPlace, plan: Plan) -> dict[str, frozenset[str]]:
+def _read_by_checks(site: Harness, place: PlanLocation, plan: Plan) -> dict[str, frozenset[str]]:
     """What contracts that are still the same read in the last run, before anybody worked."""
     history = read_history(site.ledger, place.record.id)
     if history.run is None:
@@ -110,7 +110,7 @@ def _read_by_checks(site: Site, place: PlanPlace, plan: Plan) -> dict[str, froze
     }
 
 
-def require_valid(site: Site, place: PlanPlace, parsed: Parsed) -> tuple[Finding, ...]:
+def require_valid(site: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
     """The findings, or PlanInvalid naming the first error."""
     findings = find_all(site, place, parsed)
     errors = [f for f in findings if f.severity is Severity.ERROR]

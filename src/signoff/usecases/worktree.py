@@ -16,7 +16,7 @@ from signoff.storage.records import PlanRecord
 from signoff.usecases.history import read_history
 from signoff.usecases.merged import Base, is_merged
 from signoff.usecases.person import refuse_in_attempt
-from signoff.usecases.site import Site
+from signoff.usecases.site import Harness
 from signoff.workspace.branches import branch_head, commits_between, existing_head
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import exclude_from_git
@@ -47,7 +47,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True)
-class Seen:
+class WorktreeLine:
     """One worktree with the plan it is bound to, and what would be lost with it."""
 
     path: Path
@@ -69,13 +69,13 @@ class Pruned:
 
 
 def add(
-    site: Site,
+    site: Harness,
     name: str,
     path: Path | None = None,
     base: str | None = None,
     *,
     adopt: bool = False,
-) -> Seen:
+) -> WorktreeLine:
     """A worktree for the plan, on its own branch, bound to it; the same call finishes half of one.
 
     A plan that is bound to a worktree already gets no second one. A branch that holds commits
@@ -100,10 +100,10 @@ def add(
                 _refuse_unmerged_branch(git, branch, start, plan.name)
             worktree = add_worktree(git, target, branch, start)
     bind_worktree(site.ledger, record, worktree.path, repository.main, by)
-    return Seen(worktree.path, branch, plan.name, worktree.state, is_main=False)
+    return WorktreeLine(worktree.path, branch, plan.name, worktree.state, is_main=False)
 
 
-def list_all(site: Site) -> tuple[Seen, ...]:
+def list_all(site: Harness) -> tuple[WorktreeLine, ...]:
     """Every checkout of the repository, with what is unfinished in it."""
     _, repository = _here(site)
     with Git.open(repository, site.environ) as git:
@@ -111,7 +111,7 @@ def list_all(site: Site) -> tuple[Seen, ...]:
         return tuple(_seen(site, git, w, repository, base) for w in list_worktrees(git))
 
 
-def remove(site: Site, name: str, *, force: bool = False) -> Seen:
+def remove(site: Harness, name: str, *, force: bool = False) -> WorktreeLine:
     """Remove a plan's worktree; what would be lost is named, and refused unless `force`."""
     place, repository = _here(site)
     by = refuse_in_attempt(site.environ, site.home.path)
@@ -128,7 +128,7 @@ def remove(site: Site, name: str, *, force: bool = False) -> Seen:
     return seen
 
 
-def prune(site: Site) -> tuple[Pruned, ...]:
+def prune(site: Harness) -> tuple[Pruned, ...]:
     """Remove worktrees whose plan is done and merged, and forget those whose folder is gone."""
     place, repository = _here(site)
     by = refuse_in_attempt(site.environ, site.home.path)
@@ -170,14 +170,14 @@ def base_branch(git: Git, repository: Repository) -> str:
     return found
 
 
-def _here(site: Site) -> tuple[VaultPlace, Repository]:
+def _here(site: Harness) -> tuple[VaultPlace, Repository]:
     place = find_vault(site.cwd, site.environ)
     if place.repository is None:
         raise UsageError(f"`{place.worktree}` is not in a git repository", "git init")
     return place, Repository(place.worktree, place.repository)
 
 
-def _refuse_second(site: Site, record: PlanRecord, target: Path) -> None:
+def _refuse_second(site: Harness, record: PlanRecord, target: Path) -> None:
     bound = site.ledger.glance().worktree_of(record.id)
     if bound is not None and bound.is_dir() and bound != target.resolve():
         raise PlanConflict(
@@ -213,7 +213,7 @@ def _existing(git: Git, target: Path, branch: str) -> Worktree | None:
     return None
 
 
-def _named(site: Site, git: Git, name: str, place: VaultPlace) -> Worktree:
+def _named(site: Harness, git: Git, name: str, place: VaultPlace) -> Worktree:
     """By the plan that is bound to it, else by its path."""
     for worktree in list_worktrees(git):
         assert place.repository is not None
@@ -223,9 +223,11 @@ def _named(site: Site, git: Git, name: str, place: VaultPlace) -> Worktree:
     return find_worktree(git, site.cwd / name)
 
 
-def _seen(site: Site, git: Git, worktree: Worktree, repository: Repository, base: str) -> Seen:
+def _seen(
+    site: Harness, git: Git, worktree: Worktree, repository: Repository, base: str
+) -> WorktreeLine:
     bound = site.ledger.glance().binding(worktree.path, repository.main)
-    seen = Seen(
+    seen = WorktreeLine(
         path=worktree.path,
         branch=worktree.branch,
         plan=bound.name if bound is not None else None,
@@ -238,7 +240,7 @@ def _seen(site: Site, git: Git, worktree: Worktree, repository: Repository, base
     return seen if lost.is_nothing else replace(seen, unfinished=lost)
 
 
-def _would_be_lost(seen: Seen, lost: Unfinished) -> UnfinishedWork:
+def _would_be_lost(seen: WorktreeLine, lost: Unfinished) -> UnfinishedWork:
     plan = shlex.quote(seen.plan or "NAME")
     files = [f"  {path}" for path in lost.uncommitted]
     commits = [f"  {commit.id[:12]} {commit.subject}" for commit in lost.commits]
@@ -255,7 +257,7 @@ def _some(lines: list[str]) -> list[str]:
     return lines if more <= 0 else [*lines[:_MOST_SHOWN], f"  and {more} more"]
 
 
-def _refuse_a_run(site: Site, seen: Seen, place: VaultPlace) -> None:
+def _refuse_a_run(site: Harness, seen: WorktreeLine, place: VaultPlace) -> None:
     why = _unfinished_run(site, seen, place)
     if why:
         name = shlex.quote(seen.plan or "NAME")
@@ -264,7 +266,7 @@ def _refuse_a_run(site: Site, seen: Seen, place: VaultPlace) -> None:
         )
 
 
-def _why_kept(site: Site, seen: Seen, place: VaultPlace) -> str:
+def _why_kept(site: Harness, seen: WorktreeLine, place: VaultPlace) -> str:
     why = _unfinished_run(site, seen, place)
     if why:
         return why
@@ -278,7 +280,7 @@ def _why_kept(site: Site, seen: Seen, place: VaultPlace) -> str:
     return "" if merged else f"plan `{shown_name(seen.plan)}` is not merged"
 
 
-def _unfinished_run(site: Site, seen: Seen, place: VaultPlace) -> str:
+def _unfinished_run(site: Harness, seen: WorktreeLine, place: VaultPlace) -> str:
     if seen.plan is None:
         return ""
     plan = resolve_active_plan(seen.plan, cwd=site.cwd, environ=site.environ, creating=True)

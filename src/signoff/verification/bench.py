@@ -22,7 +22,7 @@ from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import script_command, shell_command
 from signoff.verification.counting.reports import REPORT_DIR_VARIABLE, read_reports
-from signoff.verification.enclosure import UNCONFINED, Enclosure, Seat
+from signoff.verification.enclosure import UNCONFINED, Enclosure, JudgingPlace
 from signoff.verification.heldout import (
     CONTRACT_FILE,
     FOLDER_VARIABLE,
@@ -32,7 +32,7 @@ from signoff.verification.heldout import (
     answer_of,
     failing_product,
 )
-from signoff.verification.verdicts import Answer, needles
+from signoff.verification.verdicts import UnboundVerdict, needles
 from signoff.workspace.opened import OpenWatch
 
 LONGEST_LIST_BYTES = 16_000_000
@@ -41,7 +41,7 @@ LARGEST_FILE_BYTES = 64 * 1024**3
 
 
 @dataclass(frozen=True)
-class Seen:
+class ContractRun:
     """One run of a contract: what the process did, and the reports it left."""
 
     observation: Observation
@@ -49,7 +49,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Bench:
+class CheckRunner:
     """Runs contract commands the same way wherever they are judged."""
 
     search_path: str
@@ -59,18 +59,20 @@ class Bench:
     mark: str | None = None  # of the workspace, to find what outlives a killed driver
     enclosure: Enclosure = UNCONFINED
 
-    def run(self, contract: Contract, seat: Seat, watch: OpenWatch | None = None) -> Seen:
+    def run(
+        self, contract: Contract, seat: JudgingPlace, watch: OpenWatch | None = None
+    ) -> ContractRun:
         """Run the contract's command and observe it, and what it opens, to its end."""
         limits = _limits(contract)
         # Made only for contracts that speak of it.
         if REPORT_DIR_VARIABLE not in contract.command:
-            return Seen(self._run(contract, seat, limits, watch=watch), {})
+            return ContractRun(self._run(contract, seat, limits, watch=watch), {})
         with _own_folder("signoff-report-") as reports:
             extra = {REPORT_DIR_VARIABLE: str(reports)}
             seen = self._run(contract, seat, limits, extra=extra, writable=(reports,), watch=watch)
-            return Seen(seen, read_reports(reports))
+            return ContractRun(seen, read_reports(reports))
 
-    def run_product(self, product: Contract, seat: Seat) -> Observation:
+    def run_product(self, product: Contract, seat: JudgingPlace) -> Observation:
         """Run the product for a check that sees only its output; no file of the check is there."""
         most = LONGEST_LIST_BYTES
         limits = replace(_limits(product), keep_head=most, max_output=most)
@@ -80,10 +82,10 @@ class Bench:
         self,
         check: HeldOut,
         hidden: Contract,
-        seat: Seat,
+        seat: JudgingPlace,
         linked: tuple[str, ...],
         approved: Callable[[Path], None] | None = None,
-    ) -> tuple[Answer, Observation]:
+    ) -> tuple[UnboundVerdict, Observation]:
         """What a held-out check says, of the product itself or of what the product printed.
 
         One that cannot run is asked again on the content that `approved` puts into a folder: if it
@@ -109,7 +111,7 @@ class Bench:
     def run_heldout(
         self,
         contract: Contract,
-        seat: Seat,
+        seat: JudgingPlace,
         folder: Path,
         printed: bytes | None = None,
         linked: Collection[str] = (),
@@ -132,7 +134,7 @@ class Bench:
             (place / "pytest.ini").touch()
             if printed is not None:
                 (copy / OUTPUT_FILE).write_bytes(printed)
-                seat = Seat(place / "empty")
+                seat = JudgingPlace(place / "empty")
                 seat.folder.mkdir()
             elif fill is not None or not (
                 self.enclosure.isolation is Isolation.NONE or seat.mounts
@@ -154,7 +156,7 @@ class Bench:
         """The lines a `for_each` command prints: stripped, blank and repeated ones left out."""
         contract = Contract(command)
         limits = Limits(wall_s=contract.timeout_s, keep_head=LONGEST_LIST_BYTES)
-        observation = self._run(contract, Seat(folder), limits)
+        observation = self._run(contract, JudgingPlace(folder), limits)
         if observation.ending is not Ending.EXITED or observation.exit_code != 0:
             raise ListUnreadable(f"the list could not be read: {observation.describe()}")
         if not observation.stdout.complete:
@@ -165,7 +167,7 @@ class Bench:
     def _run(
         self,
         contract: Contract,
-        seat: Seat,
+        seat: JudgingPlace,
         limits: Limits,
         *,
         argv: tuple[str, ...] | None = None,
@@ -210,7 +212,7 @@ class Bench:
 
 def _disposable(
     folder: Path, linked: Collection[str], copy: Path, fill: Callable[[Path], None] | None
-) -> Seat:
+) -> JudgingPlace:
     """A copy of the folder to work in; what is `linked` stays where it is and cannot be changed."""
     kept_there = {folder / path for path in linked}
 
@@ -227,7 +229,7 @@ def _disposable(
     for path in linked:
         if os.path.lexists(folder / path) and (copy / path).parent.is_dir():
             (copy / path).symlink_to(folder / path)
-    return Seat(copy)
+    return JudgingPlace(copy)
 
 
 def _limits(contract: Contract) -> Limits:

@@ -21,12 +21,12 @@ from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Reason, Result
-from signoff.verification.bench import Seen
+from signoff.verification.bench import ContractRun
 from signoff.verification.counting.printed import count_printed, lines_of
 from signoff.verification.counting.reports import DOCUMENTS, count_document, count_reports
 from signoff.verification.counting.sight import look_at, tools_called
 from signoff.verification.suppressions import GONE, Checks, Suppression
-from signoff.verification.verdicts import Answer
+from signoff.verification.verdicts import UnboundVerdict
 
 # Checkers that say how many files they looked at, whether they find fault or not.
 SAYS_FILES = frozenset(
@@ -66,7 +66,7 @@ def is_counted(contract: Contract, texts: Sequence[str] = ()) -> bool:
 
 def count(
     contract: Contract,
-    seen: Seen,
+    seen: ContractRun,
     texts: Sequence[str] = (),
     redactor: Redactor = NOTHING_SECRET,
 ) -> TestCounts | None:
@@ -145,7 +145,7 @@ def _smaller(reported: TestCounts | None, shown: TestCounts | None) -> TestCount
     )
 
 
-def remarked(answer: Answer, counts: TestCounts | None) -> Answer:
+def remarked(answer: UnboundVerdict, counts: TestCounts | None) -> UnboundVerdict:
     """The answer with a remark where a runner was reached and nobody knows how many tests ran."""
     if answer.result is not Result.KEPT or counts is None or not counts.untold:
         return answer
@@ -155,7 +155,7 @@ def remarked(answer: Answer, counts: TestCounts | None) -> Answer:
 
 def judge_counts(
     contract: Contract, counts: TestCounts | None, baseline: TestCounts | None
-) -> Answer | None:
+) -> UnboundVerdict | None:
     """Why a contract that held otherwise is not kept; None when the counts are as they should be.
 
     `tests >= N` counts tests that passed. Against the baseline, tests that are gone or skipped
@@ -165,14 +165,14 @@ def judge_counts(
     told = counts if counts is not None and counts.endings else None
     if least is not None and told is None:
         message = f"could not judge: no test report was found for `tests >= {least}`"
-        return Answer(Result.UNKNOWN, Reason.TESTS, message)
+        return UnboundVerdict(Result.UNKNOWN, Reason.TESTS, message)
     if least is not None and told is not None and told.passed < least:
         message = f"{told.passed} tests passed ({told.source}), expected at least {least}"
-        return Answer(Result.BROKEN, Reason.TESTS, message)
+        return UnboundVerdict(Result.BROKEN, Reason.TESTS, message)
     if baseline is None or contract.may_shrink:
         return None
     found = _silence(baseline, counts) or _shrinkage(baseline, counts)
-    return Answer(Result.BROKEN, Reason.TESTS, found + _MEANT) if found else None
+    return UnboundVerdict(Result.BROKEN, Reason.TESTS, found + _MEANT) if found else None
 
 
 def checks_of(
@@ -198,7 +198,7 @@ def checks_of(
     return Checks(tools, skip_marks=skip_marks)
 
 
-def judge_suppressions(found: Sequence[Suppression]) -> Answer | None:
+def judge_suppressions(found: Sequence[Suppression]) -> UnboundVerdict | None:
     """Why a contract that held otherwise is not kept: its checks were told to look away."""
     shown = []
     for what, plural, gone in (
@@ -208,7 +208,7 @@ def judge_suppressions(found: Sequence[Suppression]) -> Answer | None:
         some = [f"{s.path}:{s.line}: {s.text}" for s in found if (s.kind == GONE) is gone]
         if some:
             shown.append(f"{_many(len(some), what, plural)} since the approval: {_shown(some)}")
-    return Answer(Result.BROKEN, Reason.TESTS, "; ".join(shown) + _MEANT) if shown else None
+    return UnboundVerdict(Result.BROKEN, Reason.TESTS, "; ".join(shown) + _MEANT) if shown else None
 
 
 def _many(number: int, one: str, many: str) -> str:

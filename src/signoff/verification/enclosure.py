@@ -17,13 +17,13 @@ from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.verdict import Isolation
 from signoff.process.command import Confinement, Mount
 from signoff.settings.loading import Role
-from signoff.workspace.opened import Opened
+from signoff.workspace.opened import OpenedFiles
 
 PRIVATE_TMP = "/tmp"  # what a bubblewrap sandbox shows there is its own
 
 
 @dataclass(frozen=True)
-class Seat:
+class JudgingPlace:
     """Where one contract is judged: the workspace itself, or a clean room shown in its place."""
 
     folder: Path
@@ -31,7 +31,7 @@ class Seat:
     note: str = ""
     mounts: tuple[Mount, ...] = ()
     on_disk: Path | None = None  # where the folder's files are, if they are shown from elsewhere
-    setup: Opened | None = None  # what the set-up read that made the by-products, if one did
+    setup: OpenedFiles | None = None  # what the set-up read that made the by-products, if one did
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Enclosure:
     def for_contract(
         self,
         contract: Contract,
-        seat: Seat,
+        seat: JudgingPlace,
         readable: Iterable[Path] = (),
         writable: Iterable[Path] = (),
         shown: tuple[Path, ...] = (),

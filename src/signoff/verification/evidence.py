@@ -15,7 +15,7 @@ from signoff.domain.snapshot import Snapshot
 from signoff.domain.verdict import Isolation, Phase, Reason
 from signoff.errors import LedgerBroken
 from signoff.verification.protection import Guard
-from signoff.workspace.opened import Opened
+from signoff.workspace.opened import OpenedFiles
 
 
 @dataclass(frozen=True)
@@ -96,16 +96,16 @@ class Blobs(Protocol):
         """What was kept; LedgerBroken if it is not there as it was."""
 
 
-def read_before(blobs: Blobs | None, kept: Iterable[str]) -> Opened:
+def read_before(blobs: Blobs | None, kept: Iterable[str]) -> OpenedFiles:
     """What the check read when it was judged before anybody worked, as far as that was kept."""
-    opened = Opened()
+    opened = OpenedFiles()
     if blobs is None:
         return opened
     for digest in kept:
         try:
-            more = Opened.from_bytes(blobs.get_blob(digest))
+            more = OpenedFiles.from_bytes(blobs.get_blob(digest))
         except LedgerBroken:
-            more = Opened(why_not="what the check read before is not there any more")
+            more = OpenedFiles(why_not="what the check read before is not there any more")
         opened = opened.joined(more)
     return opened
 

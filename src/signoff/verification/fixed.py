@@ -23,11 +23,11 @@ from signoff.domain.text import decode_output, storable_path
 from signoff.domain.verdict import Reason, Result
 from signoff.planfile.verify.subjects import measures
 from signoff.process.command import Mount
-from signoff.verification.enclosure import Seat
+from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.ignored import configures
 from signoff.verification.protection import Guard, file_of
-from signoff.verification.verdicts import NAMED_FILES, Answer
-from signoff.workspace.opened import Opened
+from signoff.verification.verdicts import NAMED_FILES, UnboundVerdict
+from signoff.workspace.opened import OpenedFiles
 
 MOST_MOUNTED = 16
 
@@ -56,7 +56,7 @@ class Fixed:
         kept = tuple(p for p in files if not _is_set(p, words))
         return cls(frozenset((*files, *_compared_with(texts))), kept)
 
-    def shown(self, seat: Seat) -> tuple[Seat, Fixed]:
+    def shown(self, seat: JudgingPlace) -> tuple[JudgingPlace, Fixed]:
         """The seat with the first of them read-only."""
         disk = seat.on_disk or seat.folder
         # A link of the agent's on the way would lead the mount to another place.
@@ -65,7 +65,7 @@ class Fixed:
         mounts = (Mount(disk / p, seat.folder / p, holds_parents=False) for p in mounted)
         return replace(seat, mounts=(*seat.mounts, *mounts)), replace(self, mounted=mounted)
 
-    def written(self, approved: Collection[str], opened: Opened) -> Answer | None:
+    def written(self, approved: Collection[str], opened: OpenedFiles) -> UnboundVerdict | None:
         """The answer when one of them was written to, and perhaps put back."""
         # A tool may write a lock file anew with the same words; what it says is in the digest.
         both = opened.written & opened.files
@@ -80,7 +80,7 @@ class Fixed:
             return _unknown(f"may have been written to while it ran: {opened.why_not}")
         return None
 
-    def refused(self, seen: Observation) -> Answer | None:
+    def refused(self, seen: Observation) -> UnboundVerdict | None:
         """The answer when the check failed and says that one of them could not be written."""
         said = (decode_output(stream.kept) for stream in (seen.stdout, seen.stderr))
         denied = [line for text in said for line in text.splitlines() if _DENIED.search(line)]
@@ -125,6 +125,6 @@ def _names(paths: list[str]) -> str:
     return ", ".join(f"`{storable_path(path)}`" for path in paths[:NAMED_FILES])
 
 
-def _unknown(what: str) -> Answer:
+def _unknown(what: str) -> UnboundVerdict:
     advice = "if the contract does that itself, let it work on a copy"
-    return Answer(Result.UNKNOWN, Reason.MOVED, f"what decides the check {what}; {advice}")
+    return UnboundVerdict(Result.UNKNOWN, Reason.MOVED, f"what decides the check {what}; {advice}")

@@ -18,7 +18,7 @@ from signoff.domain.plan import Contract
 from signoff.domain.verdict import HeldOutKind, Reason, Result
 from signoff.errors import ConfigInvalid
 from signoff.verification.counting.sight import tools_called
-from signoff.verification.verdicts import Answer, compare
+from signoff.verification.verdicts import UnboundVerdict, compare
 
 FOLDER_VARIABLE = "SIGNOFF_HELDOUT_DIR"
 CONTRACT_FILE = "contract"
@@ -28,7 +28,7 @@ _LARGEST_BYTES = 50_000_000
 _SIGNALS = 128
 # A product that hangs or crashes does that to the check it runs in.
 _BY_THE_PRODUCT = frozenset({Reason.TIMED_OUT, Reason.SIGNALLED})
-REFUSED = Answer(Result.BROKEN, Reason.HELD_OUT, "a held-out check did not hold")
+REFUSED = UnboundVerdict(Result.BROKEN, Reason.HELD_OUT, "a held-out check did not hold")
 # Internal error, wrong usage, no tests; a module that cannot be imported (2) is the product's.
 _UNABLE = {"pytest": frozenset({3, 4, 5}), "unittest": frozenset({5})}
 _NO_SCRIPT, _CANNOT_OPEN = 2, b": can't open file "  # of the Python interpreter
@@ -86,7 +86,7 @@ def _command(name: str, path: Path) -> str:
     return command
 
 
-def answer_of(check: Contract, observation: Observation) -> Answer:
+def answer_of(check: Contract, observation: Observation) -> UnboundVerdict:
     """What the check says of the work; unknown where it is the check that did not work."""
     answer = compare(check, observation)
     code = observation.exit_code or 0
@@ -94,15 +94,17 @@ def answer_of(check: Contract, observation: Observation) -> Answer:
         reason = answer.reason if answer.reason in _BY_THE_PRODUCT else Reason.INFRASTRUCTURE
         return answer._replace(reason=reason)
     if code > _SIGNALS:  # what a shell makes of a signal
-        return Answer(Result.UNKNOWN, Reason.SIGNALLED, f"killed by signal {code - _SIGNALS}")
+        return UnboundVerdict(
+            Result.UNKNOWN, Reason.SIGNALLED, f"killed by signal {code - _SIGNALS}"
+        )
     if _is_unable(check.command, code, observation):
-        return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, f"exit code {code}")
+        return UnboundVerdict(Result.UNKNOWN, Reason.INFRASTRUCTURE, f"exit code {code}")
     if answer.result is Result.BROKEN:
         return REFUSED
     return answer
 
 
-def failing_product(product: Contract, seen: Observation) -> Answer | None:
+def failing_product(product: Contract, seen: Observation) -> UnboundVerdict | None:
     """The answer when the product itself came to no good end; None when its output decides."""
     answer = compare(product, seen)
     if answer.result is Result.KEPT:

@@ -15,7 +15,7 @@ from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SetupFailed, SnapshotTooSlow
-from signoff.verification.bench import Bench
+from signoff.verification.bench import CheckRunner
 from signoff.verification.denominator import (
     checks_of,
     count,
@@ -23,7 +23,7 @@ from signoff.verification.denominator import (
     judge_suppressions,
     remarked,
 )
-from signoff.verification.enclosure import Seat
+from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.evidence import (
     Blobs,
     Case,
@@ -42,7 +42,7 @@ from signoff.verification.protection import Compared, changed_git_rules, compare
 from signoff.verification.rooms import Instead, Rooms
 from signoff.verification.since_approval import SinceApproval, texts_on
 from signoff.verification.verdicts import (
-    Answer,
+    UnboundVerdict,
     compare,
     could_not_run,
     flaky,
@@ -58,7 +58,7 @@ from signoff.verification.verdicts import (
     unbuilt,
 )
 from signoff.workspace.byproducts import too_large_to_copy
-from signoff.workspace.opened import Opened, OpenWatch
+from signoff.workspace.opened import OpenedFiles, OpenWatch
 from signoff.workspace.workspace import Workspace
 
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
@@ -76,7 +76,7 @@ class Judge:
     root: Path
     pins: Pins
     evidence: Evidence
-    bench: Bench
+    bench: CheckRunner
     rooms: Rooms
     obstacles: Obstacles
     judgings: int = 1
@@ -133,7 +133,7 @@ class Judge:
             if case.before_work or not self.rooms.sets_up(self.pins.snapshot, failed):
                 raise
             return unbuilt(verdict, failed)
-        if isinstance(seat, Answer):
+        if isinstance(seat, UnboundVerdict):
             return replace(verdict, **seat._asdict())
         note = seat.note
         if seat.setup is None and not case.before_work:
@@ -148,7 +148,7 @@ class Judge:
 
     def _run_in(
         self,
-        seat: Seat,
+        seat: JudgingPlace,
         case: Case,
         verdict: Verdict,
         before: Snapshot,
@@ -166,7 +166,7 @@ class Judge:
                 return flaky(again)
         if judged.kept and contradicts and self._sealed(case.contract):
             return flaky(judged)
-        if case.before_work and self.blobs is not None and opened != Opened():
+        if case.before_work and self.blobs is not None and opened != OpenedFiles():
             known = self.workspace.manifest(before.digest)
             kept = self.blobs.put_blob(opened.to_bytes(known), durable=False)
             judged = replace(judged, read=kept)
@@ -183,7 +183,7 @@ class Judge:
         """Whether nothing but the content can have changed the answer."""
         return self.bench.enclosure.sealed and contract.network is not True
 
-    def _loose(self, case: Case, seat: Seat, compared: Compared) -> LooseFiles:
+    def _loose(self, case: Case, seat: JudgingPlace, compared: Compared) -> LooseFiles:
         """Ignored files that the check may obey, as they are before it runs."""
         if case.before_work or seat.setup is not None:
             return LooseFiles()
@@ -195,8 +195,8 @@ class Judge:
         case: Case,
         judged: Verdict,
         before: Snapshot,
-        seat: Seat,
-        opened: Opened,
+        seat: JudgingPlace,
+        opened: OpenedFiles,
         loose: LooseFiles,
     ) -> Verdict:
         """Judge again with every changed influence as approved, if there is any.
@@ -251,10 +251,10 @@ class Judge:
         case: Case,
         verdict: Verdict,
         before: Snapshot,
-        seat: Seat,
+        seat: JudgingPlace,
         loose: LooseFiles | None = None,
         set_back: Collection[str] = (),
-    ) -> tuple[Verdict, Opened]:
+    ) -> tuple[Verdict, OpenedFiles]:
         """Run the contract once; with the verdict, which files of the workspace it opened."""
         texts = self._texts(case.contract, before.digest)
         manifest = self.workspace.manifest(before.digest)
@@ -295,8 +295,8 @@ class Judge:
         return SinceApproval(self.workspace, self.pins)
 
     def _suppressed(
-        self, case: Case, now: Snapshot, texts: tuple[str, ...], opened: Opened
-    ) -> Answer | None:
+        self, case: Case, now: Snapshot, texts: tuple[str, ...], opened: OpenedFiles
+    ) -> UnboundVerdict | None:
         """The answer when checks were silenced since the approval."""
         manifest = self.workspace.manifest(now.digest)
         checks = checks_of(case.contract, texts, case.baseline, manifest)
@@ -305,7 +305,7 @@ class Judge:
         return judge_suppressions(self.since_approval.suppressions(checks, case.guard, now, opened))
 
     def _held_out(
-        self, case: Case, judged: Verdict, before: Snapshot, seat: Seat, contradicts: bool
+        self, case: Case, judged: Verdict, before: Snapshot, seat: JudgingPlace, contradicts: bool
     ) -> Verdict:
         """The check behind the visible one; only a refusal of its own can contradict it."""
         sealed = self._sealed(case.contract)
@@ -316,7 +316,9 @@ class Judge:
                 return behind
         return flaky(behind) if contradicts and sealed else behind
 
-    def _held_out_once(self, case: Case, judged: Verdict, before: Snapshot, seat: Seat) -> Verdict:
+    def _held_out_once(
+        self, case: Case, judged: Verdict, before: Snapshot, seat: JudgingPlace
+    ) -> Verdict:
         """The agent learns that it failed, nothing else; why it could not run, a person learns."""
         check = self.obstacles.heldout(case.contract)
         hidden = check.as_contract(case.contract)
@@ -383,7 +385,9 @@ class Judge:
         found = self.evidence.find_verdict(key)
         return found if found is not None and found.run == case.run else None
 
-    def _moved(self, before: Snapshot, after: Snapshot, seat: Seat) -> Answer | None:
+    def _moved(
+        self, before: Snapshot, after: Snapshot, seat: JudgingPlace
+    ) -> UnboundVerdict | None:
         """The answer when content changed while it was judged, by who can have changed it."""
         there = self.workspace.manifest(before.digest)
         in_room = seat.judged_in is JudgeIn.CLEAN

@@ -18,7 +18,7 @@ from signoff.verification.enclosure import Enclosure
 from signoff.verification.heldout import HeldOut, HeldOutChecks
 from signoff.verification.ignored import digest_on_disk
 from signoff.verification.pins import Pins, changed_tools
-from signoff.verification.verdicts import NAMED_FILES, Answer
+from signoff.verification.verdicts import NAMED_FILES, UnboundVerdict
 
 
 def tools_of(contract: Contract, search_path: str, workspace: Path) -> dict[str, dict[str, Any]]:
@@ -62,7 +62,7 @@ class Obstacles:
     checks: HeldOutChecks
     sandbox_required: bool = False
 
-    def find(self, contract: Contract) -> Answer | None:
+    def find(self, contract: Contract) -> UnboundVerdict | None:
         """Why the contract cannot be judged; None when it can."""
         return self._sandbox(contract) or self._tools(contract) or self._heldout(contract)
 
@@ -71,7 +71,7 @@ class Obstacles:
         assert contract.heldout is not None
         return self.checks.find(contract.heldout)
 
-    def _sandbox(self, contract: Contract) -> Answer | None:
+    def _sandbox(self, contract: Contract) -> UnboundVerdict | None:
         if self.enclosure.isolation is not Isolation.NONE:
             return None
         if contract.network is False:
@@ -80,7 +80,7 @@ class Obstacles:
             return _unknown(Reason.SANDBOX_MISSING, "the policy requires a sandbox")
         return None
 
-    def _tools(self, contract: Contract) -> Answer | None:
+    def _tools(self, contract: Contract) -> UnboundVerdict | None:
         if not self.pins.tools:
             return None
         now = tools_of(contract, self.pins.search_path, self.workspace)
@@ -89,7 +89,7 @@ class Obstacles:
             return None
         return _unknown(Reason.TOOL_CHANGED, f"tool changed since approval: {'; '.join(changed)}")
 
-    def _heldout(self, contract: Contract) -> Answer | None:
+    def _heldout(self, contract: Contract) -> UnboundVerdict | None:
         name = contract.heldout
         if name is None:
             return None
@@ -103,7 +103,7 @@ class Obstacles:
         return None
 
 
-def unreadable(paths: list[str]) -> Answer | None:
+def unreadable(paths: list[str]) -> UnboundVerdict | None:
     """Why nothing is judged while a check could pass over files that it may not read."""
     if not paths:
         return None
@@ -112,5 +112,5 @@ def unreadable(paths: list[str]) -> Answer | None:
     return _unknown(Reason.INFRASTRUCTURE, what)
 
 
-def _unknown(reason: Reason, what: str) -> Answer:
-    return Answer(Result.UNKNOWN, reason, f"could not judge: {what}")
+def _unknown(reason: Reason, what: str) -> UnboundVerdict:
+    return UnboundVerdict(Result.UNKNOWN, reason, f"could not judge: {what}")

@@ -11,9 +11,9 @@ from signoff.domain.snapshot import Change
 from signoff.domain.verdict import Reason, Result
 from signoff.errors import RoomTooDear, SetupFailed, StorageFailed
 from signoff.process.command import Mount
-from signoff.verification.enclosure import Seat
+from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.setup import ScratchSetUp, SetUps
-from signoff.verification.verdicts import Answer
+from signoff.verification.verdicts import UnboundVerdict
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.records import FilesByFolder
 
@@ -43,13 +43,13 @@ class Rooms:
         there = self.clean is not None and self.by_default
         return JudgeIn.CLEAN if there else JudgeIn.WORKSPACE
 
-    def seat(self, contract: Contract, digest: str) -> Seat | Answer:
+    def seat(self, contract: Contract, digest: str) -> JudgingPlace | UnboundVerdict:
         """A seat with exactly this content, or why the contract cannot have the one it demands."""
         if self.wanted(contract) is JudgeIn.WORKSPACE:
-            return Seat(self.root, note=self.why_not)
+            return JudgingPlace(self.root, note=self.why_not)
         demanded = contract.judge_in is JudgeIn.CLEAN
         if self.clean is None:
-            return Answer(
+            return UnboundVerdict(
                 Result.UNKNOWN,
                 Reason.SANDBOX_MISSING,
                 f"could not judge: `judge_in: clean` needs a clean room; {self.why_not}",
@@ -59,15 +59,15 @@ class Rooms:
         except RoomTooDear as dear:
             if demanded:
                 message = f"could not judge: {dear}"
-                return Answer(Result.UNKNOWN, Reason.INFRASTRUCTURE, message)
-            return Seat(self.root, note=f"no clean room: {dear}")
+                return UnboundVerdict(Result.UNKNOWN, Reason.INFRASTRUCTURE, message)
+            return JudgingPlace(self.root, note=f"no clean room: {dear}")
 
     def again(
         self,
-        seat: Seat,
+        seat: JudgingPlace,
         digest: str,
         instead: Instead | None = None,
-    ) -> Seat:
+    ) -> JudgingPlace:
         """The same seat as if nobody had sat there; in a clean room also with other content."""
         if seat.judged_in is JudgeIn.WORKSPACE or self.clean is None:
             return seat
@@ -90,7 +90,9 @@ class Rooms:
         """What the contract changed in the clean room."""
         return self.clean.moved() if self.clean is not None else ()
 
-    def _in_room(self, clean: CleanRoom, digest: str, instead: Instead | None = None) -> Seat:
+    def _in_room(
+        self, clean: CleanRoom, digest: str, instead: Instead | None = None
+    ) -> JudgingPlace:
         """The room is shown at the workspace's own path, so that absolute paths stay true."""
         content, without, made_of = instead or Instead()
         made = None
@@ -103,7 +105,7 @@ class Rooms:
         note = f"clean room by {room.how}" + (", by-products by the set-up command" if made else "")
         mounts = (shown, *shared, *apart)
         opened = made.opened if made else None
-        return Seat(self.root, JudgeIn.CLEAN, note, mounts, room.path, opened)
+        return JudgingPlace(self.root, JudgeIn.CLEAN, note, mounts, room.path, opened)
 
 
 @dataclass(frozen=True)
@@ -124,31 +126,31 @@ class ScratchRooms(Rooms):
         del contract
         return JudgeIn.WORKSPACE
 
-    def seat(self, contract: Contract, digest: str) -> Seat | Answer:
+    def seat(self, contract: Contract, digest: str) -> JudgingPlace | UnboundVerdict:
         """The folder itself, or the folder in the place of the worktree."""
         del contract, digest
         return self._seat()
 
     def again(
         self,
-        seat: Seat,
+        seat: JudgingPlace,
         digest: str,
         instead: Instead | None = None,
-    ) -> Seat:
+    ) -> JudgingPlace:
         """The same seat, with by-products of what lies in the folder now."""
         del seat, digest, instead
         return self._seat()
 
-    def _seat(self) -> Seat:
+    def _seat(self) -> JudgingPlace:
         if self.setup is not None:
             self.setup.refresh()
         opened = self.setup.opened if self.setup is not None else None
         if self.shown_at is None:
-            return Seat(self.root, note=self.why_not, setup=opened)
+            return JudgingPlace(self.root, note=self.why_not, setup=opened)
         source = self.source or self.shown_at
         there = (path for path in self.shared if (source / path).is_dir())
         shared = (Mount(source / path, self.shown_at / path) for path in there)
         mounts = (Mount(self.root, self.shown_at, writable=True), *shared)
-        return Seat(
+        return JudgingPlace(
             self.shown_at, note=self.why_not, mounts=mounts, on_disk=self.root, setup=opened
         )

@@ -24,8 +24,8 @@ from signoff.domain.redaction import Redactor
 from signoff.errors import SetupFailed
 from signoff.process.command import Mount
 from signoff.settings.loading import Setup
-from signoff.verification.bench import Bench
-from signoff.verification.enclosure import Seat
+from signoff.verification.bench import CheckRunner
+from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.verdicts import output_tail
 from signoff.workspace.byproducts import Byproducts
 from signoff.workspace.cleanroom import write_out
@@ -35,7 +35,7 @@ from signoff.workspace.folders import (
     remove_any,
     remove_tree,
 )
-from signoff.workspace.opened import Opened, OpenWatch
+from signoff.workspace.opened import OpenedFiles, OpenWatch
 from signoff.workspace.records import FilesByFolder, StatKey, stat_key
 from signoff.workspace.walk import CACHE_FOLDERS, CACHE_SUFFIXES, Territory, scan
 from signoff.workspace.workspace import Workspace
@@ -59,8 +59,8 @@ def as_read(setup: Setup) -> Contract:
 
 
 def run_setup(
-    setup: Setup, bench: Bench, seat: Seat, folders: Iterable[str], redactor: Redactor
-) -> Opened:
+    setup: Setup, bench: CheckRunner, seat: JudgingPlace, folders: Iterable[str], redactor: Redactor
+) -> OpenedFiles:
     """Run the command where nothing but content lies; which files of these folders it opened."""
     with OpenWatch(seat.on_disk or seat.folder, folders) as watch:
         seen = bench.run(as_contract(setup), seat, watch).observation
@@ -77,11 +77,11 @@ def run_setup(
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeByProducts:
     """By-products, and what the command read to make them."""
 
     byproducts: Byproducts
-    opened: Opened
+    opened: OpenedFiles
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ class SetUps:
     """
 
     setup: Setup
-    bench: Bench
+    bench: CheckRunner
     workspace: Workspace
     folder: Path
     redactor: Redactor
 
-    def made(self, content: FilesByFolder) -> Made:
+    def made(self, content: FilesByFolder) -> MadeByProducts:
         """By-products of exactly this content, or of content that the command cannot tell from it.
 
         The caller holds the workspace's lock. SetupFailed when the command does not end well.
@@ -123,7 +123,7 @@ class SetUps:
             }
         )
 
-    def make(self, content: FilesByFolder) -> Made:
+    def make(self, content: FilesByFolder) -> MadeByProducts:
         """Run the command now, whatever is kept."""
         files = _fingerprints(content)
         place = self.folder / digest_of({"base": self._base, "files": files})[:24]
@@ -137,7 +137,7 @@ class SetUps:
         opened = run_setup(
             self.setup,
             self.bench,
-            Seat(root, JudgeIn.CLEAN, mounts=(shown,), on_disk=tree),
+            JudgingPlace(root, JudgeIn.CLEAN, mounts=(shown,), on_disk=tree),
             content,
             self.redactor,
         )
@@ -173,11 +173,11 @@ class SetUps:
                     remove_tree(fd, found.name)
 
 
-def _made(place: Path, record: Mapping[str, Any]) -> Made:
-    opened = Opened(
+def _made(place: Path, record: Mapping[str, Any]) -> MadeByProducts:
+    opened = OpenedFiles(
         frozenset(record["opened"]), frozenset(record["listed"]), why_not=record["why_not"]
     )
-    return Made(Byproducts(place / _TREE, tuple(record["byproducts"])), opened)
+    return MadeByProducts(Byproducts(place / _TREE, tuple(record["byproducts"])), opened)
 
 
 def _fingerprints(content: FilesByFolder) -> dict[str, str]:
@@ -219,11 +219,11 @@ class ScratchSetUp:
     """
 
     setup: Setup
-    bench: Bench
-    seat: Seat
+    bench: CheckRunner
+    seat: JudgingPlace
     workspace: Workspace  # in which they are by-products
     redactor: Redactor
-    opened: Opened = field(default_factory=Opened, init=False)
+    opened: OpenedFiles = field(default_factory=OpenedFiles, init=False)
     paths: tuple[str, ...] = field(default=(), init=False)
     _made_on: str = field(default="", init=False)
     _states: Mapping[str, StatKey] = field(default_factory=dict, init=False)

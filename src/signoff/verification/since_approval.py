@@ -26,7 +26,7 @@ from signoff.verification.setup import as_read
 from signoff.verification.suppressions import Checks, Suppression, new_suppressions
 from signoff.verification.verdicts import NAMED_FILES
 from signoff.workspace.byproducts import litter_of
-from signoff.workspace.opened import Opened
+from signoff.workspace.opened import OpenedFiles
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 
@@ -65,10 +65,10 @@ class SinceApproval:
         contract: Contract,
         guard: Guard,
         content: Snapshot,
-        opened: Opened,
+        opened: OpenedFiles,
         loose: LooseFiles,
         *,
-        made: Opened | None,
+        made: OpenedFiles | None,
         contradicted: bool,
     ) -> InfluenceChanges:
         """All of it. `made`: by-products are a set-up's, which read this; else the workspace's."""
@@ -81,7 +81,7 @@ class SinceApproval:
         return InfluenceChanges(found, (), beside)
 
     def influences(
-        self, contract: Contract, guard: Guard, content: Snapshot, opened: Opened
+        self, contract: Contract, guard: Guard, content: Snapshot, opened: OpenedFiles
     ) -> tuple[Influence, ...]:
         """Changed files that influence the check, and tests that the plan lets the step extend.
 
@@ -98,7 +98,7 @@ class SinceApproval:
         return (*(i for i in found if i.path not in more), *more.values())
 
     def setup_influences(
-        self, guard: Guard, content: Snapshot, opened: Opened
+        self, guard: Guard, content: Snapshot, opened: OpenedFiles
     ) -> tuple[Influence, ...]:
         """Changed files that influence the set-up command, unless the plan allows them.
 
@@ -127,7 +127,7 @@ class SinceApproval:
         contract: Contract,
         guard: Guard,
         content: Snapshot,
-        opened: Opened,
+        opened: OpenedFiles,
         loose: LooseFiles,
         *,
         contradicted: bool,
@@ -199,7 +199,7 @@ class SinceApproval:
         return frozenset(c.path for c in self._changes(content.digest, since))
 
     def suppressions(
-        self, checks: Checks, guard: Guard, content: Snapshot, opened: Opened
+        self, checks: Checks, guard: Guard, content: Snapshot, opened: OpenedFiles
     ) -> list[Suppression]:
         """What silences one of the checks and was not there when the plan was approved."""
         if self.pins.snapshot in ("", content.digest):

@@ -10,7 +10,7 @@ from pathlib import Path
 from signoff.domain.plan import Contract, Effects
 from signoff.domain.verdict import Result
 from signoff.errors import StorageFailed
-from signoff.verification.enclosure import Seat
+from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.judge import Judge
 from signoff.verification.verdicts import compare
 from signoff.workspace.folders import opened_root, remove_tree
@@ -19,7 +19,7 @@ MOST_JUDGINGS = 8
 
 
 @dataclass(frozen=True)
-class Moment:
+class AttemptContent:
     """The content after one attempt; `label` names the attempt for people."""
 
     label: str
@@ -27,7 +27,7 @@ class Moment:
 
 
 def find_suspects(
-    judge: Judge, contract: Contract, last_kept: str, moments: Sequence[Moment]
+    judge: Judge, contract: Contract, last_kept: str, moments: Sequence[AttemptContent]
 ) -> tuple[str, ...]:
     """Labels of the attempts that may have broken the contract, as few as can be shown.
 
@@ -52,9 +52,9 @@ def find_suspects(
     return (changed[low].label,)
 
 
-def _changed(last_kept: str, moments: Sequence[Moment]) -> list[Moment]:
+def _changed(last_kept: str, moments: Sequence[AttemptContent]) -> list[AttemptContent]:
     """The moments whose content differs from the one before."""
-    changed: list[Moment] = []
+    changed: list[AttemptContent] = []
     previous = last_kept
     for moment in moments:
         if moment.snapshot != previous:
@@ -84,7 +84,7 @@ def _holds_in_copy(judge: Judge, contract: Contract, digest: str) -> bool | None
         return None
     try:
         judge.workspace.restore(digest, folder / "copy")
-        seen = judge.bench.run(contract, Seat(folder / "copy"))
+        seen = judge.bench.run(contract, JudgingPlace(folder / "copy"))
     except StorageFailed:
         # Naming fewer suspects is a service; a full disk here must not stop the run.
         return None

@@ -23,7 +23,7 @@ from signoff.verification.influences.changed import Influence
 from signoff.verification.protection import Guard, Tampering, file_of
 
 
-class Answer(NamedTuple):
+class UnboundVerdict(NamedTuple):
     """A verdict's core before it is bound to content."""
 
     result: Result
@@ -46,11 +46,11 @@ def needles(contract: Contract, kind: ExpectationKind) -> tuple[bytes, ...]:
     return tuple(str(e.value).encode() for e in contract.all_expectations() if e.kind is kind)
 
 
-def compare(contract: Contract, observation: Observation) -> Answer:
+def compare(contract: Contract, observation: Observation) -> UnboundVerdict:
     """Kept when every expectation holds; unknown when the command did not come to its own end."""
     reason = _CAME_TO_NO_END.get(observation.ending)
     if reason is not None:
-        return Answer(Result.UNKNOWN, reason, f"could not judge: {observation.describe()}")
+        return UnboundVerdict(Result.UNKNOWN, reason, f"could not judge: {observation.describe()}")
     stdout_found = iter(observation.stdout_matches)
     stderr_found = iter(observation.stderr_matches)
     misses: list[str] = []
@@ -69,8 +69,8 @@ def compare(contract: Contract, observation: Observation) -> Answer:
         if not held:
             misses.append(_miss(expected, observation))
     if misses:
-        return Answer(Result.BROKEN, Reason.EXPECTATION, "; ".join(misses))
-    return Answer(Result.KEPT, Reason.HELD, observation.describe())
+        return UnboundVerdict(Result.BROKEN, Reason.EXPECTATION, "; ".join(misses))
+    return UnboundVerdict(Result.KEPT, Reason.HELD, observation.describe())
 
 
 def _miss(expected: Expectation, observation: Observation) -> str:
@@ -88,18 +88,18 @@ _MOST_GLOBS = 5
 _PLAIN = re.compile(r"\w[\w./@+-]*|\.\w[\w./@+-]*", re.ASCII)
 
 
-def moved_by_contract(changes: tuple[Change, ...], before: Iterable[str]) -> Answer:
+def moved_by_contract(changes: tuple[Change, ...], before: Iterable[str]) -> UnboundVerdict:
     """In a clean room nobody but the contract writes."""
     return _moved(changes, f"the contract wrote it: declare `{_writes(changes, before)}`")
 
 
-def moved_by_somebody(changes: tuple[Change, ...]) -> Answer:
+def moved_by_somebody(changes: tuple[Change, ...]) -> UnboundVerdict:
     """The contract was in a clean room, and the workspace changed."""
     why = "the contract cannot have done it: stop whatever else writes to the workspace"
     return _moved(changes, why)
 
 
-def moved_by_either(changes: tuple[Change, ...], before: Iterable[str]) -> Answer:
+def moved_by_either(changes: tuple[Change, ...], before: Iterable[str]) -> UnboundVerdict:
     """The contract was in the workspace, as others may be."""
     why = (
         f"if the contract wrote it, declare `{_writes(changes, before)}`; "
@@ -108,11 +108,11 @@ def moved_by_either(changes: tuple[Change, ...], before: Iterable[str]) -> Answe
     return _moved(changes, why)
 
 
-def _moved(changes: tuple[Change, ...], advice: str) -> Answer:
+def _moved(changes: tuple[Change, ...], advice: str) -> UnboundVerdict:
     names = ", ".join(f"`{storable_path(c.path)}` {c.kind}" for c in changes[:NAMED_FILES])
     more = "" if len(changes) <= NAMED_FILES else f" and {len(changes) - NAMED_FILES} more"
     message = f"content moved while it was judged: {names}{more}; {advice}"
-    return Answer(Result.UNKNOWN, Reason.MOVED, message)
+    return UnboundVerdict(Result.UNKNOWN, Reason.MOVED, message)
 
 
 def _writes(changes: tuple[Change, ...], before: Iterable[str]) -> str:
@@ -199,7 +199,9 @@ def reused(verdict: Verdict, entry: Entry) -> Verdict:
     )
 
 
-def ran(verdict: Verdict, answer: Answer, observation: Observation, after: Snapshot) -> Verdict:
+def ran(
+    verdict: Verdict, answer: UnboundVerdict, observation: Observation, after: Snapshot
+) -> Verdict:
     """The verdict of a contract that ran to an answer."""
     return replace(
         verdict,

@@ -147,14 +147,14 @@ def _id(text: str) -> str:
 _NEEDED = (2, 38)
 
 
-class Merged(NamedTuple):
+class MergedTree(NamedTuple):
     """The merged tree; with conflicts, the paths that need a person, and a tree with marks."""
 
     tree: str
     conflicts: tuple[str, ...]
 
 
-def merge(git: Git, base_commit: str, branch_commit: str) -> Merged:
+def merge(git: Git, base_commit: str, branch_commit: str) -> MergedTree:
     """Merge two commits as git does by default; no merge driver runs and no setting counts."""
     version = git.version()
     if version < _NEEDED:
@@ -166,7 +166,7 @@ def merge(git: Git, base_commit: str, branch_commit: str) -> Merged:
     reply = git.ask("merge-tree", *options, base_commit, branch_commit, accept=(0, 1))
     tree, *paths = reply.stdout.split(b"\0")
     conflicts = dict.fromkeys(os.fsdecode(path) for path in paths if path)
-    return Merged(decode_output(tree).strip(), tuple(conflicts))
+    return MergedTree(decode_output(tree).strip(), tuple(conflicts))
 
 
 def check_out(git: Git, treeish: str, into: Path) -> None:

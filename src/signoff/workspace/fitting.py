@@ -47,7 +47,7 @@ _NOTHING: Mapping[str, FileRecord] = {}
 
 
 @dataclass(eq=False)
-class Shelf:
+class FolderContent:
     """Everything that may lie directly in one folder; whatever else does is to go.
 
     `other_folders` are by-products and places to bind a folder to, `points` places for a file.
@@ -66,7 +66,7 @@ class Shelf:
         return bool(self.other_folders or self.copies or self.points)
 
 
-Layout = dict[str, Shelf]
+Layout = dict[str, FolderContent]
 
 
 def lay_out(content: FilesByFolder, survey: Survey) -> Layout:
@@ -74,7 +74,7 @@ def lay_out(content: FilesByFolder, survey: Survey) -> Layout:
 
     The snapshot comes first: a by-product where an older snapshot has a file stays out.
     """
-    layout: Layout = {"": Shelf()}
+    layout: Layout = {"": FolderContent()}
     for path, files in content.items():
         _make(layout, path)
         layout[path].sources = files
@@ -102,7 +102,7 @@ def _add_folder(layout: Layout, path: str) -> None:
     above, _, name = path.rpartition("/")
     if path not in layout and _make(layout, above) and name not in layout[above].sources:
         layout[above].other_folders.add(name)
-        layout[path] = Shelf(is_source=False)
+        layout[path] = FolderContent(is_source=False)
 
 
 def _make(layout: Layout, path: str) -> bool:
@@ -116,7 +116,7 @@ def _make(layout: Layout, path: str) -> bool:
         if name in layout[above].sources:
             return False
         layout[above].source_folders.add(name)
-        layout[below] = Shelf()
+        layout[below] = FolderContent()
     return True
 
 
@@ -227,7 +227,7 @@ class Fitter:
                 self._fit_folder(fd, path, shelf)
         return self._fitted
 
-    def _fit_folder(self, fd: int, path: str, shelf: Shelf) -> None:
+    def _fit_folder(self, fd: int, path: str, shelf: FolderContent) -> None:
         before = self._known.get(path)
         files, there = self._clear(fd, path, shelf, before.files if before is not None else {})
         if len(files) < len(shelf.sources):
@@ -248,7 +248,7 @@ class Fitter:
             self._fitted.folders[path] = folder
 
     def _clear(
-        self, fd: int, path: str, shelf: Shelf, known: Mapping[str, FileRecord]
+        self, fd: int, path: str, shelf: FolderContent, known: Mapping[str, FileRecord]
     ) -> tuple[dict[str, FileRecord], set[str]]:
         """Remove what does not belong or was touched; the sources and other names that stay."""
         files: dict[str, FileRecord] = {}
@@ -275,7 +275,7 @@ class Fitter:
             (remove_tree if is_dir else unlink_if_there)(fd, name)
         return files, there
 
-    def _belongs(self, entry: os.DirEntry[str], path: str, shelf: Shelf) -> bool:
+    def _belongs(self, entry: os.DirEntry[str], path: str, shelf: FolderContent) -> bool:
         """Whether an entry that is no source is one of the layout's, as we left it."""
         name = entry.name
         if entry.is_dir(follow_symlinks=False):
@@ -313,7 +313,7 @@ class Fitter:
             key = self._date(fd, name, want.key[2])
         return FileRecord(key, want.sha256, want.blob, settled=True)
 
-    def _put_copies(self, fd: int, path: str, shelf: Shelf, there: set[str]) -> None:
+    def _put_copies(self, fd: int, path: str, shelf: FolderContent, there: set[str]) -> None:
         missing = shelf.copies.keys() - there
         if not missing:
             return

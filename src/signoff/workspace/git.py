@@ -70,7 +70,7 @@ _ALONE = {
 }
 
 
-class Reply(NamedTuple):
+class GitReply(NamedTuple):
     """What git printed, and the exit code it ended with."""
 
     code: int
@@ -141,12 +141,12 @@ class Git:
         index: Path | None = None,
         work_tree: Path | None = None,
         accept: tuple[int, ...] = (0,),
-    ) -> Reply:
+    ) -> GitReply:
         """As `call`, for questions that git answers with its exit code."""
         pieces: list[bytes] = []
         env = self._environment(index, work_tree)
         code = self._run(arguments, stdin, env, work_tree, accept, pieces.append)
-        return Reply(code, b"".join(pieces))
+        return GitReply(code, b"".join(pieces))
 
     def stream(self, *arguments: str, stdin: bytes, receive: Callable[[bytes], None]) -> None:
         """As `call`, for output that is too large to be kept."""

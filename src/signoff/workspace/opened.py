@@ -44,7 +44,7 @@ _IDLE: list[int] = []
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedFiles:
     """What was seen; paths are relative to the watched root.
 
     `why_not` says why nothing can be told: then everything counts as read.
@@ -65,9 +65,9 @@ class Opened:
         """Whether something may have been written without being told."""
         return self.why_not == _OVERFLOWED
 
-    def joined(self, other: Opened) -> Opened:
+    def joined(self, other: OpenedFiles) -> OpenedFiles:
         """Everything that either saw."""
-        return Opened(
+        return OpenedFiles(
             self.files | other.files,
             self.folders | other.folders,
             self.written | other.written,
@@ -83,7 +83,7 @@ class Opened:
         return zlib.compress(json.dumps(data).encode("ascii"))
 
     @classmethod
-    def from_bytes(cls, kept: bytes) -> Opened:
+    def from_bytes(cls, kept: bytes) -> OpenedFiles:
         """What was kept of an earlier look."""
         data = json.loads(zlib.decompress(kept))
         files, folders = (frozenset(data.get(name, ())) for name in ("files", "folders"))
@@ -100,7 +100,7 @@ class OpenWatch:
     root: Path
     folders: Iterable[str]
     fixed: Collection[str] = ()  # files of which any change is told, however it is made
-    seen: Opened = field(default=Opened(why_not="nothing was watched yet"), init=False)
+    seen: OpenedFiles = field(default=OpenedFiles(why_not="nothing was watched yet"), init=False)
     fd: int = field(default=-1, init=False)
     _why_not: str = field(default="", init=False)
 
@@ -135,7 +135,7 @@ class OpenWatch:
             _IDLE.append(self.fd)
         for watch, mask, name in self._events:
             self._take_event(watch, mask, os.fsdecode(name.rstrip(b"\0")))
-        self.seen = Opened(
+        self.seen = OpenedFiles(
             frozenset(self._files),
             frozenset(self._listed),
             frozenset(self._written),

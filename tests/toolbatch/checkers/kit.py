@@ -6,9 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from signoff.toolbatch.checkers import Finding, Report, Severity, Thresholds, check, check_write
+from signoff.toolbatch.checkers import (
+    FileFinding,
+    FileSeverity,
+    FilesReport,
+    Thresholds,
+    check,
+    check_write,
+)
 
-MARKS = {Severity.ERROR: "", Severity.WARNING: "?", Severity.UNKNOWN: "~", Severity.NOTE: "-"}
+MARKS = {
+    FileSeverity.ERROR: "",
+    FileSeverity.WARNING: "?",
+    FileSeverity.UNKNOWN: "~",
+    FileSeverity.NOTE: "-",
+}
 
 
 @dataclass(frozen=True)
@@ -24,7 +36,7 @@ class Artifacts:
         place.write_bytes(content.encode() if isinstance(content, str) else content)
         return self
 
-    def report(self, *paths: str, words: int = 0, sections: int = 0) -> Report:
+    def report(self, *paths: str, words: int = 0, sections: int = 0) -> FilesReport:
         """Check some paths, or everything."""
         return check(paths or (".",), self.root, Thresholds(words, sections))
 
@@ -46,7 +58,7 @@ class Artifacts:
         return [short(finding) for finding in check_write(path, data, self.root)]
 
 
-def short(finding: Finding) -> str:
+def short(finding: FileFinding) -> str:
     """A finding as tests compare it."""
     return f"{finding.path}:{finding.line} {MARKS[finding.severity]}{finding.code}"
 

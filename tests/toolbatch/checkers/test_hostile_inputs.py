@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from signoff.toolbatch.checkers.registry import BUILT_IN
-from signoff.toolbatch.checkers.subject import BuiltInChecker, Subject
+from signoff.toolbatch.checkers.subject import BuiltInChecker, CheckedFile
 from signoff.toolbatch.checkers.tree import FileTree
 from tests.toolbatch.checkers.pictures import SVG, animation, document, picture
 
@@ -58,7 +58,7 @@ def answer(name: str, content: bytes) -> int:
     path = Path(name)
     checker = checker_of(path.suffix)
     content = content[: checker.max_bytes]
-    found = checker.check(Subject(path.name, content), FileTree(Path("/nonexistent")))
+    found = checker.check(CheckedFile(path.name, content), FileTree(Path("/nonexistent")))
     return len(list(islice(found, 100)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.toolbatch.checkers import Report, check
+from signoff.toolbatch.checkers import FilesReport, check
 from signoff.toolbatch.checkers.registry import BUILT_IN, GROUP, load_checkers
 from tests.toolbatch.checkers.kit import Artifacts, short
 
@@ -69,7 +69,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "poem_plugin_for_tests"
 
 
-def judged(artifacts: Artifacts, *values: str) -> Report:
+def judged(artifacts: Artifacts, *values: str) -> FilesReport:
     """A report with these plug-ins, named p0, p1 …"""
     points = [EntryPoint(f"p{i}", value, GROUP) for i, value in enumerate(values)]
     return check(["."], artifacts.root, registry=load_checkers(artifacts.root, points))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from signoff.toolbatch.checkers import Severity, check
+from signoff.toolbatch.checkers import FileSeverity, check
 from tests.toolbatch.checkers.kit import Artifacts, page
 
 
@@ -95,7 +95,7 @@ def test_names_that_are_strange_are_only_names(artifacts: Artifacts) -> None:
     artifacts.file("a\nb.json", "{").file("-rf.json", "{").file("ü?.json", "{")
     findings = artifacts.report().findings
     assert {finding.path for finding in findings} == {"a\nb.json", "-rf.json", "ü?.json"}
-    assert all(finding.severity is Severity.ERROR for finding in findings)
+    assert all(finding.severity is FileSeverity.ERROR for finding in findings)
 
 
 def test_a_write_that_introduces_a_broken_link_is_told_before_it_happens(

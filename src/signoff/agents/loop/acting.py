@@ -30,8 +30,8 @@ from signoff.errors import UsageError
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
     Call,
+    CallResult,
     Nature,
-    Result,
     ResultKind,
     ToolShape,
     propose,
@@ -149,7 +149,7 @@ class LoopReporter(Protocol):
     def called(self, name: str, arguments: str) -> None:
         """It calls a tool."""
 
-    def returned(self, name: str, result: Result) -> None:
+    def returned(self, name: str, result: CallResult) -> None:
         """The tool gave a result."""
 
     def noted(self, text: str) -> None:
@@ -223,7 +223,7 @@ class Actor:
 
     def perform(self, calls: Sequence[ToolCallPart], results: list[ToolReturnPart]) -> BatchResult:
         """Make every call and add its result; the list is right even when this is interrupted."""
-        few, made = calls[:MOST_CALLS], list[Result]()
+        few, made = calls[:MOST_CALLS], list[CallResult]()
         # What a tool was about to be told is what the model is told of it, interrupted or not.
         self._notes = dict(self._context.notebook.scratchpad)
         try:
@@ -259,19 +259,21 @@ class Actor:
         said = f"you are {sure:g} sure of it" if isinstance(sure, int | float) else _UNSAID
         return f"{said}, and {wanted:g} is asked for: look first, then send it with `{CONFIDENCE}`"
 
-    def _execute(self, call: Call) -> Result:
+    def _execute(self, call: Call) -> CallResult:
         """One call of a tool; looks come from several threads."""
         confirm = self._setup.confirm if call.shape.nature in _MAY_CHANGE else None
         if confirm is not None and not confirm(call.tool, _json(call.arguments)):
-            return Result(_DECLINED, ok=False, kind=ResultKind.DECLINED)
+            return CallResult(_DECLINED, ok=False, kind=ResultKind.DECLINED)
         tool = self._tools.get(call.tool)
         if tool is None:
             known = ", ".join(f"`{known}`" for known in self._tools)
-            return Result(f"error: there is no tool `{call.tool}`; there are: {known}", ok=False)
+            return CallResult(
+                f"error: there is no tool `{call.tool}`; there are: {known}", ok=False
+            )
         with self._alone if call.tool in _STARTS_PROCESSES else nullcontext():
             return tool.call(call.arguments, self._context)
 
-    def _record(self, call: Call, result: Result) -> Result:
+    def _record(self, call: Call, result: CallResult) -> CallResult:
         """In the session, in the order of the calls; the model is told how to cite it."""
         self.calls += 1
         if self._session is None or call.tool in PLAN_TOOL_NAMES:
@@ -314,7 +316,7 @@ class Actor:
             self._setup.reporter.noted(f"no check: {event.text}")
 
 
-def _citation(id: str, result: Result) -> str:
+def _citation(id: str, result: CallResult) -> str:
     """How evidence can point at this call; models are not told the ids of their calls otherwise."""
     files = [(p, d) for p, d in {**result.reads, **result.writes}.items() if d]
     named = [

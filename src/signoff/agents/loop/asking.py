@@ -62,7 +62,7 @@ class ContextFull(Exception):
 
 
 @dataclass(frozen=True)
-class Reply:
+class ModelReply:
     """One answer, and what it took."""
 
     message: ModelResponse
@@ -91,7 +91,7 @@ class Asker:
         system: str,
         tools: Sequence[Tool] = (),
         left_s: float = float("inf"),
-    ) -> Reply:
+    ) -> ModelReply:
         """The model's next message; ModelGaveUp or ContextFull when there is none to be had."""
         last = messages[-1]
         assert isinstance(last, ModelRequest)  # the model is asked when it is its turn
@@ -176,7 +176,7 @@ def _said(event: ModelResponseStreamEvent) -> str:
     return ""
 
 
-def _reply(answer: ModelResponse, messages: Sequence[ModelMessage]) -> Reply:
+def _reply(answer: ModelResponse, messages: Sequence[ModelMessage]) -> ModelReply:
     """Tokens that a provider did not count are estimated, so that a limit still means something."""
     tokens_in = answer.usage.input_tokens or text_size(messages) // CHARACTERS_A_TOKEN
     tokens_out = answer.usage.output_tokens or text_size([answer]) // CHARACTERS_A_TOKEN
@@ -184,7 +184,7 @@ def _reply(answer: ModelResponse, messages: Sequence[ModelMessage]) -> Reply:
         usd = float(answer.cost().total_price)
     except (LookupError, ValueError, AssertionError):
         usd = None
-    return Reply(answer, Used(0, tokens_in, tokens_out, usd))
+    return ModelReply(answer, Used(0, tokens_in, tokens_out, usd))
 
 
 def _passes(error: Exception) -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 from pydantic_ai.messages import ModelRequest
 from pydantic_ai.models import Model
 
-from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, Reply
+from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, ModelReply
 from signoff.agents.loop.interrupting import Interrupts
 from signoff.agents.loop.limits import LoopLimits, LoopReport, Used
 from signoff.agents.loop.prompts import RULING_PROMPT
@@ -94,7 +94,7 @@ class SecondModel:
         accepted, reason = _read(reply.text)
         return Ruling(self.name, accepted, reason, used.tokens, used.usd or 0.0)
 
-    def _ask(self, question: str) -> Reply:
+    def _ask(self, question: str) -> ModelReply:
         interrupts = Interrupts.in_force()
         run = partial(interrupts.run, self.runner)
         asker = Asker(self.open(), run, RULING_LIMITS, lambda _: None, self.tell)

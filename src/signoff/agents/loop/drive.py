@@ -19,7 +19,7 @@ from typing import Any
 from pydantic_ai.messages import ToolReturnPart
 
 from signoff.agents.loop.acting import Actor, LoopSetup, asking_confidence
-from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, Reply
+from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, ModelReply
 from signoff.agents.loop.interrupting import Interrupts
 from signoff.agents.loop.limits import End, Ended, LoopLimits, LoopReport, Meter, Used
 from signoff.agents.loop.prompts import (
@@ -34,7 +34,7 @@ from signoff.agents.tools.context import ToolContext
 from signoff.domain.session import Decision
 from signoff.toolbatch.calls import ResultKind
 from signoff.toolbatch.opening import take_up
-from signoff.toolbatch.pipeline import BatchResult, Ending
+from signoff.toolbatch.pipeline import BatchEnding, BatchResult
 
 _ANSWER_NOW = "Give your final answer now."
 _MOVE_NOTHING = frozenset({ResultKind.BLOCKED, ResultKind.DUPLICATE})
@@ -144,7 +144,7 @@ class AgentLoop:
         else:
             self._talk.tell(self._finish(reply.text))
 
-    def _asked(self) -> Reply:
+    def _asked(self) -> ModelReply:
         """An answer, if need be after a compaction; two in a row are one too many."""
         try:
             return self._ask_with_tools()
@@ -155,7 +155,7 @@ class AgentLoop:
         except ContextFull as error:
             raise End(Ended.MODEL_FAILED, f"too long even when compacted: {error}") from error
 
-    def _ask_with_tools(self) -> Reply:
+    def _ask_with_tools(self) -> ModelReply:
         setup, left_s = self._setup, self._meter.left_s
         tools = asking_confidence(setup.tools) if setup.confidence else setup.tools
         try:
@@ -170,7 +170,7 @@ class AgentLoop:
             model = self._setup.model.model_name
             self._setup.session.record_usage(used.tokens, used.usd or 0.0, model)
 
-    def _act(self, reply: Reply) -> None:
+    def _act(self, reply: ModelReply) -> None:
         """Make the calls; what they gave is told and kept even when this is interrupted."""
         before, failed_before = self._actor.calls, self._actor.failed
         results: list[ToolReturnPart] = []
@@ -188,7 +188,7 @@ class AgentLoop:
                 **(sum(self._charged, Used()).to_data() if self._charged else {}),
             )
             self._charged.clear()
-        if batch.ending is Ending.HALT:
+        if batch.ending is BatchEnding.HALT:
             raise End(Ended.STUCK, batch.response)
         # Nothing moved: nothing was made, or the same was tried again and failed again.
         tried = [(o.call.tool, o.call.arguments) for o in batch.results]
@@ -199,7 +199,7 @@ class AgentLoop:
 
     def _said_of(self, batch: BatchResult) -> str:
         """What the model is told after the results: the one message, or what judging gave."""
-        if batch.ending is not Ending.VERIFY:
+        if batch.ending is not BatchEnding.VERIFY:
             return batch.steering.text if batch.steering is not None else ""
         why, session = batch.response, self._setup.session
         self._setup.reporter.noted(f"judging: {why}")
@@ -239,7 +239,7 @@ class AgentLoop:
     def _emptied(self) -> str:
         """An answer without anything: a failure with a way on, and not for ever."""
         batch = self._batches.answer("")
-        if batch.ending is Ending.HALT:
+        if batch.ending is BatchEnding.HALT:
             raise End(Ended.STUCK, batch.response)
         return "\n".join((EMPTY_ANSWER, *(o.text for o in batch.results if o.text)))
 

@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from signoff.agents.loop.asking import Reply, text_size
+from signoff.agents.loop.asking import ModelReply, text_size
 from signoff.agents.loop.limits import CHARACTERS_A_TOKEN, Used
 from signoff.agents.loop.prompts import AFTER_COMPACTION, SUMMARY_REQUEST
 from signoff.domain.text import tail
@@ -39,7 +39,7 @@ KEPT_SHARE = 0.2  # of the context, for the latest exchange that is kept word by
 LONGEST_PIECE = 1_500
 
 
-class LineKind(StrEnum):
+class TranscriptKind(StrEnum):
     """What a line records. Stored words."""
 
     BEGUN = "begun"
@@ -77,7 +77,7 @@ class Transcript:
     def begin(self, session: str, task: str, model: str, workspace: Path) -> None:
         """The first line."""
         self._append(
-            LineKind.BEGUN,
+            TranscriptKind.BEGUN,
             schema_version=SCHEMA_VERSION,
             session=session,
             task=task,
@@ -85,14 +85,14 @@ class Transcript:
             workspace=str(workspace),
         )
 
-    def add(self, kind: LineKind, messages: Sequence[ModelMessage], **facts: Any) -> None:
+    def add(self, kind: TranscriptKind, messages: Sequence[ModelMessage], **facts: Any) -> None:
         """Messages, and what else must outlast the process."""
         dumped = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
         self._append(kind, messages=dumped, **facts)
 
     def end(self, ended: str, reason: str) -> None:
         """Why the loop stopped, for whoever reads the file; it may be resumed all the same."""
-        self._append(LineKind.ENDED, ended=ended, reason=reason)
+        self._append(TranscriptKind.ENDED, ended=ended, reason=reason)
 
     def read(self) -> Past:
         """Everything that was kept, with calls that never gave a result answered as such."""
@@ -120,7 +120,7 @@ class Transcript:
             )
         return past
 
-    def _append(self, kind: LineKind, **facts: Any) -> None:
+    def _append(self, kind: TranscriptKind, **facts: Any) -> None:
         if self.path is not None:
             append_lines(self.path, json.dumps({"kind": kind, **facts}, ensure_ascii=True))
 
@@ -131,22 +131,22 @@ def result_of(call: ToolCallPart, text: str) -> ToolReturnPart:
 
 
 def _apply(past: Past, line: Mapping[str, Any]) -> None:
-    kind = LineKind(line["kind"])
-    if kind is LineKind.BEGUN:
+    kind = TranscriptKind(line["kind"])
+    if kind is TranscriptKind.BEGUN:
         if line["schema_version"] > SCHEMA_VERSION:
             raise ValueError("it was written by a newer signoff")
         past.task, past.workspace = str(line["task"]), str(line["workspace"])
         return
-    if kind is LineKind.ENDED:
+    if kind is TranscriptKind.ENDED:
         return
     messages = ModelMessagesTypeAdapter.validate_python(line["messages"])
-    if kind is LineKind.COMPACTED:
+    if kind is TranscriptKind.COMPACTED:
         past.messages = list(messages)
         past.compactions += 1
     else:
         past.messages.extend(messages)
     past.used += Used(
-        (kind is LineKind.SAID) + int(line.get("turns", 0)),
+        (kind is TranscriptKind.SAID) + int(line.get("turns", 0)),
         int(line.get("tokens_in", 0)),
         int(line.get("tokens_out", 0)),
         line.get("usd", 0.0),
@@ -173,7 +173,7 @@ class Conversation:
         """Whether the last word was said to the model."""
         return isinstance(self.messages[-1], ModelRequest)
 
-    def keep(self, reply: Reply) -> None:
+    def keep(self, reply: ModelReply) -> None:
         """On disk before anything is done: the answer was paid for, and its calls may be lost.
 
         An empty one is paid for too, but most APIs refuse to be sent it again.
@@ -181,21 +181,21 @@ class Conversation:
         said = [reply.message] if reply.message.tool_calls or reply.text.strip() else []
         self.messages.extend(said)
         with self._calmly():
-            self._transcript.add(LineKind.SAID, said, **reply.used.to_data())
+            self._transcript.add(TranscriptKind.SAID, said, **reply.used.to_data())
         self.context_tokens = reply.used.tokens
 
     def tell(self, text: str) -> None:
         """Something that is no result."""
         told = ModelRequest(parts=[UserPromptPart(text)])
         self.messages.append(told)
-        self._transcript.add(LineKind.TOLD, [told])
+        self._transcript.add(TranscriptKind.TOLD, [told])
 
     def tell_results(self, results: Sequence[ToolReturnPart], said: str, **facts: Any) -> None:
         """What calls gave, and what is said about them."""
         told = ModelRequest(parts=[*results, *([UserPromptPart(said)] if said else [])])
         self.messages.append(told)
         with self._calmly():
-            self._transcript.add(LineKind.TOLD, [told], **facts)
+            self._transcript.add(TranscriptKind.TOLD, [told], **facts)
 
     def begin_anew(self, task: str, summary: str, plan: str, room: int, used: Used) -> None:
         """Task, summary, plan and the latest exchange stand for everything before, from now on."""
@@ -205,7 +205,7 @@ class Conversation:
         if text_size(kept) > _characters(room, KEPT_SHARE):
             kept = []
         self.messages = [ModelRequest.user_text_prompt(text), *kept]
-        self._transcript.add(LineKind.COMPACTED, self.messages, **used.to_data())
+        self._transcript.add(TranscriptKind.COMPACTED, self.messages, **used.to_data())
         self.compactions += 1
         self.context_tokens = 0
 

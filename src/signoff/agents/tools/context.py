@@ -21,7 +21,7 @@ from signoff.domain.digests import digest_bytes
 from signoff.domain.text import escape_line, storable_path
 from signoff.process.environment import STANDARD_PATH
 from signoff.settings.loading import Role
-from signoff.toolbatch.calls import Result
+from signoff.toolbatch.calls import CallResult
 from signoff.verification.enclosure import UNCONFINED, Enclosure
 
 Ask = Callable[[str], str | None]
@@ -36,7 +36,7 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True)
-class Content:
+class FileContent:
     """A file as it was read or written; the path is relative to the workspace where it can be."""
 
     path: str
@@ -57,7 +57,7 @@ class Files:
     untouchable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
 
-    def read(self, named: str) -> Content:
+    def read(self, named: str) -> FileContent:
         """A regular file of reasonable size."""
         path = self.to_read(named)
         try:
@@ -80,9 +80,9 @@ class Files:
                 data = file.read(LARGEST_FILE + 1)
         finally:
             os.close(fd)
-        return Content(self.shown(path), data, digest_bytes(data))
+        return FileContent(self.shown(path), data, digest_bytes(data))
 
-    def write(self, named: str, data: bytes) -> Content:
+    def write(self, named: str, data: bytes) -> FileContent:
         """Replace a file as a whole, or make it and the folders above it.
 
         A new file takes the old one's place, so that other names of the old one (hard links) keep
@@ -93,7 +93,7 @@ class Files:
             raise ToolError(f"`{named}` is the workspace itself; name a file")
         with _folder_of(path, named, make=True) as folder:
             _replace(folder, path.name, data, named)
-        return Content(self.shown(path), data, digest_bytes(data))
+        return FileContent(self.shown(path), data, digest_bytes(data))
 
     def remove(self, named: str) -> str:
         """Remove a file, not a folder."""
@@ -231,9 +231,9 @@ class Trace:
     exit_code: int | None = None  # of a command that was started and came to its end
     says_no: bool = False  # it answered, and the answer is no: it proves nothing
 
-    def result(self, text: str, ok: bool) -> Result:
+    def result(self, text: str, ok: bool) -> CallResult:
         """What the call gave, with what it did."""
-        return Result(text, ok, **vars(self))
+        return CallResult(text, ok, **vars(self))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
 from signoff.agents.tools.context import ToolContext, ToolError
 from signoff.domain.text import decode_output
 from signoff.errors import ExtraMissing, SignoffError, UsageError, how_to_install
-from signoff.toolbatch.calls import Result
+from signoff.toolbatch.calls import CallResult
 
 if TYPE_CHECKING:
     from signoff.agents.tools.schema import Arguments
@@ -57,7 +57,7 @@ class Tool:
         """The function itself, for code that calls it directly."""
         return self.function(*arguments, **named)
 
-    def call(self, arguments: Mapping[str, Any] | str, context: ToolContext) -> Result:
+    def call(self, arguments: Mapping[str, Any] | str, context: ToolContext) -> CallResult:
         """Run it for a model: whatever is wrong comes back as text that it can act on."""
         seen = context.for_call()
         try:

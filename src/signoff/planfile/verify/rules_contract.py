@@ -15,7 +15,7 @@ from signoff.domain.plan import Contract, Effects, ExpectationKind, RedFirst, St
 from signoff.planfile.findinglog import did_you_mean
 from signoff.planfile.invisible import called, hidden_places
 from signoff.planfile.verify.item_quotes import QuotedItem, quoted_items
-from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
+from signoff.planfile.verify.view import ITEM, ShellSubject, SubjectKind, VerifyView
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
 _MOST_SHOWN = 5
@@ -27,7 +27,7 @@ _NEVER_KEPT = (126, 127)
 _CONTAINS = (ExpectationKind.STDOUT_CONTAINS, ExpectationKind.STDERR_CONTAINS)
 
 
-def hidden_characters(view: View, subject: Subject) -> Iterator[Finding]:
+def hidden_characters(view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     """A control, bidi, zero-width or blank character in text that the harness runs."""
     text = subject.command
     if text.isascii() and not _CONTROL.search(text):
@@ -53,7 +53,7 @@ class _Text(NamedTuple):
     step: Step | None = None
 
 
-def hidden_in_fields(view: View) -> Iterator[Finding]:
+def hidden_in_fields(view: VerifyView) -> Iterator[Finding]:
     """The same in what output is compared with, and in the names of files."""
     for found in _deciding_texts(view):
         text = found.text
@@ -68,7 +68,7 @@ def hidden_in_fields(view: View) -> Iterator[Finding]:
             )
 
 
-def _deciding_texts(view: View) -> Iterator[_Text]:
+def _deciding_texts(view: VerifyView) -> Iterator[_Text]:
     for subject in view.subjects:
         contract = subject.contract
         if contract is None:
@@ -94,7 +94,7 @@ def _deciding_texts(view: View) -> Iterator[_Text]:
         yield _Text("`touches`", pattern, None, 1)
 
 
-def _place(view: View, subject: Subject, offset: int) -> tuple[int, int]:
+def _place(view: VerifyView, subject: ShellSubject, offset: int) -> tuple[int, int]:
     """Line of the text and column of a character; removed indentation is counted."""
     before = subject.command[:offset]
     line, start = before.count("\n"), before.rfind("\n") + 1
@@ -103,7 +103,7 @@ def _place(view: View, subject: Subject, offset: int) -> tuple[int, int]:
     return line, offset - start + indent + 1
 
 
-def typographic_characters(view: View, subject: Subject) -> Iterator[Finding]:
+def typographic_characters(view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     """Quotes and dashes from a word processor, which bash takes for letters."""
     text = subject.command
     found = next((c for c in text if c in _LOOKALIKES), None) if not text.isascii() else None
@@ -117,7 +117,7 @@ def typographic_characters(view: View, subject: Subject) -> Iterator[Finding]:
         )
 
 
-def item_use(_view: View, subject: Subject) -> Iterator[Finding]:
+def item_use(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     """`{item}` where it does nothing, is missing, or is quoted twice."""
     if subject.kind is SubjectKind.LIST:
         return
@@ -141,7 +141,7 @@ def item_use(_view: View, subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _quoted(subject: Subject, item: QuotedItem) -> Finding:
+def _quoted(subject: ShellSubject, item: QuotedItem) -> Finding:
     """An error where no item is kept that way, or only one without any special character."""
     effect = f"the {'program' if item.in_program else 'shell'} then reads what the item says"
     if item.decides and item.quote == '"':
@@ -158,7 +158,9 @@ def _quoted(subject: Subject, item: QuotedItem) -> Finding:
     )
 
 
-def expectations_can_fail(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
+def expectations_can_fail(
+    _view: VerifyView, subject: ShellSubject, contract: Contract
+) -> Iterator[Finding]:
     """An expectation that says nothing, or that can never be judged."""
     for expectation in contract.expectations:
         kind, value = expectation.kind, expectation.value
@@ -180,7 +182,7 @@ def expectations_can_fail(_view: View, subject: Subject, contract: Contract) -> 
             )
 
 
-def timeouts(view: View) -> Iterator[Finding]:
+def timeouts(view: VerifyView) -> Iterator[Finding]:
     """Deadlines that leave no time, or more time for the check than for the work."""
     for step in view.plan.steps:
         contract_s = step.contract.timeout_s if step.contract else None
@@ -202,7 +204,9 @@ def timeouts(view: View) -> Iterator[Finding]:
             )
 
 
-def external_effects(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
+def external_effects(
+    _view: VerifyView, subject: ShellSubject, contract: Contract
+) -> Iterator[Finding]:
     """Contracts that reach outside: forbidden by their own options, or not marked as such."""
     external = contract.effects is Effects.EXTERNAL
     if external and contract.red_first is RedFirst.REQUIRED:
@@ -230,7 +234,7 @@ def external_effects(_view: View, subject: Subject, contract: Contract) -> Itera
         )
 
 
-def heldout_known(view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
+def heldout_known(view: VerifyView, subject: ShellSubject, contract: Contract) -> Iterator[Finding]:
     """A held-out check must exist."""
     name, known = contract.heldout, view.surroundings.heldout_names
     if name is None or name in known:

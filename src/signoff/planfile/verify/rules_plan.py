@@ -17,7 +17,7 @@ from signoff.domain.plan import (
     SubscriptionKind,
 )
 from signoff.planfile.findinglog import did_you_mean
-from signoff.planfile.verify.view import ITEM, View
+from signoff.planfile.verify.view import ITEM, VerifyView
 
 HUMAN = "human"
 _MIN_TOKENS_PER_STEP = 1000
@@ -25,7 +25,7 @@ _MIN_USD_PER_STEP = 0.001
 _MIN_SECONDS_PER_STEP = 1.0
 
 
-def needs_make_sense(view: View) -> Iterator[Finding]:
+def needs_make_sense(view: VerifyView) -> Iterator[Finding]:
     """No step waits for itself, directly or around a circle."""
     seen: set[str] = set()
     for step in view.plan.steps:
@@ -51,7 +51,7 @@ def needs_make_sense(view: View) -> Iterator[Finding]:
         )
 
 
-def postconditions_decidable(view: View) -> Iterator[Finding]:
+def postconditions_decidable(view: VerifyView) -> Iterator[Finding]:
     """Where nobody's word counts, a postcondition without a contract can never hold."""
     if not view.surroundings.waivers_forbidden:
         return
@@ -66,7 +66,7 @@ def postconditions_decidable(view: View) -> Iterator[Finding]:
             )
 
 
-def subscriptions_exist(view: View) -> Iterator[Finding]:
+def subscriptions_exist(view: VerifyView) -> Iterator[Finding]:
     """What a step reads must be there, or be made by a step before it."""
     for place, step in enumerate(view.plan.steps):
         for subscription in step.subscriptions:
@@ -86,7 +86,7 @@ def subscriptions_exist(view: View) -> Iterator[Finding]:
 
 
 def _missing_file(
-    view: View, place: int, step: Step, subscription: Subscription
+    view: VerifyView, place: int, step: Step, subscription: Subscription
 ) -> Iterator[Finding]:
     path = subscription.target
     makers = [p for p in view.producers_of(path) if p.place != place]
@@ -114,7 +114,7 @@ def _missing_file(
     )
 
 
-def roles_exist(view: View) -> Iterator[Finding]:
+def roles_exist(view: VerifyView) -> Iterator[Finding]:
     """Somebody must be there to do each step."""
     known = view.surroundings.role_names | {HUMAN}
     for step in view.plan.steps:
@@ -129,7 +129,7 @@ def roles_exist(view: View) -> Iterator[Finding]:
             )
 
 
-def roles_can_work(view: View) -> Iterator[Finding]:
+def roles_can_work(view: VerifyView) -> Iterator[Finding]:
     """Who is to do a step can be started, and gets what it asks for; told once per role."""
     seen: set[str] = set()
     for step in view.plan.steps:
@@ -147,7 +147,7 @@ def roles_can_work(view: View) -> Iterator[Finding]:
             )
 
 
-def budget_is_possible(view: View) -> Iterator[Finding]:
+def budget_is_possible(view: VerifyView) -> Iterator[Finding]:
     """A budget below what the plan itself says it needs."""
     budget, steps = view.plan.budget, view.plan.steps
     limits = (budget.tokens, budget.usd, budget.wall_s)
@@ -182,7 +182,7 @@ def budget_is_possible(view: View) -> Iterator[Finding]:
     yield from _thin_budget(view)
 
 
-def _thin_budget(view: View) -> Iterator[Finding]:
+def _thin_budget(view: VerifyView) -> Iterator[Finding]:
     budget, count = view.plan.budget, len(view.plan.steps)
     for amount, least, unit in (
         (budget.tokens, _MIN_TOKENS_PER_STEP, "tokens"),
@@ -198,7 +198,7 @@ def _thin_budget(view: View) -> Iterator[Finding]:
             )
 
 
-def paths_stay_inside(view: View) -> Iterator[Finding]:
+def paths_stay_inside(view: VerifyView) -> Iterator[Finding]:
     """Globs and subscriptions name files of the workspace and nothing else."""
     for field, pattern, owner in _patterns(view.plan):
         if leaves_workspace(pattern):
@@ -228,7 +228,7 @@ def _patterns(plan: Plan) -> Iterator[tuple[str, str, Step | Postcondition | Non
     yield from (("touches", pattern, None) for pattern in plan.touches)
 
 
-def steps_stay_in_the_plan(view: View) -> Iterator[Finding]:
+def steps_stay_in_the_plan(view: VerifyView) -> Iterator[Finding]:
     """What a step may change lies within what the plan says it changes."""
     bound = view.plan.touches
     for step in view.plan.steps if bound else ():
@@ -257,7 +257,7 @@ def leaves_workspace(pattern: str) -> bool:
     return pattern.startswith(("/", "~", "\\")) or ".." in pattern.replace("\\", "/").split("/")
 
 
-def protects_something(view: View) -> Iterator[Finding]:
+def protects_something(view: VerifyView) -> Iterator[Finding]:
     """A protected pattern covers something, and nothing that the step itself makes."""
     for place, step in enumerate(view.plan.steps):
         for pattern in step.protects:
@@ -286,7 +286,7 @@ def protects_something(view: View) -> Iterator[Finding]:
                 )
 
 
-def produced_once(view: View) -> Iterator[Finding]:
+def produced_once(view: VerifyView) -> Iterator[Finding]:
     """Two steps that both claim to make the same files."""
     first: dict[str, str] = {}
     for step in view.plan.steps:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from signoff.commands.programs import BUILTINS
-from signoff.commands.references import Reference
+from signoff.commands.references import ComparedFiles
 from signoff.commands.runners import runner_call, runner_of, tools_started
-from signoff.commands.uses import Call
+from signoff.commands.uses import CommandCall
 from signoff.domain.findings import Finding
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.plan import Contract, Step
 from signoff.planfile.verify.rules_plan import HUMAN
 from signoff.planfile.verify.subjects import paths_named
-from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
+from signoff.planfile.verify.view import ITEM, ShellSubject, SubjectKind, VerifyView
 
 _LIKE_A_REFERENCE = re.compile(
     r"expect|golden|reference|fixture|baseline|snapshot|sample|approved|oracle|known|want|\borig",
@@ -32,7 +32,7 @@ _WRITES_TESTS = re.compile(
 )
 
 
-def references_are_protected(view: View) -> Iterator[Finding]:
+def references_are_protected(view: VerifyView) -> Iterator[Finding]:
     """What a contract compares with or loops over, and the step may change."""
     seen: set[str] = set()
     for subject in view.subjects:
@@ -45,7 +45,7 @@ def references_are_protected(view: View) -> Iterator[Finding]:
                 yield _unprotected(subject, reference, paths)
 
 
-def _changeable(view: View, subject: Subject, reference: Reference) -> list[str]:
+def _changeable(view: VerifyView, subject: ShellSubject, reference: ComparedFiles) -> list[str]:
     """Those of the files that are there and of which the plan says nothing."""
     there = [path for path in reference.paths if _is_there(view, path)]
     if not there:
@@ -60,7 +60,7 @@ def _changeable(view: View, subject: Subject, reference: Reference) -> list[str]
     return found
 
 
-def _is_there(view: View, path: str) -> bool:
+def _is_there(view: VerifyView, path: str) -> bool:
     if ITEM in path:
         return view.surroundings.matches_glob(path.replace(ITEM, "*"))
     return view.exists(path)
@@ -72,7 +72,7 @@ def _covers(patterns: Iterable[str], path: str) -> bool:
     return any(intersect(pattern.replace(ITEM, "*"), spelled) for pattern in patterns)
 
 
-def _is_declared(view: View, subject: Subject, path: str) -> bool:
+def _is_declared(view: VerifyView, subject: ShellSubject, path: str) -> bool:
     """Whether the plan says that somebody makes or changes it, or it is pinned anyway."""
     facts, contract = subject.facts, subject.contract
     assert contract is not None
@@ -87,7 +87,7 @@ def _is_declared(view: View, subject: Subject, path: str) -> bool:
     )
 
 
-def _unprotected(subject: Subject, reference: Reference, paths: list[str]) -> Finding:
+def _unprotected(subject: ShellSubject, reference: ComparedFiles, paths: list[str]) -> Finding:
     shown = [path.replace(ITEM, "*") for path in paths]
     what = "what the result is compared with" if reference.compares else "what is checked"
     measure = "what it is compared with" if reference.compares else what
@@ -102,7 +102,7 @@ def _unprotected(subject: Subject, reference: Reference, paths: list[str]) -> Fi
     return subject.warning("reference-unprotected", reference.line, message, hint)
 
 
-def protection_leaves_room(view: View) -> Iterator[Finding]:
+def protection_leaves_room(view: VerifyView) -> Iterator[Finding]:
     """A file that a step is to make where another step lets nobody add one."""
     protecting = [step for step in view.plan.steps if step.protects]
     for step in view.plan.steps if protecting else ():
@@ -121,7 +121,7 @@ def protection_leaves_room(view: View) -> Iterator[Finding]:
             )
 
 
-def tests_are_protected(view: View) -> Iterator[Finding]:
+def tests_are_protected(view: VerifyView) -> Iterator[Finding]:
     """A contract that runs tests which the step may rewrite; told once, as one line mends it."""
     if any(map(_names_tests, view.protected)):
         return
@@ -144,7 +144,9 @@ def tests_are_protected(view: View) -> Iterator[Finding]:
             return
 
 
-def tests_can_be_counted(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
+def tests_can_be_counted(
+    _view: VerifyView, subject: ShellSubject, contract: Contract
+) -> Iterator[Finding]:
     """A runner that is called so that it does not say how many tests there were."""
     if contract.may_shrink or "SIGNOFF_REPORT_DIR" in contract.command:
         return
@@ -160,7 +162,7 @@ def tests_can_be_counted(_view: View, subject: Subject, contract: Contract) -> I
             )
 
 
-def _runs_tests(call: Call) -> bool:
+def _runs_tests(call: CommandCall) -> bool:
     starts = call.name not in BUILTINS
     return starts and any(map(runner_of, tools_started(call.name, call.args)))
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from signoff.commands.launchers import is_plain, started_by
 from signoff.commands.programs import BUILTINS, builds, is_known
 from signoff.commands.statuses import FAILS, WeaknessKind
-from signoff.commands.uses import Call, FileUse
+from signoff.commands.uses import CommandCall, FileUse
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import matches_any
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
-from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
+from signoff.planfile.verify.view import ITEM, ShellSubject, SubjectKind, VerifyView
 
 _SHOWN_STEPS = 5
 _WRITTEN_BY_HAND = (".sh", ".bash", ".py", ".rb", ".pl", ".php")
@@ -33,7 +33,7 @@ _SAID = {
 }
 
 
-def contract_syntax(_view: View, subject: Subject) -> Iterator[Finding]:
+def contract_syntax(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     """bash would refuse the text."""
     problem = subject.problem
     if problem is not None:
@@ -45,7 +45,7 @@ def contract_syntax(_view: View, subject: Subject) -> Iterator[Finding]:
         )
 
 
-def cannot_tell(_view: View, subject: Subject) -> Iterator[Finding]:
+def cannot_tell(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     """Something in the contract is only known when it runs."""
     for unseen in subject.facts.unseen:
         yield subject.note(
@@ -56,7 +56,7 @@ def cannot_tell(_view: View, subject: Subject) -> Iterator[Finding]:
         )
 
 
-def tools_exist(view: View) -> Iterator[Finding]:
+def tools_exist(view: VerifyView) -> Iterator[Finding]:
     """A command that the machine does not have now; an earlier step may install it."""
     users: dict[str, list[tuple[int, str]]] = {}
     for subject in view.subjects:
@@ -83,7 +83,7 @@ def tools_exist(view: View) -> Iterator[Finding]:
         )
 
 
-def _behind_uv(view: View, call: Call) -> Iterator[str]:
+def _behind_uv(view: VerifyView, call: CommandCall) -> Iterator[str]:
     """What `uv run` looks for: in the project's environment, then on the search path.
 
     Tools that environments have as a rule are taken to be there: uv makes one when it runs.
@@ -96,7 +96,7 @@ def _behind_uv(view: View, call: Call) -> Iterator[str]:
             yield started.tool
 
 
-def scripts_exist(view: View, subject: Subject) -> Iterator[Finding]:
+def scripts_exist(view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     """A script that a contract runs must be there, or be made by an earlier step."""
     for script in subject.facts.scripts:
         path = script.path
@@ -123,7 +123,7 @@ def scripts_exist(view: View, subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _is_built_before(subject: Subject, script: FileUse) -> bool:
+def _is_built_before(subject: ShellSubject, script: FileUse) -> bool:
     """Whether an earlier command of the same contract makes the program that it then runs."""
     writes = (w for w in subject.facts.writes if w.order < script.order and w.how != "chmod")
     if any(w.path and _covers(w.path, script.path) for w in writes):
@@ -140,7 +140,7 @@ def _is_built_before(subject: Subject, script: FileUse) -> bool:
     return False
 
 
-def cannot_fail(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
+def cannot_fail(_view: VerifyView, subject: ShellSubject, contract: Contract) -> Iterator[Finding]:
     """The contract holds, or breaks, whatever the workspace contains."""
     codes = (e.value for e in contract.expectations if e.kind is ExpectationKind.EXIT_CODE)
     wanted, facts = next(codes, 0), subject.facts
@@ -165,13 +165,13 @@ def cannot_fail(_view: View, subject: Subject, contract: Contract) -> Iterator[F
         )
 
 
-def looks_at_output(subject: Subject, contract: Contract) -> bool:
+def looks_at_output(subject: ShellSubject, contract: Contract) -> bool:
     """Whether an expectation about the output could still fail."""
     others = [e for e in contract.expectations if e.kind is not ExpectationKind.EXIT_CODE]
     return any(not _printed_anyway(e, subject) for e in others)
 
 
-def _printed_anyway(expectation: Expectation, subject: Subject) -> bool:
+def _printed_anyway(expectation: Expectation, subject: ShellSubject) -> bool:
     value = expectation.value
     if expectation.kind is ExpectationKind.TESTS_AT_LEAST:
         return value == 0
@@ -183,7 +183,9 @@ def _printed_anyway(expectation: Expectation, subject: Subject) -> bool:
     return only_prints and expectation.kind is ExpectationKind.STDOUT_EQUALS
 
 
-def only_last_counts(_view: View, subject: Subject, _contract: Contract) -> Iterator[Finding]:
+def only_last_counts(
+    _view: VerifyView, subject: ShellSubject, _contract: Contract
+) -> Iterator[Finding]:
     """Commands whose failure is lost because the shell goes on to the next one."""
     facts = subject.facts
     if not facts.ignored_lines or len(facts.statuses) == 1:
@@ -199,7 +201,9 @@ def only_last_counts(_view: View, subject: Subject, _contract: Contract) -> Iter
         )
 
 
-def condition_skips_check(_view: View, subject: Subject, _contract: Contract) -> Iterator[Finding]:
+def condition_skips_check(
+    _view: VerifyView, subject: ShellSubject, _contract: Contract
+) -> Iterator[Finding]:
     """`if a; then check; fi` holds when `a` is false."""
     if subject.facts.skips_line is not None and len(subject.facts.statuses) > 1:
         yield subject.warning(
@@ -210,7 +214,9 @@ def condition_skips_check(_view: View, subject: Subject, _contract: Contract) ->
         )
 
 
-def failures_are_passed_on(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
+def failures_are_passed_on(
+    _view: VerifyView, subject: ShellSubject, contract: Contract
+) -> Iterator[Finding]:
     """A loop, an `echo` or a search that lets the contract hold after a failure."""
     facts = subject.facts
     if not facts.weaknesses or len(facts.statuses) == 1 or looks_at_output(subject, contract):
@@ -221,7 +227,9 @@ def failures_are_passed_on(_view: View, subject: Subject, contract: Contract) ->
             yield subject.warning(code, found.line, message.format(found.what), hint)
 
 
-def prints_what_is_expected(_view: View, subject: Subject, contract: Contract) -> Iterator[Finding]:
+def prints_what_is_expected(
+    _view: VerifyView, subject: ShellSubject, contract: Contract
+) -> Iterator[Finding]:
     """A contract without any output, of which output is expected."""
     for expectation in contract.expectations if subject.facts.silent else ():
         if expectation.kind in _ABOUT_OUTPUT and expectation.value != "":
@@ -233,7 +241,7 @@ def prints_what_is_expected(_view: View, subject: Subject, contract: Contract) -
             )
 
 
-def writes_what_it_checks(_view: View, subject: Subject) -> Iterator[Finding]:
+def writes_what_it_checks(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     """The contract makes what it then looks at; a warning where the plan declares the file."""
     declared = subject.contract.writes if subject.contract else ()
     for write in subject.facts.writes:
@@ -258,7 +266,7 @@ def _covers(written: str, read: str) -> bool:
     return read.rstrip("/") == written.rstrip("/") or read.startswith(written.rstrip("/") + "/")
 
 
-def contract_writes(_view: View, subject: Subject) -> Iterator[Finding]:
+def contract_writes(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     """The contract changes files that its plan does not allow it to change."""
     allowed = subject.contract.writes if subject.contract else ()
     for write in subject.facts.writes:

@@ -23,7 +23,7 @@ from signoff.planfile.verify.subjects import (
     names_for_change,
     speaks_of,
 )
-from signoff.planfile.verify.view import ITEM, Subject, SubjectKind, View
+from signoff.planfile.verify.view import ITEM, ShellSubject, SubjectKind, VerifyView
 
 _DECIDING = {
     "make": MAKEFILES,
@@ -42,7 +42,7 @@ _MOST_LISTED = 3  # files of one folder; of more, the folder is proposed
 _FOREIGN = re.compile(r"(?:^|/)(?:\.[^/]+|node_modules|vendor|venv|gradlew|mvnw|manage\.py)(?:/|$)")
 
 
-def decides_its_own_check(view: View) -> Iterator[Finding]:
+def decides_its_own_check(view: VerifyView) -> Iterator[Finding]:
     """A file that a contract runs or obeys, which its own step may not change.
 
     A warning where the task speaks of it. Otherwise a note, once, about a program of the workspace
@@ -64,7 +64,7 @@ def decides_its_own_check(view: View) -> Iterator[Finding]:
                 yield _protected(subject, path, line, Severity.NOTE)
 
 
-def named_files_may_change(view: View) -> Iterator[Finding]:
+def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
     """Tests and settings that a step speaks of, and that no line lets it change.
 
     A check that holds only with one of them changed is refused: the line is proposed before anybody
@@ -170,7 +170,7 @@ def _is_asked_about(path: str) -> bool:
     return is_test(path) or is_settings(path) or "." not in path.rpartition("/")[2][1:]
 
 
-def _protected(subject: Subject, path: str, line: int, severity: Severity) -> Finding:
+def _protected(subject: ShellSubject, path: str, line: int, severity: Severity) -> Finding:
     spoken_of = severity is Severity.WARNING
     so = "it is protected from this step" if spoken_of else "the agent may not change it"
     allowed = f"`**may_change:** {path}`"
@@ -185,7 +185,7 @@ def _protected(subject: Subject, path: str, line: int, severity: Severity) -> Fi
     )
 
 
-def _is_the_work(view: View, step: Step, path: str) -> bool:
+def _is_the_work(view: VerifyView, step: Step, path: str) -> bool:
     """Whether a program that is run is rather the work than a check of it."""
     if step.target == HUMAN or not view.exists(path) or _FOREIGN.search(path):
         return False
@@ -193,7 +193,7 @@ def _is_the_work(view: View, step: Step, path: str) -> bool:
     return not any(part.startswith(_LIKE_A_CHECK) or part == "ci" for part in parts)
 
 
-def _deciding(view: View, subject: Subject) -> dict[str, int]:
+def _deciding(view: VerifyView, subject: ShellSubject) -> dict[str, int]:
     """Scripts that the contract runs, and the files that its tools obey, with the line.
 
     A script that nobody made yet is told elsewhere.

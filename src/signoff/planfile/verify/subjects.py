@@ -13,8 +13,8 @@ from signoff.commands.analysis import MAX_ANALYSED_CHARS, analyse
 from signoff.commands.launchers import see_through
 from signoff.commands.reading import lower
 from signoff.commands.statuses import must_succeed
-from signoff.commands.tree import TESTS, Node
-from signoff.commands.uses import Call, Collector
+from signoff.commands.tree import TESTS, ShellNode
+from signoff.commands.uses import Collector, CommandCall
 from signoff.domain.globs import matches
 from signoff.domain.plan import Contract, ExpectationKind, Step
 
@@ -88,7 +88,7 @@ def _demanded(text: str) -> tuple[str, ...]:
     )
 
 
-def _fails_without(command: Node, reads: int) -> bool:
+def _fails_without(command: ShellNode, reads: int) -> bool:
     """Whether the command fails when any of the files it reads is missing."""
     seen = see_through(command).command
     if seen is None or any(word.inner for word in command.words):
@@ -152,7 +152,7 @@ def _is_option_value(before: str) -> bool:
     return re.search(r"(?:^|\s)-{1,2}[\w-]+(?:=|\s+)[\"']?[\w./-]*$", before) is not None
 
 
-def _taken_from(call: Call) -> set[str]:
+def _taken_from(call: CommandCall) -> set[str]:
     if call.name not in _PLAIN - _NEVER_READ:
         return set()
     pairs = zip(call.args, call.args[1:], strict=False)

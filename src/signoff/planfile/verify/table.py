@@ -14,11 +14,11 @@ from signoff.planfile.verify import (
     rules_shell,
     rules_steering,
 )
-from signoff.planfile.verify.view import Subject, View
+from signoff.planfile.verify.view import ShellSubject, VerifyView
 
 Findings = Iterator[Finding]
 
-PLAN_RULES: tuple[Callable[[View], Findings], ...] = (
+PLAN_RULES: tuple[Callable[[VerifyView], Findings], ...] = (
     rules_contract.hidden_in_fields,
     rules_shell.tools_exist,
     rules_contract.timeouts,
@@ -39,7 +39,7 @@ PLAN_RULES: tuple[Callable[[View], Findings], ...] = (
     rules_references.tests_are_protected,
 )
 # For every shell text, lists of items included.
-TEXT_RULES: tuple[Callable[[View, Subject], Findings], ...] = (
+TEXT_RULES: tuple[Callable[[VerifyView, ShellSubject], Findings], ...] = (
     rules_contract.hidden_characters,
     rules_contract.typographic_characters,
     rules_contract.item_use,
@@ -49,7 +49,7 @@ TEXT_RULES: tuple[Callable[[View, Subject], Findings], ...] = (
     rules_shell.writes_what_it_checks,
     rules_shell.contract_writes,
 )
-CONTRACT_RULES: tuple[Callable[[View, Subject, Contract], Findings], ...] = (
+CONTRACT_RULES: tuple[Callable[[VerifyView, ShellSubject, Contract], Findings], ...] = (
     rules_shell.cannot_fail,
     rules_shell.only_last_counts,
     rules_shell.condition_skips_check,
@@ -62,7 +62,7 @@ CONTRACT_RULES: tuple[Callable[[View, Subject, Contract], Findings], ...] = (
 )
 
 
-def rule_findings(view: View) -> Findings:
+def rule_findings(view: VerifyView) -> Findings:
     """What every rule has to say."""
     for rule in PLAN_RULES:
         yield from rule(view)

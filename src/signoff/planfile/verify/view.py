@@ -64,7 +64,7 @@ class _Speaker:
 
 
 @dataclass(frozen=True)
-class Subject(_Speaker):
+class ShellSubject(_Speaker):
     """One shell text that the harness will run, and whose it is."""
 
     kind: SubjectKind
@@ -156,7 +156,7 @@ class StepOrder:
         return False
 
 
-class View(_Speaker):
+class VerifyView(_Speaker):
     """Everything the rules look at; answers from the surroundings are asked for once."""
 
     def __init__(self, parsed: Parsed, surroundings: Surroundings) -> None:
@@ -167,9 +167,9 @@ class View(_Speaker):
         self._known_files: dict[str, bool] = {}
 
     @cached_property
-    def subjects(self) -> tuple[Subject, ...]:
+    def subjects(self) -> tuple[ShellSubject, ...]:
         """Contracts, lists and postconditions, in the order of the plan."""
-        found: list[Subject] = []
+        found: list[ShellSubject] = []
         for place, step in enumerate(self.plan.steps):
             if step.for_each is not None:
                 found.append(self._list_subject(step, place))
@@ -181,7 +181,7 @@ class View(_Speaker):
                 found.append(self._subject(kind, post.contract, post, len(self.plan.steps)))
         return self._with_problems(found)
 
-    def _with_problems(self, subjects: list[Subject]) -> tuple[Subject, ...]:
+    def _with_problems(self, subjects: list[ShellSubject]) -> tuple[ShellSubject, ...]:
         """Ask bash about every text that is not plain; of those it refuses nothing else is told.
 
         Texts that differ in numbers only are asked about once.
@@ -201,17 +201,17 @@ class View(_Speaker):
 
     def _subject(
         self, kind: SubjectKind, contract: Contract, owner: Step | Postcondition, place: int
-    ) -> Subject:
+    ) -> ShellSubject:
         line = self._first_line(contract.command, contract.line or owner.line)
         step = owner if isinstance(owner, Step) else None
         facts = analyse(contract.command)
-        return Subject(kind, contract.command, line, owner.id, contract, step, place, facts)
+        return ShellSubject(kind, contract.command, line, owner.id, contract, step, place, facts)
 
-    def _list_subject(self, step: Step, place: int) -> Subject:
+    def _list_subject(self, step: Step, place: int) -> ShellSubject:
         command = step.for_each or ""
         line = self._first_line(command, self.line_of(step, "for_each"))
         facts = analyse(command)
-        return Subject(SubjectKind.LIST, command, line, step.id, None, step, place, facts)
+        return ShellSubject(SubjectKind.LIST, command, line, step.id, None, step, place, facts)
 
     def _first_line(self, command: str, near: int) -> int:
         """The file line on which a command begins; `near` is its field, its fence or itself."""

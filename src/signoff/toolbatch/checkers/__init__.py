@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.toolbatch.checkers.judging import Report, check, check_write
-from signoff.toolbatch.checkers.subject import Finding, Severity, Thresholds
+from signoff.toolbatch.checkers.judging import FilesReport, check, check_write
+from signoff.toolbatch.checkers.subject import FileFinding, FileSeverity, Thresholds
 
-__all__ = ["Finding", "Report", "Severity", "Thresholds", "check", "check_write"]
+__all__ = ["FileFinding", "FileSeverity", "FilesReport", "Thresholds", "check", "check_write"]

@@ -14,7 +14,13 @@ from typing import Any
 import yaml
 
 from signoff.toolbatch.checkers.pages import is_template
-from signoff.toolbatch.checkers.subject import BuiltInChecker, Finding, Severity, Subject, of_text
+from signoff.toolbatch.checkers.subject import (
+    BuiltInChecker,
+    CheckedFile,
+    FileFinding,
+    FileSeverity,
+    of_text,
+)
 from signoff.toolbatch.checkers.tree import FileTree
 
 # The parser of TOML takes a minute for a key of 30,000 parts.
@@ -70,7 +76,7 @@ def json_places(text: str) -> tuple[list[tuple[str, int]], list[int]]:
     return twice, cells
 
 
-def json_error(subject: Subject, error: Exception, first_line: int = 1) -> Finding:
+def json_error(subject: CheckedFile, error: Exception, first_line: int = 1) -> FileFinding:
     """Say why a text could not be read as JSON."""
     if isinstance(error, RecursionError):
         return subject.too_complex("nested too deeply to read")
@@ -104,7 +110,7 @@ def _without_comments(text: str) -> str:
     return text
 
 
-def _json(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
+def _json(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFinding]:
     try:
         if subject.content.startswith(b"\xef\xbb\xbf"):
             raise ValueError("a byte order mark stands before the first value")
@@ -119,7 +125,7 @@ def _json(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
         yield subject.finding("duplicate-key", said, _KEEP_ONE, line, about=key)
 
 
-def _json_lines(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
+def _json_lines(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFinding]:
     if not text.strip():
         yield subject.finding("empty-file", "there is no record", "write one JSON value per line")
     for number, line in enumerate(text.split("\n"), 1):
@@ -130,7 +136,7 @@ def _json_lines(subject: Subject, text: str, _tree: FileTree) -> Iterator[Findin
             yield json_error(subject, error, number)
 
 
-def _toml(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
+def _toml(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFinding]:
     if any(part.count(".") > MOST_KEY_PARTS for part in re.split(r"[,\[\]{}=\n]", text)):
         yield subject.too_complex(f"a key may have more than {MOST_KEY_PARTS} parts")
         return
@@ -145,7 +151,7 @@ def _toml(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
         yield subject.finding(code, str(error), _CORRECT, line)
 
 
-def _yaml(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
+def _yaml(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFinding]:
     try:
         yield from _yaml_events(subject, text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -161,7 +167,7 @@ def _yaml(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
             yield subject.finding("bad-yaml", said, "correct the line; indent with spaces", line)
 
 
-def _yaml_events(subject: Subject, text: str) -> Iterator[Finding]:
+def _yaml_events(subject: CheckedFile, text: str) -> Iterator[FileFinding]:
     """Read events only: nothing is built, so aliases cannot multiply and tags cannot act."""
     opened, anchors, resolver = list[_Open](), set[str](), yaml.resolver.Resolver()
     for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -200,7 +206,7 @@ def _is_key_again(event: yaml.NodeEvent, here: _Open, resolver: Any) -> bool:
     return again
 
 
-def _table(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
+def _table(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFinding]:
     """Read the table as programs do: the first row names the columns."""
     if not text.strip():
         yield subject.finding("empty-file", "there is no row", "write a header and rows")
@@ -230,12 +236,12 @@ def _table(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
         yield subject.finding("no-rows", "no row stands below the header", "write the rows")
 
 
-def _header(subject: Subject, row: list[str], line: int) -> Iterator[Finding]:
+def _header(subject: CheckedFile, row: list[str], line: int) -> Iterator[FileFinding]:
     seen: dict[str, int] = {}
     for number, name in enumerate((name.strip() for name in row), 1):
         if not name:
             # Programs that number the rows leave the column of the numbers without a name.
-            severity = Severity.NOTE if number == 1 and len(row) > 1 else Severity.ERROR
+            severity = FileSeverity.NOTE if number == 1 and len(row) > 1 else FileSeverity.ERROR
             said, about = f"column {number} has no name", str(number)
             yield subject.finding(
                 "empty-header", said, "name every column", line, about=about, severity=severity

@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from signoff.toolbatch.checkers.data import json_error, json_places
-from signoff.toolbatch.checkers.subject import BuiltInChecker, Finding, Subject, of_text
+from signoff.toolbatch.checkers.subject import BuiltInChecker, CheckedFile, FileFinding, of_text
 from signoff.toolbatch.checkers.tree import FileTree
 
 MOST_PIXELS = 64_000_000
@@ -20,7 +20,7 @@ _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".gif": "GIF", ".webp": "WEBP", ".p
 _RUN_ALL = "restart the kernel and run all cells"
 
 
-def _image(subject: Subject, _tree: FileTree) -> Iterator[Finding]:
+def _image(subject: CheckedFile, _tree: FileTree) -> Iterator[FileFinding]:
     """Decode every point of every frame."""
     from PIL import Image, ImageSequence, UnidentifiedImageError  # noqa: PLC0415 - optional
 
@@ -43,11 +43,11 @@ def _image(subject: Subject, _tree: FileTree) -> Iterator[Finding]:
         yield _bad_image(subject, said or type(error).__name__)
 
 
-def _bad_image(subject: Subject, said: str) -> Finding:
+def _bad_image(subject: CheckedFile, said: str) -> FileFinding:
     return subject.finding("bad-image", f"it cannot be shown: {said}", "make the picture again")
 
 
-def _svg(subject: Subject, _tree: FileTree) -> Iterator[Finding]:
+def _svg(subject: CheckedFile, _tree: FileTree) -> Iterator[FileFinding]:
     """Well-formed XML whose outermost element is `<svg>` with something in it."""
     try:
         top = ElementTree.fromstring(subject.content)
@@ -60,7 +60,7 @@ def _svg(subject: Subject, _tree: FileTree) -> Iterator[Finding]:
         yield _bad_image(subject, "nothing is drawn in it")
 
 
-def _pdf(subject: Subject, _tree: FileTree) -> Iterator[Finding]:
+def _pdf(subject: CheckedFile, _tree: FileTree) -> Iterator[FileFinding]:
     """Open it as viewers do: small faults are repaired, and pages must be there."""
     from pypdf import PdfReader, errors  # noqa: PLC0415 - optional, and slow to load
 
@@ -84,7 +84,7 @@ def _pdf(subject: Subject, _tree: FileTree) -> Iterator[Finding]:
 _QUIET = logging.NullHandler()
 
 
-def _notebook(subject: Subject, text: str, _tree: FileTree) -> Iterator[Finding]:
+def _notebook(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFinding]:
     """Format first; then order, errors and outputs of what was run. Nothing is run here."""
     try:
         notebook = json.loads(text)
@@ -130,8 +130,8 @@ def _has_code(source: str) -> bool:
 
 
 def _executed(
-    subject: Subject, cell: dict[str, Any], name: str, line: int, expected: int
-) -> Iterator[Finding]:
+    subject: CheckedFile, cell: dict[str, Any], name: str, line: int, expected: int
+) -> Iterator[FileFinding]:
     number, outputs = cell["execution_count"], cell["outputs"]
     if number is None:
         yield subject.finding("not-executed", f"{name} was never run", _RUN_ALL, line, about=name)

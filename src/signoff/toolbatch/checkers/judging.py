@@ -10,10 +10,10 @@ from pathlib import Path
 from signoff.toolbatch.checkers.registry import Registry, load_checkers
 from signoff.toolbatch.checkers.subject import (
     BuiltInChecker,
+    CheckedFile,
     Checker,
-    Finding,
-    Severity,
-    Subject,
+    FileFinding,
+    FileSeverity,
     Thresholds,
 )
 from signoff.toolbatch.checkers.tree import MOST_FILES, FileTree, clean_path, walk
@@ -24,23 +24,23 @@ _NOT_CHECKED = frozenset({"unreadable", "too-large", "tool-missing"})
 
 
 @dataclass(frozen=True)
-class Report:
+class FilesReport:
     """What was found, what was looked at, and what was not."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[FileFinding, ...]
     files: int
     by_checker: Mapping[str, int] = field(default_factory=dict)
     skipped_files: tuple[str, ...] = ()
     skipped_folders: tuple[str, ...] = ()
 
-    def has(self, severity: Severity) -> bool:
+    def has(self, severity: FileSeverity) -> bool:
         """Whether anything was found that is this severe."""
         return any(finding.severity is severity for finding in self.findings)
 
     @property
     def kept(self) -> bool:
         """Nothing is wrong, nothing is unknown, and something was looked at."""
-        bad = self.has(Severity.ERROR) or self.has(Severity.UNKNOWN)
+        bad = self.has(FileSeverity.ERROR) or self.has(FileSeverity.UNKNOWN)
         return self.files > 0 and not bad
 
 
@@ -49,7 +49,7 @@ def check(
     root: Path,
     thresholds: Thresholds = _DEFAULT,
     registry: Registry | None = None,
-) -> Report:
+) -> FilesReport:
     """Check files, and files in folders; `paths` are relative to `root`, written with `/`."""
     paths = [clean_path(path) for path in paths]
     registry = registry or load_checkers(root)
@@ -58,7 +58,9 @@ def check(
     findings = [*registry.findings]
     for path in walked.missing:
         said = "it is not there"
-        findings.append(Subject(path).finding("missing-file", said, "make it first", about=path))
+        findings.append(
+            CheckedFile(path).finding("missing-file", said, "make it first", about=path)
+        )
     by_checker: Counter[str] = Counter()
     checked, skipped = list[str](), list[str]()
     for path in walked.files:
@@ -66,7 +68,7 @@ def check(
         if not checkers:
             skipped.append(path)
             hint = "name files that can be checked; a plug-in can add more kinds"
-            unknown = Subject(path).finding("no-checker", "nobody can judge it", hint)
+            unknown = CheckedFile(path).finding("no-checker", "nobody can judge it", hint)
             findings += [unknown] if path in paths else []
             continue
         found = _judge(tree, path, checkers, thresholds)
@@ -77,9 +79,9 @@ def check(
     findings += _nothing(tree, paths, checked)
     if walked.cut_off:
         said = f"more than {MOST_FILES} files; the rest was not checked"
-        findings.append(Subject(".").finding("too-many-files", said, "name fewer folders"))
+        findings.append(CheckedFile(".").finding("too-many-files", said, "name fewer folders"))
     folders = walked.skipped_folders
-    return Report(tuple(findings), len(checked), dict(by_checker), tuple(skipped), folders)
+    return FilesReport(tuple(findings), len(checked), dict(by_checker), tuple(skipped), folders)
 
 
 def check_write(
@@ -88,7 +90,7 @@ def check_write(
     root: Path,
     thresholds: Thresholds = _DEFAULT,
     registry: Registry | None = None,
-) -> tuple[Finding, ...]:
+) -> tuple[FileFinding, ...]:
     """Tell what writing `content` to `path` would break in that file that is not broken there."""
     registry = registry or load_checkers(root)
     path, disk = clean_path(path), FileTree(root)
@@ -110,52 +112,54 @@ def check_write(
 
 def _judge(
     tree: FileTree, path: str, checkers: Iterable[Checker], thresholds: Thresholds
-) -> list[Finding]:
-    findings: list[Finding] = []
+) -> list[FileFinding]:
+    findings: list[FileFinding] = []
     for checker in checkers:
         try:
             findings += _capped(path, _ask(tree, path, checker, thresholds))
         except (Exception, SystemExit) as error:  # whatever a file makes it do, the others go on
             said = f"checker `{checker.name}` broke down: {type(error).__name__}: {error}"
             hint, about = "report it to whoever made the checker", checker.name
-            findings.append(Subject(path).finding("checker-failed", said, hint, about=about))
+            findings.append(CheckedFile(path).finding("checker-failed", said, hint, about=about))
     return sorted(findings, key=lambda finding: finding.line)
 
 
-def _ask(tree: FileTree, path: str, checker: Checker, thresholds: Thresholds) -> Iterator[Finding]:
+def _ask(
+    tree: FileTree, path: str, checker: Checker, thresholds: Thresholds
+) -> Iterator[FileFinding]:
     size = tree.size(path)
     if size is not None and size > checker.max_bytes:
         said = f"{size} bytes; checker `{checker.name}` reads at most {checker.max_bytes}"
         hint, about = "split it, or leave it out", checker.name
-        yield Subject(path).finding("too-large", said, hint, about=about)
+        yield CheckedFile(path).finding("too-large", said, hint, about=about)
         return
     content = tree.read(path)
     if content is None:
         hint = "make it a regular file below the root that can be read"
-        yield Subject(path).finding("unreadable", "it cannot be read", hint)
+        yield CheckedFile(path).finding("unreadable", "it cannot be read", hint)
         return
-    for one in checker.check(Subject(path, content, thresholds), tree):
+    for one in checker.check(CheckedFile(path, content, thresholds), tree):
         # A plug-in's codes carry its name, and words that are none of ours are refused.
         code = one.code if isinstance(checker, BuiltInChecker) else f"{checker.name}/{one.code}"
         yield replace(
-            one, path=path, line=int(one.line), code=code, severity=Severity(one.severity)
+            one, path=path, line=int(one.line), code=code, severity=FileSeverity(one.severity)
         )
 
 
-def _capped(path: str, findings: Iterable[Finding]) -> list[Finding]:
-    kept: list[Finding] = []
+def _capped(path: str, findings: Iterable[FileFinding]) -> list[FileFinding]:
+    kept: list[FileFinding] = []
     for finding in findings:
         if len(kept) >= MOST_FINDINGS:
             said, hint = f"only the first {MOST_FINDINGS} are shown", "repair these first"
-            return [*kept, Subject(path).finding("too-many-findings", said, hint, finding.line)]
+            return [*kept, CheckedFile(path).finding("too-many-findings", said, hint, finding.line)]
         kept.append(finding)
     return kept
 
 
-def _nothing(tree: FileTree, paths: Sequence[str], checked: Sequence[str]) -> Iterator[Finding]:
+def _nothing(tree: FileTree, paths: Sequence[str], checked: Sequence[str]) -> Iterator[FileFinding]:
     """A folder without anything to check proves nothing, however many other files are fine."""
     for path in paths:
         prefix = f"{path}/" if path else ""
         if tree.is_folder(path) and not any(file.startswith(prefix) for file in checked):
             said, hint = "there is nothing in it that can be checked", "write the files first"
-            yield Subject(path or ".").finding("nothing-checked", said, hint)
+            yield CheckedFile(path or ".").finding("nothing-checked", said, hint)

@@ -12,7 +12,13 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from signoff.toolbatch.checkers.pages import Page, PageLink, is_filled_in, read_html, read_markdown
-from signoff.toolbatch.checkers.subject import BuiltInChecker, Finding, Severity, Subject, of_text
+from signoff.toolbatch.checkers.subject import (
+    BuiltInChecker,
+    CheckedFile,
+    FileFinding,
+    FileSeverity,
+    of_text,
+)
 from signoff.toolbatch.checkers.tree import FileTree, is_left_out
 
 HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
@@ -122,15 +128,15 @@ def _read_page(tree: FileTree, path: str) -> Page | None:
     content = tree.read(path) if small else None
     if content is None:
         return None
-    return _parse(Subject(path), content.decode("utf-8-sig", "replace"))
+    return _parse(CheckedFile(path), content.decode("utf-8-sig", "replace"))
 
 
-def _parse(subject: Subject, text: str) -> Page:
+def _parse(subject: CheckedFile, text: str) -> Page:
     read = read_markdown if subject.suffix in MARKDOWN_SUFFIXES else read_html
     return read(subject, text)
 
 
-def _check(subject: Subject, text: str, tree: FileTree) -> Iterator[Finding]:
+def _check(subject: CheckedFile, text: str, tree: FileTree) -> Iterator[FileFinding]:
     """What is wrong with the page, where its references lead, and how much is on it."""
     page = _parse(subject, text)
     yield from page.remarks
@@ -140,10 +146,10 @@ def _check(subject: Subject, text: str, tree: FileTree) -> Iterator[Finding]:
         yield from _orphan(subject, tree)
 
 
-def _references(subject: Subject, page: Page, tree: FileTree) -> Iterator[Finding]:
+def _references(subject: CheckedFile, page: Page, tree: FileTree) -> Iterator[FileFinding]:
     if page.base and resolve(subject.path, page.base).kind is not TargetKind.LOCAL:
         said = f'`<base href="{page.base}">` sends every link elsewhere, so none can be checked'
-        severity = Severity.NOTE if is_filled_in(page.base) else None
+        severity = FileSeverity.NOTE if is_filled_in(page.base) else None
         hint = "remove `<base>`, or make it relative"
         yield subject.finding("base-elsewhere", said, hint, about=page.base, severity=severity)
         return
@@ -154,7 +160,7 @@ def _references(subject: Subject, page: Page, tree: FileTree) -> Iterator[Findin
             code, said, hint = wrong
             # Where a server shows a template is nothing that its folder tells.
             routed = page.template and written.startswith("/")
-            severity, said = Severity.WARNING if routed else None, f"`{written}`{said}"
+            severity, said = FileSeverity.WARNING if routed else None, f"`{written}`{said}"
             yield subject.finding(code, said, hint, link.line, about=written, severity=severity)
 
 
@@ -162,7 +168,7 @@ def _references(subject: Subject, page: Page, tree: FileTree) -> Iterator[Findin
 class _Follower:
     """Follows the references of one page; says code, message and hint of one that leads nowhere."""
 
-    subject: Subject
+    subject: CheckedFile
     page: Page
     tree: FileTree
 
@@ -227,7 +233,7 @@ class _Follower:
         return f"write `{path}` first{close}"
 
 
-def _thin(subject: Subject, page: Page) -> Iterator[Finding]:
+def _thin(subject: CheckedFile, page: Page) -> Iterator[FileFinding]:
     wanted, words, sections = subject.thresholds, page.words(), sum(page.sections)
     different = len(set(words))
     if not words and not page.shows:
@@ -247,7 +253,7 @@ def _thin(subject: Subject, page: Page) -> Iterator[Finding]:
         yield subject.finding("thin-page", said, hint, about="sections")
 
 
-def _orphan(subject: Subject, tree: FileTree) -> Iterator[Finding]:
+def _orphan(subject: CheckedFile, tree: FileTree) -> Iterator[FileFinding]:
     """Warn of a page that no way leads to from the index of the topmost folder that has one."""
     folders = [folder.as_posix() for folder in reversed(PurePosixPath(subject.path).parents)]
     indexes = [posixpath.normpath(f"{folder}/{name}") for folder in folders for name in INDEX_NAMES]

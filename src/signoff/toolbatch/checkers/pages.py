@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from signoff.toolbatch.checkers.subject import Finding, Subject
+from signoff.toolbatch.checkers.subject import CheckedFile, FileFinding
 
 # The parser's time grows with the square of a hostile paragraph; no honest one is this long.
 LONGEST_PARAGRAPH = 20_000
@@ -88,7 +88,7 @@ class Page:
 
     links: list[PageLink] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
-    remarks: list[Finding] = field(default_factory=list)
+    remarks: list[FileFinding] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)  # what a reader sees, piece by piece
     sections: list[bool] = field(default_factory=list)  # below the title; whether text follows
     shows: bool = False
@@ -111,7 +111,7 @@ def is_filled_in(target: str) -> bool:
     return _FILLED_TARGET.search(target) is not None
 
 
-def read_html(subject: Subject, text: str) -> Page:
+def read_html(subject: CheckedFile, text: str) -> Page:
     """Read the page that browsers would make of it."""
     masked = _FILLED_IN.sub(lambda found: re.sub(r"[^\n]", _FILLER, found[0]), text)
     reader = _HtmlReader(subject)
@@ -132,7 +132,7 @@ class _HtmlReader(HTMLParser):
         "script style textarea title xmp iframe noembed noframes".split()  # noqa: SIM905
     )
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: CheckedFile) -> None:
         super().__init__()
         self.page = Page()
         self._subject = subject
@@ -242,7 +242,7 @@ def _is_unseen(tag: str, attributes: Mapping[str, str]) -> bool:
     return tag in _UNSEEN or hidden or _HIDING.search(style) is not None
 
 
-def read_markdown(subject: Subject, text: str) -> Page:
+def read_markdown(subject: CheckedFile, text: str) -> Page:
     """Read the page that GitHub would make of it, for as long as that takes no more than it may."""
     text = _FRONTMATTER.sub(lambda found: "\n" * found[0].count("\n"), text)
     text = _FOOTNOTE.sub(r"\1\\[\2", _EMBEDDED.sub("data:", text))
@@ -281,7 +281,7 @@ def read_markdown(subject: Subject, text: str) -> Page:
     return page
 
 
-def _undefined(subject: Subject, children: Iterable[Token], line: int) -> Iterator[Finding]:
+def _undefined(subject: CheckedFile, children: Iterable[Token], line: int) -> Iterator[FileFinding]:
     """References of a paragraph that nothing defines: they are left in its text."""
     for child in children:
         line += child.content.count("\n") + (child.type in ("softbreak", "hardbreak"))
@@ -295,7 +295,7 @@ def _undefined(subject: Subject, children: Iterable[Token], line: int) -> Iterat
 
 def _add_html(page: Page, text: str, line: int) -> Page:
     """Add what a piece of HTML refers to and shows; the piece as a page of its own."""
-    inside = read_html(Subject(""), text)
+    inside = read_html(CheckedFile(""), text)
     page.anchors |= inside.anchors
     page.shows = page.shows or inside.shows
     page.links += [link._replace(line=link.line + line - 1) for link in inside.links]

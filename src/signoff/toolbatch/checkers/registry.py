@@ -13,7 +13,7 @@ from signoff.toolbatch.checkers.data import JSON, JSON_LINES, TABLE, TOML, YAML
 from signoff.toolbatch.checkers.documents import IMAGE, NOTEBOOK, PDF, SVG
 from signoff.toolbatch.checkers.links import HTML, MARKDOWN
 from signoff.toolbatch.checkers.source import JAVASCRIPT, PYTHON, SHELL
-from signoff.toolbatch.checkers.subject import BuiltInChecker, Checker, Finding, Subject
+from signoff.toolbatch.checkers.subject import BuiltInChecker, CheckedFile, Checker, FileFinding
 
 GROUP = "signoff.checkers"
 BUILT_IN: tuple[BuiltInChecker, ...] = (
@@ -27,7 +27,7 @@ class Registry:
     """Checkers in the order in which they are asked, and what is wrong with plug-ins."""
 
     checkers: tuple[Checker, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FileFinding, ...] = ()
 
     def of(self, path: str) -> tuple[Checker, ...]:
         """Those for a file: by its name, or by its suffix."""
@@ -39,10 +39,13 @@ class Registry:
 def load_checkers(root: Path, found: Iterable[EntryPoint] | None = None) -> Registry:
     """Load the built-in checkers and every plug-in that can be used; the others are findings."""
     checkers: list[Checker] = list(BUILT_IN)
-    findings: list[Finding] = []
+    findings: list[FileFinding] = []
     points = entry_points(group=GROUP) if found is None else found
     for point in sorted(points, key=lambda point: (point.name, point.value)):
-        named, about = f"checker `{point.name}` ({point.value})", Subject(f"plug-in {point.name}")
+        named, about = (
+            f"checker `{point.name}` ({point.value})",
+            CheckedFile(f"plug-in {point.name}"),
+        )
         try:
             if _comes_from(point, (root, Path.cwd())):
                 raise ValueError("it lies in the folder that is judged")

@@ -18,7 +18,7 @@ from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool
 from signoff.toolbatch.checkers.pages import is_template
-from signoff.toolbatch.checkers.subject import BuiltInChecker, Finding, Subject, of_text
+from signoff.toolbatch.checkers.subject import BuiltInChecker, CheckedFile, FileFinding, of_text
 from signoff.toolbatch.checkers.tree import FileTree
 
 LARGEST_LOOKED_AT = 1_000_000  # for signs of a dialect
@@ -40,7 +40,7 @@ _BUILT = re.compile(
 )
 
 
-def _python(subject: Subject, tree: FileTree) -> Iterator[Finding]:
+def _python(subject: CheckedFile, tree: FileTree) -> Iterator[FileFinding]:
     """Compile, and forget the result."""
     try:
         with warnings.catch_warnings():
@@ -54,7 +54,7 @@ def _python(subject: Subject, tree: FileTree) -> Iterator[Finding]:
         yield subject.too_complex("nested too deeply to compile", "break the expression up")
 
 
-def _python_says(subject: Subject, error: SyntaxError, tree: FileTree) -> Iterator[Finding]:
+def _python_says(subject: CheckedFile, error: SyntaxError, tree: FileTree) -> Iterator[FileFinding]:
     """Ask later versions that are installed: what does not parse here may parse there."""
     line = max(1, min(error.lineno or 1, subject.content.count(b"\n") + 1))
     said, written = error.msg or "does not parse", (error.text or "").strip()
@@ -76,7 +76,7 @@ def _python_says(subject: Subject, error: SyntaxError, tree: FileTree) -> Iterat
         yield subject.other_dialect(f"a later Python may read it ({said})", line)
 
 
-def _javascript(subject: Subject, text: str, tree: FileTree) -> Iterator[Finding]:
+def _javascript(subject: CheckedFile, text: str, tree: FileTree) -> Iterator[FileFinding]:
     """Ask `node --check`, once as a script and once as a module where it could be either."""
     node = find_tool("node", _search_path(tree))
     if node is None:
@@ -101,7 +101,7 @@ def _javascript(subject: Subject, text: str, tree: FileTree) -> Iterator[Finding
         yield subject.finding("syntax", message[0], _CORRECT, line)
 
 
-def _shell(subject: Subject, text: str, tree: FileTree) -> Iterator[Finding]:
+def _shell(subject: CheckedFile, text: str, tree: FileTree) -> Iterator[FileFinding]:
     """Ask `bash -n`; a here-document that never ends is a warning to bash, an error here."""
     shell, bash = _interpreter(text), find_tool("bash", _search_path(tree))
     if shell not in _SHELLS or bash is None:
@@ -155,7 +155,9 @@ def _interpreter(text: str) -> str:
     return named[0] if words[0] == "env" and named else words[0]
 
 
-def _run_on(subject: Subject, suffix: str, argv: tuple[str, ...], tree: FileTree) -> Observation:
+def _run_on(
+    subject: CheckedFile, suffix: str, argv: tuple[str, ...], tree: FileTree
+) -> Observation:
     """Give the content to a program, in a folder where nothing else steers it."""
     with tempfile.TemporaryDirectory(prefix="signoff-check-") as folder:
         file = Path(folder) / f"file{suffix}"
@@ -169,7 +171,7 @@ def _search_path(tree: FileTree) -> str:
     return safe_search_path(os.environ.get("PATH", ""), tree.root)
 
 
-def _no_answer(subject: Subject, tool: str, seen: Observation) -> Finding:
+def _no_answer(subject: CheckedFile, tool: str, seen: Observation) -> FileFinding:
     hint = "simplify the file, or check it by hand"
     return subject.too_complex(f"`{tool}` gave no answer: {seen.describe()}", hint)
 

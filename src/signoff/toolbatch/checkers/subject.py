@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from signoff.toolbatch.checkers.tree import FileTree
 
 
-class Severity(StrEnum):
+class FileSeverity(StrEnum):
     """Errors are wrong; `unknown` could not be judged, and that is never a pass."""
 
     ERROR = "error"
@@ -21,13 +21,13 @@ class Severity(StrEnum):
     NOTE = "note"
 
     @classmethod
-    def of(cls, code: str) -> Severity:
+    def of(cls, code: str) -> FileSeverity:
         """How severe a finding with one of our codes is, unless its checker says otherwise."""
         return _SEVERITIES.get(code, cls.ERROR)
 
 
-_MEANINGS: Mapping[Severity, Mapping[str, str]] = {
-    Severity.ERROR: {
+_MEANINGS: Mapping[FileSeverity, Mapping[str, str]] = {
+    FileSeverity.ERROR: {
         "bad-csv": "quoting that readers of the table disagree about",
         "bad-image": "the picture cannot be decoded",
         "bad-json": "not JSON",
@@ -55,7 +55,7 @@ _MEANINGS: Mapping[Severity, Mapping[str, str]] = {
         "unchecked-page": "a link to a page in a folder that is never checked",
         "undefined-alias": "YAML refers to an anchor that is not there",
     },
-    Severity.WARNING: {
+    FileSeverity.WARNING: {
         "cell-without-output": "a code cell shows nothing",
         "duplicate-header": "two columns have the same name",
         "duplicate-id": "two elements of a page have the same id",
@@ -64,7 +64,7 @@ _MEANINGS: Mapping[Severity, Mapping[str, str]] = {
         "placeholder-link": "a link that goes nowhere on purpose",
         "undefined-reference": "a reference link without its definition: readers see the brackets",
     },
-    Severity.UNKNOWN: {
+    FileSeverity.UNKNOWN: {
         "base-elsewhere": "`<base>` sends every link to another site, so none can be followed",
         "checker-failed": "a checker broke down on this file; nothing is known about it",
         "no-checker": "nobody can judge a file of this kind",
@@ -78,7 +78,7 @@ _MEANINGS: Mapping[Severity, Mapping[str, str]] = {
         "tool-missing": "the program or the library that could tell is not installed",
         "unreadable": "the file cannot be read, or leads out of the root",
     },
-    Severity.NOTE: {
+    FileSeverity.NOTE: {
         "too-many-findings": "the list of findings was cut off",
     },
 }
@@ -87,7 +87,7 @@ _SEVERITIES = {code: severity for severity, codes in _MEANINGS.items() for code 
 
 
 @dataclass(frozen=True)
-class Finding:
+class FileFinding:
     """One remark; `about` says what it is about (a link's target), whatever line that is on."""
 
     path: str
@@ -95,7 +95,7 @@ class Finding:
     code: str
     message: str
     hint: str
-    severity: Severity = Severity.ERROR
+    severity: FileSeverity = FileSeverity.ERROR
     about: str = ""
 
 
@@ -108,7 +108,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class Subject:
+class CheckedFile:
     """One file to be judged: its path below the root (with `/`), and its bytes."""
 
     path: str
@@ -128,23 +128,25 @@ class Subject:
         line: int = 1,
         *,
         about: str = "",
-        severity: Severity | None = None,
-    ) -> Finding:
+        severity: FileSeverity | None = None,
+    ) -> FileFinding:
         """A remark about this file."""
         said = " ".join(message.split())[:300]
-        return Finding(self.path, line, code, said, hint, severity or Severity.of(code), about)
+        return FileFinding(
+            self.path, line, code, said, hint, severity or FileSeverity.of(code), about
+        )
 
-    def other_dialect(self, said: str, line: int = 1) -> Finding:
+    def other_dialect(self, said: str, line: int = 1) -> FileFinding:
         """Perhaps fine where it is meant to be read, but nobody here can tell."""
         hint = "check it with the program that it is written for"
         return self.finding("other-dialect", f"cannot tell: {said}", hint, line)
 
-    def tool_missing(self, tool: str, hint: str) -> Finding:
+    def tool_missing(self, tool: str, hint: str) -> FileFinding:
         """Nobody can tell without a program or a library."""
         said = f"cannot tell: {hint} (`{tool}` is missing)"
         return self.finding("tool-missing", said, hint, about=tool)
 
-    def too_complex(self, said: str, hint: str = "split the file, or flatten it") -> Finding:
+    def too_complex(self, said: str, hint: str = "split the file, or flatten it") -> FileFinding:
         """Reading it would take too long, or fails for reasons that are not its own."""
         return self.finding("too-complex", f"cannot tell: {said}", hint)
 
@@ -157,7 +159,7 @@ class Checker(Protocol):
     files: frozenset[str]  # suffixes (`.html`) and whole file names (`package.json`), in lower case
     max_bytes: int  # larger files are not read; a finding says so
 
-    def check(self, subject: Subject, tree: FileTree) -> Iterable[Finding]:
+    def check(self, subject: CheckedFile, tree: FileTree) -> Iterable[FileFinding]:
         """Everything there is to say about the file."""
         ...
 
@@ -169,7 +171,7 @@ class BuiltInChecker:
     name: str
     files: frozenset[str]
     max_bytes: int
-    look: Callable[[Subject, FileTree], Iterator[Finding]]
+    look: Callable[[CheckedFile, FileTree], Iterator[FileFinding]]
     library: str = ""
 
     @property
@@ -177,7 +179,7 @@ class BuiltInChecker:
         """Whether it can tell anything here."""
         return not self.library or find_spec(self.library) is not None
 
-    def check(self, subject: Subject, tree: FileTree) -> Iterator[Finding]:
+    def check(self, subject: CheckedFile, tree: FileTree) -> Iterator[FileFinding]:
         """What is wrong with the file, or that nobody can tell."""
         if self.is_usable:
             return self.look(subject, tree)
@@ -185,11 +187,11 @@ class BuiltInChecker:
 
 
 def of_text(
-    look: Callable[[Subject, str, FileTree], Iterator[Finding]],
-) -> Callable[[Subject, FileTree], Iterator[Finding]]:
+    look: Callable[[CheckedFile, str, FileTree], Iterator[FileFinding]],
+) -> Callable[[CheckedFile, FileTree], Iterator[FileFinding]]:
     """Give the file as text: UTF-8, with or without a mark at its beginning, and no NUL."""
 
-    def looked(subject: Subject, tree: FileTree) -> Iterator[Finding]:
+    def looked(subject: CheckedFile, tree: FileTree) -> Iterator[FileFinding]:
         try:
             text = subject.content.decode("utf-8-sig")
         except UnicodeDecodeError as error:

@@ -62,7 +62,7 @@ class ClientFile:
     text: str = ""  # a command's text, where the whole file is ours
 
 
-class Outcome(Enum):
+class FileOutcome(Enum):
     """What happened to a file, or would."""
 
     CREATED = "created"
@@ -72,7 +72,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Change:
+class ClientFileChange:
     """A file before and after (None: there is none), or left because somebody changed it."""
 
     path: Path
@@ -81,13 +81,13 @@ class Change:
     backup: Path | None = None
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> FileOutcome:
         """What it comes to."""
         if self.before == self.after:
-            return Outcome.KEPT
+            return FileOutcome.KEPT
         if self.before is None:
-            return Outcome.CREATED
-        return Outcome.REMOVED if self.after is None else Outcome.CHANGED
+            return FileOutcome.CREATED
+        return FileOutcome.REMOVED if self.after is None else FileOutcome.CHANGED
 
     @property
     def diff(self) -> str:
@@ -187,9 +187,9 @@ def backups_of(path: Path) -> list[Path]:
     return [place for _, place in sorted(found, reverse=True)]
 
 
-def apply_all(changes: Sequence[Change]) -> tuple[Change, ...]:
+def apply_all(changes: Sequence[ClientFileChange]) -> tuple[ClientFileChange, ...]:
     """Make every change, with a backup of what was there; after a failure none is left."""
-    done: list[Change] = []
+    done: list[ClientFileChange] = []
     try:
         for change in changes:
             backup = _back_up(change)
@@ -199,7 +199,7 @@ def apply_all(changes: Sequence[Change]) -> tuple[Change, ...]:
         for change in reversed(done):
             # Best effort: whoever changed it since then keeps their text.
             with suppress(SignoffError, OSError):
-                _swap(Change(change.path, change.after, change.before))
+                _swap(ClientFileChange(change.path, change.after, change.before))
         raise
     return tuple(done)
 
@@ -215,7 +215,7 @@ def remove_empty_folders(path: Path, base: Path) -> None:
             return
 
 
-def _swap(change: Change) -> None:
+def _swap(change: ClientFileChange) -> None:
     expected = None if change.before is None else digest_bytes(change.before.encode())
     try:
         if change.after is not None:
@@ -229,7 +229,7 @@ def _swap(change: Change) -> None:
         raise PlanConflict(conflict.message, "run the same command again", conflict.facts) from None
 
 
-def _back_up(change: Change) -> Path | None:
+def _back_up(change: ClientFileChange) -> Path | None:
     """A copy of what was there, as private as the file itself; what is kept already is enough."""
     if change.before is None or change.after is None:
         return None

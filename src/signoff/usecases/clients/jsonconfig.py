@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from signoff.domain.clients import Client, HookKind
 from signoff.errors import ConfigInvalid
-from signoff.usecases.clients.jsontext import Node, NotJson, has_comments, insert, read, remove
+from signoff.usecases.clients.jsontext import JsonNode, NotJson, has_comments, insert, read, remove
 from signoff.usecases.clients.jsontext import replace as replace_value
 from signoff.usecases.clients.parts import SERVER, Wanted, is_our_handler, is_our_server
 
@@ -25,10 +25,10 @@ _STEERING_KEYS = frozenset({"async", "if", "once", "shell", "enabled"})
 class _Found(NamedTuple):
     """A hook of ours: the containers it lies in, from the array of its event inwards."""
 
-    event: Node
-    group: Node
-    handlers: Node
-    handler: Node
+    event: JsonNode
+    group: JsonNode
+    handlers: JsonNode
+    handler: JsonNode
 
     @property
     def kind(self) -> HookKind:
@@ -119,7 +119,7 @@ def _add_server(text: str, wanted: Wanted) -> str:
     return text
 
 
-def _ours_to_remove(root: Node, wanted: Wanted) -> tuple[Node, Node] | None:
+def _ours_to_remove(root: JsonNode, wanted: Wanted) -> tuple[JsonNode, JsonNode] | None:
     """What the next thing to take out lies in, and that thing: as much as is ours alone."""
     hooks, servers, server = root.member("hooks"), root.member("mcpServers"), _server(root)
     for found in _our_hooks(root, wanted.client) if wanted.hooks and hooks else ():
@@ -133,17 +133,17 @@ def _ours_to_remove(root: Node, wanted: Wanted) -> tuple[Node, Node] | None:
     return None
 
 
-def _widest(chain: Sequence[Node], target: Node) -> tuple[Node, Node]:
+def _widest(chain: Sequence[JsonNode], target: JsonNode) -> tuple[JsonNode, JsonNode]:
     """An empty container would stay behind: it goes too, unless it is the whole file."""
     *outer, where = chain
     return _widest(outer, where) if outer and _is_only(where, target) else (where, target)
 
 
-def _is_only(where: Node, node: Node) -> bool:
+def _is_only(where: JsonNode, node: JsonNode) -> bool:
     return where.inner == (node,) and not has_comments(where)
 
 
-def _our_hooks(root: Node, client: Client) -> Iterator[_Found]:
+def _our_hooks(root: JsonNode, client: Client) -> Iterator[_Found]:
     hooks = root.member("hooks")
     for event in hooks.inner if hooks is not None else ():
         for group in event.inner if isinstance(event.value, list) else ():
@@ -164,12 +164,12 @@ def _differences(found: _Found, wanted: Wanted) -> Iterator[str]:
         yield "matcher"
 
 
-def _server(root: Node) -> Node | None:
+def _server(root: JsonNode) -> JsonNode | None:
     servers = root.member("mcpServers")
     return servers.member(SERVER) if servers is not None else None
 
 
-def _root(text: str) -> Node:
+def _root(text: str) -> JsonNode:
     """The file's object; what we look into is there once, and an object too."""
     root = read(text)
     if not isinstance(root.value, dict):

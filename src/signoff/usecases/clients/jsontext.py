@@ -30,14 +30,14 @@ class NotJson(ValueError):
 
 
 @dataclass(frozen=True)
-class Node:
+class JsonNode:
     """A value, where it stands, and what is in it; `key` only within an object."""
 
     text: str
     start: int
     end: int
     value: Any
-    inner: tuple[Node, ...] = ()
+    inner: tuple[JsonNode, ...] = ()
     key: str | None = None
     key_start: int = -1
 
@@ -46,7 +46,7 @@ class Node:
         """Where it begins, its key included."""
         return self.start if self.key is None else self.key_start
 
-    def member(self, key: str) -> Node | None:
+    def member(self, key: str) -> JsonNode | None:
         """The value under a key; NotJson if the key is there twice, since readers differ then."""
         found = [node for node in self.inner if node.key == key]
         if len(found) > 1:
@@ -54,7 +54,7 @@ class Node:
         return found[0] if found else None
 
 
-def read(text: str) -> Node:
+def read(text: str) -> JsonNode:
     """The one value in the text."""
     start = _skip(text, 1 if text.startswith("\ufeff") else 0)
     node = _value(text, start, 0)
@@ -64,7 +64,7 @@ def read(text: str) -> Node:
     return node
 
 
-def insert(where: Node, value: Any, key: str | None = None) -> str:
+def insert(where: JsonNode, value: Any, key: str | None = None) -> str:
     """Put a value at the end of an array, or with a key at the end of an object."""
     text = where.text
     label = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
@@ -92,14 +92,14 @@ def insert(where: Node, value: Any, key: str | None = None) -> str:
     return f"{text[: last.end]}{kept}{new},{space or line + base}{text[closing:]}"
 
 
-def replace(node: Node, value: Any) -> str:
+def replace(node: JsonNode, value: Any) -> str:
     """Another value in the place of this one."""
     text = node.text
     new = _dump(text, value, _line_indent(text, node.whole_start), node)
     return text[: node.start] + new + text[node.end :]
 
 
-def remove(where: Node, node: Node) -> str:
+def remove(where: JsonNode, node: JsonNode) -> str:
     """Take a member or an item out, with its comma; comments around it stay."""
     text, at = where.text, where.inner.index(node)
     before = where.inner[at - 1].end if at else where.start + 1
@@ -123,7 +123,7 @@ def remove(where: Node, node: Node) -> str:
     return text[:before] + kept + rest
 
 
-def has_comments(where: Node) -> bool:
+def has_comments(where: JsonNode) -> bool:
     """Whether somebody wrote a comment directly inside this value, or between it and its key."""
     text = where.text
     key = None if where.key is None else _STRING.match(text, where.key_start)
@@ -134,7 +134,7 @@ def has_comments(where: Node) -> bool:
     return any(map(_COMMENT.search, gaps))
 
 
-def _value(text: str, at: int, depth: int) -> Node:
+def _value(text: str, at: int, depth: int) -> JsonNode:
     if depth > DEEPEST:
         raise NotJson(f"it is nested more than {DEEPEST} deep", text, at)
     opening = text[at : at + 1]
@@ -146,13 +146,13 @@ def _value(text: str, at: int, depth: int) -> Node:
     if found is None:
         raise NotJson("a value is missing or misspelt", text, at)
     try:
-        return Node(text, at, found.end(), json.loads(found.group()))
+        return JsonNode(text, at, found.end(), json.loads(found.group()))
     except ValueError as error:
         raise NotJson("a string has a wrong escape", text, at) from error
 
 
-def _container(text: str, start: int, depth: int, closing: str) -> Node:
-    inner: list[Node] = []
+def _container(text: str, start: int, depth: int, closing: str) -> JsonNode:
+    inner: list[JsonNode] = []
     at = _skip(text, start + 1)
     while text[at : at + 1] != closing:
         node = _member(text, at, depth) if closing == "}" else _value(text, at, depth + 1)
@@ -165,10 +165,10 @@ def _container(text: str, start: int, depth: int, closing: str) -> Node:
     value: Any = [node.value for node in inner]
     if closing == "}":
         value = {node.key: node.value for node in inner}
-    return Node(text, start, at + 1, value, tuple(inner))
+    return JsonNode(text, start, at + 1, value, tuple(inner))
 
 
-def _member(text: str, at: int, depth: int) -> Node:
+def _member(text: str, at: int, depth: int) -> JsonNode:
     key = _STRING.match(text, at)
     if key is None:
         raise NotJson("a key in double quotes is missing", text, at)
@@ -180,7 +180,7 @@ def _member(text: str, at: int, depth: int) -> Node:
         name: str = json.loads(key.group())
     except ValueError as error:
         raise NotJson("a key has a wrong escape", text, at) from error
-    return Node(text, node.start, node.end, node.value, node.inner, name, at)
+    return JsonNode(text, node.start, node.end, node.value, node.inner, name, at)
 
 
 def _skip(text: str, at: int) -> int:
@@ -194,7 +194,7 @@ def _comma(text: str, at: int, limit: int) -> int | None:
     return found if found < limit and text[found : found + 1] == "," else None
 
 
-def _dump(text: str, value: Any, indent: str, instead_of: Node | None = None) -> str:
+def _dump(text: str, value: Any, indent: str, instead_of: JsonNode | None = None) -> str:
     if instead_of is not None and "\n" not in text[instead_of.start : instead_of.end]:
         return json.dumps(value, ensure_ascii=False)
     lines: Sequence[str] = json.dumps(value, ensure_ascii=False, indent=_unit(text)).split("\n")

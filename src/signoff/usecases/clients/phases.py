@@ -86,7 +86,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True)
-class Phase:
+class ClientCommand:
     """One command."""
 
     name: str
@@ -100,10 +100,10 @@ class Phase:
 
 
 PHASES = (
-    Phase("plan", "Write a plan with contracts that signoff can check", _PLAN),
-    Phase("work", "Work on the steps of a plan, one at a time", _WORK),
-    Phase("review", "Review the work on a plan", _REVIEW),
-    Phase("design", "Turn an idea into a sequence of plans", _DESIGN),
+    ClientCommand("plan", "Write a plan with contracts that signoff can check", _PLAN),
+    ClientCommand("work", "Work on the steps of a plan, one at a time", _WORK),
+    ClientCommand("review", "Review the work on a plan", _REVIEW),
+    ClientCommand("design", "Turn an idea into a sequence of plans", _DESIGN),
 )
 
 
@@ -129,17 +129,17 @@ def is_ours(text: str) -> bool:
     return _MARK in text
 
 
-def _markdown(phase: Phase) -> str:
+def _markdown(phase: ClientCommand) -> str:
     head = f"description: {phase.description}\nargument-hint: --name SLUG [what it is about]"
     return _marked(f"---\n{head}\n---\n\n{phase.text}")
 
 
-def _skill(phase: Phase) -> str:
+def _skill(phase: ClientCommand) -> str:
     when = f"{phase.description}; when asked for ${phase.name} or /{phase.name} --name SLUG"
     return _marked(f"---\nname: {phase.name}\ndescription: {when}\n---\n\n{phase.text}")
 
 
-def _toml(phase: Phase) -> str:
+def _toml(phase: ClientCommand) -> str:
     # A literal string: nothing in the texts is an escape, and none has three quotes.
     head = f"description = {json.dumps(phase.description)}"
     return _marked(f"{head}\nprompt = '''\n{phase.text}'''\n", in_toml=True)

@@ -30,7 +30,7 @@ _MOST_SESSIONS = 100
 
 
 @dataclass(frozen=True)
-class Seat:
+class ConnectedClient:
     """One client at one workspace; `base` names its present conversation, empty after its end."""
 
     client: ProcessIdentity
@@ -58,7 +58,9 @@ def shells_above() -> tuple[ProcessIdentity, ...]:
     return tuple(takewhile(lambda one: _name_of(one.pid) in _SHELLS, ancestors()))
 
 
-def take_seat(home: Path, workspace: Path, client: ProcessIdentity | None = None) -> Seat | None:
+def take_seat(
+    home: Path, workspace: Path, client: ProcessIdentity | None = None
+) -> ConnectedClient | None:
     """The seat of a client in this workspace, made if there is none; of the one above us if none
     is named."""
     client = client if client is not None else client_process()
@@ -69,13 +71,13 @@ def take_seat(home: Path, workspace: Path, client: ProcessIdentity | None = None
         seat = _read(path)
         if seat is None or not seat.base:
             known = seat.sessions if seat is not None else ()
-            seat = Seat(client, str(workspace), secrets.token_hex(16), known)
+            seat = ConnectedClient(client, str(workspace), secrets.token_hex(16), known)
             _write(path, seat)
             _clear_away(folder)
         return seat
 
 
-def find_seat(home: Path, workspace: Path) -> Seat | None:
+def find_seat(home: Path, workspace: Path) -> ConnectedClient | None:
     """The seat of the client above us, if it has one here."""
     client = client_process()
     seat = _read(_path(home / SEATS_FOLDER, client, workspace)) if client else None
@@ -88,7 +90,7 @@ def own_workspaces(home: Path) -> tuple[str, ...]:
     return tuple(seat.workspace for seat in _seats(home) if seat.client == client and seat.base)
 
 
-def note_session(home: Path, seat: Seat, session: str) -> None:
+def note_session(home: Path, seat: ConnectedClient, session: str) -> None:
     """Remember that a session is this client's."""
     with _alone(home) as folder:
         path = _path(folder, seat.client, Path(seat.workspace))
@@ -97,7 +99,7 @@ def note_session(home: Path, seat: Seat, session: str) -> None:
             _write(path, replace(now, sessions=(*now.sessions, session)[-_MOST_SESSIONS:]))
 
 
-def end_conversation(home: Path, workspace: Path) -> Seat | None:
+def end_conversation(home: Path, workspace: Path) -> ConnectedClient | None:
     """What the client does next belongs to a conversation of its own; the seat as it was."""
     seat = find_seat(home, workspace)
     if seat is None:
@@ -151,24 +153,24 @@ def _path(folder: Path, client: ProcessIdentity, workspace: Path) -> Path:
     return folder / f"{digest_bytes(whole)[:32]}{SEAT_SUFFIX}"
 
 
-def _seats(home: Path) -> Iterator[Seat]:
+def _seats(home: Path) -> Iterator[ConnectedClient]:
     for path in (home / SEATS_FOLDER).glob(f"*{SEAT_SUFFIX}"):
         seat = _read(path)
         if seat is not None:
             yield seat
 
 
-def _read(path: Path) -> Seat | None:
+def _read(path: Path) -> ConnectedClient | None:
     try:
         data: dict[str, Any] = json.loads(path.read_text())
         client = ProcessIdentity(int(data["pid"]), str(data["started"]))
         sessions = tuple(str(session) for session in data["sessions"])
-        return Seat(client, str(data["workspace"]), str(data["base"]), sessions)
+        return ConnectedClient(client, str(data["workspace"]), str(data["base"]), sessions)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write(path: Path, seat: Seat) -> None:
+def _write(path: Path, seat: ConnectedClient) -> None:
     data = {
         "pid": seat.client.pid,
         "started": seat.client.started,

@@ -62,7 +62,7 @@ def _nextest(match: re.Match[str]) -> Said:
 
 
 @dataclass(frozen=True)
-class Runner:
+class SummaryShape:
     """The shape of a runner's last lines, what their words count as, and how it names tests.
 
     Where the shape has a `total`, what neither failed nor was skipped has passed. Numbers stand in
@@ -122,8 +122,8 @@ _TOOK = r"(?: \([0-9.]+ ?m?s\))?"
 _NODE_WORDS = ("tests", "suites", "pass", "fail", "cancelled", "skipped", "todo", "duration_ms")
 SUMMARY = "summary"  # of a runner whose ending has no row here
 # In the order in which they are tried; the last two only where no other found anything.
-RUNNERS: Mapping[str, Runner] = {
-    "pytest": Runner(
+RUNNERS: Mapping[str, SummaryShape] = {
+    "pytest": SummaryShape(
         rf"(=+ )?(?P<told>(?:no tests (?:ran|collected)|{_TALLY}(?:, {_TALLY})*)"
         rf"(?: \({_N} deselected\))?(?:, {_N} errors?)?)"
         r" in [0-9]+\.[0-9]+s(?: \([0-9a-z:, ]+\))?(?(1) =+)",
@@ -136,7 +136,7 @@ RUNNERS: Mapping[str, Runner] = {
             rf"\[gw[0-9]+\] \[ *[0-9]+%\] (?P<word>{_WORDS}) {_ID}",
         ),
     ),
-    "unittest": Runner(
+    "unittest": SummaryShape(
         rf"-{{70}}\nRan (?P<total>{_N}) tests? in [0-9]+\.[0-9]+s\n\n"
         r"(?:OK|FAILED|NO TESTS RAN)(?P<told>(?: \([a-z]+(?: [a-z]+)?=[0-9a-z=, ]+\))?)",
         _WORD_FIRST,
@@ -148,13 +148,13 @@ RUNNERS: Mapping[str, Runner] = {
             rf"(?P<word>FAIL|ERROR): {_METHOD}.*",
         ),
     ),
-    "jest": Runner(
+    "jest": SummaryShape(
         rf"Tests: {{2,}}(?:(?P<told>{_TALLY}(?:, {_TALLY})*), )?[0-9]+ total\nSnapshots:.*",
         on_stderr=True,
         names=(r"  (?P<word>●) (?P<id>(?!Console|Test suite failed).+)",),
         heading=r"( {2,})(?P<name>\S.*)|(?P<file>(?:PASS|FAIL) .*)",
     ),
-    "vitest": Runner(
+    "vitest": SummaryShape(
         r" Test Files  .*\n +Tests  "
         rf"(?:no tests|(?P<told>{_TALLY}(?: \| {_TALLY})*) \([0-9]+\))",
         skipped=("skipped", "todo", "expected fail"),
@@ -163,41 +163,41 @@ RUNNERS: Mapping[str, Runner] = {
             r" (?P<word>FAIL)  (?P<id>\S+ > .+)",
         ),
     ),
-    "mocha": Runner(
+    "mocha": SummaryShape(
         rf"  {_N} passing \([0-9]+(?:ms|s|m|h|d)\)(?:\n  {_N} pending)?(?:\n  {_N} failing)?",
         passed="passing",
         failed=("failing",),
         heading=r"( {2,})(?P<name>\S.*)",
     ),
-    "node": Runner(
+    "node": SummaryShape(
         r"\n".join(rf"(?:#|ℹ) {word} {_N}(?:\.[0-9]+)?" for word in _NODE_WORDS),
         _WORD_FIRST,
         passed="pass",
         failed=("fail", "cancelled"),
         heading=rf"( *)(?:▶|# Subtest:) (?P<name>.+?){_TOOK}|(?P<suite> *type: 'suite')",
     ),
-    "nextest": Runner(
+    "nextest": SummaryShape(
         rf" *Summary \[ *[0-9.]+s\] (?P<ran>{_N})(?:/(?P<all>{_N}))? tests? run: (?P<told>[^=\n]+)",
         read=_nextest,
         on_stderr=True,
         names=(r" +(?P<word>[A-Z]+) \[ *[>0-9.]+s\] (?:\( *[0-9]+/[0-9]+\) )?(?P<id>\S+ \S+)",),
     ),
-    "gotestsum": Runner(
+    "gotestsum": SummaryShape(
         rf"DONE (?:[0-9]+ runs, )?(?P<total>{_N}) tests?(?P<told>(?:, {_N} skipped)?"
         rf"(?:, {_N} (?:failures?|failed))?(?:, {_N} errors?)?) in [0-9.]+s",
         failed=("failure", "failures", "failed"),
         errors=("error", "errors"),
     ),
-    "cargo": Runner(
+    "cargo": SummaryShape(
         whole=read_cargo,
         names=(
             r"test (?P<id>.+?)(?: - should panic)? \.\.\. (?P<word>ok|FAILED|ignored).*",
             r"(?P<word>----) (?P<id>.+?) stdout ----",
         ),
     ),
-    "go": Runner(whole=read_go),
-    "TAP": Runner(whole=read_tap),
-    SUMMARY: Runner(
+    "go": SummaryShape(whole=read_go),
+    "TAP": SummaryShape(whole=read_tap),
+    SUMMARY: SummaryShape(
         whole=read_summaries,
         names=(
             r" *(?P<word>[✓✔√✗✘✖×-]) (?:\[(?:fail|skip|todo)\]:? )?(?P<id>.+?)"
@@ -293,7 +293,7 @@ def _says(streams: Streams, pattern: re.Pattern[str]) -> str:
     return next((m[m.lastindex or 0] for m in said), "")
 
 
-def _names(row: Runner, lines: Sequence[str]) -> dict[str, TestOutcome]:
+def _names(row: SummaryShape, lines: Sequence[str]) -> dict[str, TestOutcome]:
     """The tests that one runner names, as far as it does."""
     text = "\n".join(lines)
     told = [

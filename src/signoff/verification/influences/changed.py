@@ -35,7 +35,7 @@ from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.influences.check_files import CheckScripts, LoadingSettings, words_of
 from signoff.verification.pins import fingerprint
 from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
-from signoff.workspace.opened import Opened
+from signoff.workspace.opened import OpenedFiles
 
 LARGEST_SETTINGS_BYTES = 200_000
 
@@ -105,7 +105,7 @@ def find_influences(
     now: Manifest,
     approved: Approved,
     facts: CheckFacts,
-    opened: Opened,
+    opened: OpenedFiles,
     *,
     ignored: bool = False,
 ) -> tuple[Influence, ...]:
@@ -126,7 +126,7 @@ class _Finder:
     now: Manifest
     approved: Approved
     facts: CheckFacts
-    opened: Opened
+    opened: OpenedFiles
 
     def is_settled(self, path: str) -> bool:
         """Whether the plan allows it, the contract is about it, or an accepted step left it so."""

@@ -19,10 +19,10 @@ from signoff.domain.snapshot import Change, ChangeKind, FileKind, FileState, Man
 from signoff.verification.ignored import Ignored
 from signoff.verification.influences.changed import Approved, CheckFacts, Influence, find_influences
 from signoff.verification.influences.packages import STARTUP_MARK, startup_code
-from signoff.verification.influences.trail import COMPILED, INSTALLED, Content
+from signoff.verification.influences.trail import COMPILED, INSTALLED, ManifestIndex
 from signoff.verification.pins import Pins, fingerprint
 from signoff.workspace.caches import LooseCopies
-from signoff.workspace.opened import Opened
+from signoff.workspace.opened import OpenedFiles
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 
@@ -87,7 +87,7 @@ class LooseFiles:
             yield frozenset()
 
     def influences(
-        self, content: Manifest, then: Approved, facts: CheckFacts, opened: Opened
+        self, content: Manifest, then: Approved, facts: CheckFacts, opened: OpenedFiles
     ) -> tuple[Influence, ...]:
         """Those that the check may have obeyed, unless the plan allows them."""
         changes = self.changes
@@ -127,7 +127,7 @@ def made_since(
         if now[name].endswith(_NO_CODE) or _is_the_machines(path, ignored):
             continue
         if mark == STARTUP_MARK:
-            code = startup_code(path, Content({}, lambda _: b"", ignored))
+            code = startup_code(path, ManifestIndex({}, lambda _: b"", ignored))
             found |= {f"{path}/{n}": "came after the approval, and runs before it" for n in code}
         else:
             why = f"came after the approval, and the check runs `{path}` of it"

@@ -18,7 +18,13 @@ from pathlib import Path
 
 from signoff.domain.digests import digest_of
 from signoff.process.shell import find_tool
-from signoff.verification.influences.trail import COMPILED, PRESENT, Content, Trail, upwards
+from signoff.verification.influences.trail import (
+    COMPILED,
+    PRESENT,
+    GatheredInfluences,
+    ManifestIndex,
+    upwards,
+)
 from signoff.verification.pins import fingerprint
 
 # Loaded before any test by the versions in use, wherever they are installed.
@@ -146,7 +152,7 @@ _NODE_FOLDER = "node_modules"
 _VENDORED = re.compile(r"(?:^|.*/)vendor/(?:bin/)?(?=[^/]+$)")
 
 
-def pin_environments(trail: Trail) -> None:
+def pin_environments(trail: GatheredInfluences) -> None:
     """Pin what the tools of the contract consist of, in environments of the workspace."""
     for folder in environments(trail):
         if is_used(folder, trail):
@@ -157,20 +163,20 @@ def pin_environments(trail: Trail) -> None:
         _pin_tree(f"{path.rpartition('vendor/')[0]}vendor/{posixpath.basename(path)}", trail)
 
 
-def environments(trail: Trail) -> list[str]:
+def environments(trail: GatheredInfluences) -> list[str]:
     """Virtual environments in the workspace, by the file that makes a folder one."""
     folders = map(posixpath.dirname, trail.content.anywhere("pyvenv.cfg"))
     return [*filter(None, folders), *trail.content.ignored_environments()]
 
 
-def is_used(environment: str, trail: Trail) -> bool:
+def is_used(environment: str, trail: GatheredInfluences) -> bool:
     """Whether the contract can start an interpreter of the environment, as far as can be seen."""
     name = posixpath.basename(environment)
     on_path = f"/{environment}/bin" in trail.search_path
     return on_path or any(name in t or _FINDS_ONE.search(t) for t, _ in trail.texts)
 
 
-def _pin_python(environment: str, trail: Trail) -> None:
+def _pin_python(environment: str, trail: GatheredInfluences) -> None:
     trail.pin_installed(f"{environment}/pyvenv.cfg")
     # What tox and nox run is not seen; most run this.
     tools = trail.tools if trail.tools.isdisjoint(("tox", "nox")) else {*trail.tools, "pytest"}
@@ -190,21 +196,21 @@ def _pin_python(environment: str, trail: Trail) -> None:
                 _pin_module(packages, module, found, trail)
 
 
-def _is_own(name: str, trail: Trail) -> bool:
+def _is_own(name: str, trail: GatheredInfluences) -> bool:
     """Whether it is the project itself, installed: that is the work."""
     module = name.replace("-", "_")
     places = (f"{top}{module}{end}" for top in ("", "src/") for end in (".py", "/__init__.py"))
     return any(map(trail.content.is_source, places))
 
 
-def _package_folders(environment: str, trail: Trail) -> Iterator[str]:
+def _package_folders(environment: str, trail: GatheredInfluences) -> Iterator[str]:
     for name in ("lib", "lib64"):
         for lib in trail.content.listed(f"{environment}/{name}"):
             if lib.startswith(("python", "pypy")):
                 yield f"{environment}/{name}/{lib}/site-packages"
 
 
-def startup_code(packages: str, content: Content) -> dict[str, str]:
+def startup_code(packages: str, content: ManifestIndex) -> dict[str, str]:
     """What an interpreter runs at its start: a path file runs its lines that import something."""
     runs: dict[str, str] = {}
     for name in content.listed(packages):
@@ -222,7 +228,9 @@ def startup_code(packages: str, content: Content) -> dict[str, str]:
     return runs
 
 
-def _plugins(packages: str, names: list[str], trail: Trail) -> dict[str, list[list[str]]]:
+def _plugins(
+    packages: str, names: list[str], trail: GatheredInfluences
+) -> dict[str, list[list[str]]]:
     """Distribution → the plugins that it announces to pytest."""
     found: dict[str, list[list[str]]] = {}
     for name in names:
@@ -241,7 +249,7 @@ def _plugins(packages: str, names: list[str], trail: Trail) -> dict[str, list[li
     return found
 
 
-def _pin_module(packages: str, module: str, names: list[str], trail: Trail) -> None:
+def _pin_module(packages: str, module: str, names: list[str], trail: GatheredInfluences) -> None:
     """Everything that an import of the module could find there, under one name."""
     files = [n for n in names if n == module or n.partition(".")[0] == module]
     seen = {path: fp for name in files for path, fp in _tree(f"{packages}/{name}", trail).items()}
@@ -250,7 +258,7 @@ def _pin_module(packages: str, module: str, names: list[str], trail: Trail) -> N
         _pin_caches(f"{packages}/{module}", trail)
 
 
-def _pin_node(trail: Trail) -> None:
+def _pin_node(trail: GatheredInfluences) -> None:
     """Programs of node packages that the contract runs, and the packages that they belong to."""
     folders = {place for _, folder in trail.texts for place in upwards(folder)}
     for folder in sorted(folders):
@@ -262,7 +270,7 @@ def _pin_node(trail: Trail) -> None:
                 _pin_package(modules, package, trail)
 
 
-def _pin_program(path: str, trail: Trail) -> str:
+def _pin_program(path: str, trail: GatheredInfluences) -> str:
     """Pin a program, and the links on the way to it; returns where they lead."""
     if not trail.content.has(path):
         return ""
@@ -287,7 +295,7 @@ def _package_of(path: str) -> str:
     return "/".join(parts[:2]) if parts[0].startswith("@") else parts[0]
 
 
-def _pin_package(modules: str, package: str, trail: Trail) -> None:
+def _pin_package(modules: str, package: str, trail: GatheredInfluences) -> None:
     """The package, and what is installed beside it under the same name or scope."""
     stem = package.lstrip("@").partition("/")[0].partition("-")[0]
     beside = [n for n in trail.content.listed(modules) if n.partition("-")[0] == stem]
@@ -297,19 +305,19 @@ def _pin_package(modules: str, package: str, trail: Trail) -> None:
             _pin_tree(f"{modules}/{name}", trail)
 
 
-def _pin_tree(folder: str, trail: Trail) -> None:
+def _pin_tree(folder: str, trail: GatheredInfluences) -> None:
     seen = _tree(folder, trail)
     if seen:
         trail.pinned.setdefault(folder, trail.as_installed(digest_of(seen)))
         _pin_caches(folder, trail)
 
 
-def _pin_caches(folder: str, trail: Trail, *, below: bool = True) -> None:
+def _pin_caches(folder: str, trail: GatheredInfluences, *, below: bool = True) -> None:
     found = trail.content.caches(folder, below=below)
     trail.pinned.update({path: f"{COMPILED}{seen}" for path, seen in found.items()})
 
 
-def _tree(path: str, trail: Trail) -> dict[str, str]:
+def _tree(path: str, trail: GatheredInfluences) -> dict[str, str]:
     """All files below a path that are not pinned by themselves."""
     found = trail.content.tree(path).items()
     return {p: fingerprint(s) for p, s in found if trail.pinned.get(p, PRESENT) == PRESENT}

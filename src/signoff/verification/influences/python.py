@@ -11,7 +11,7 @@ from signoff.commands.launchers import Invocation, inside, is_plain, python_word
 from signoff.domain.snapshot import FileKind
 from signoff.verification.influences.packages import borrowed_modules, environments, is_used
 from signoff.verification.influences.settings import SETTINGS, Section
-from signoff.verification.influences.trail import Trail
+from signoff.verification.influences.trail import GatheredInfluences
 
 _STARTUP_MODULES = ("sitecustomize.py", "usercustomize.py")
 _RUNNER_MODULES = ("pytest", "_pytest", "pluggy", "iniconfig", "xdist", "hypothesis", "unittest")
@@ -25,7 +25,7 @@ _COMMAND_TABLES = (
 )
 
 
-def follow_python(call: Invocation, trail: Trail) -> None:
+def follow_python(call: Invocation, trail: GatheredInfluences) -> None:
     """`python` looks for modules beside its script, or where it runs when it has none."""
     words = python_words(call.args)
     if not words or words[0].startswith("-"):
@@ -44,7 +44,7 @@ def follow_python(call: Invocation, trail: Trail) -> None:
             pin_shadows(posixpath.dirname(end), trail)
 
 
-def follow_pytest(call: Invocation, trail: Trail) -> None:
+def follow_pytest(call: Invocation, trail: GatheredInfluences) -> None:
     """Plugins named on the command line, and modules in place of pytest's own."""
     pin_shadows(call.folder, trail)
     for i, arg in enumerate(call.args):
@@ -59,7 +59,7 @@ def follow_pytest(call: Invocation, trail: Trail) -> None:
             trail.pin(arguments)
 
 
-def follow_installed_command(call: Invocation, trail: Trail) -> None:
+def follow_installed_command(call: Invocation, trail: GatheredInfluences) -> None:
     """A project that installs a command of its own under the name of the tool that is run."""
     tool = next((a for a in call.args if a in SETTINGS or a in ("python", "make")), None)
     if tool is not None:
@@ -67,7 +67,7 @@ def follow_installed_command(call: Invocation, trail: Trail) -> None:
             trail.pin_section(call.folder, Section("pyproject.toml", (*table, tool)))
 
 
-def follow_python_path(text: str, folder: str, trail: Trail) -> None:
+def follow_python_path(text: str, folder: str, trail: GatheredInfluences) -> None:
     """Folders that the shell text itself puts in front of Python's own."""
     for value in _PYTHON_PATH.findall(text):
         for part in filter(None, value.split(":")):
@@ -76,7 +76,7 @@ def follow_python_path(text: str, folder: str, trail: Trail) -> None:
                 pin_shadows(path, trail)
 
 
-def pin_shadows(folder: str, trail: Trail) -> None:
+def pin_shadows(folder: str, trail: GatheredInfluences) -> None:
     """Pin what an import would find in the folder instead of what it should find.
 
     Runner and start-up modules are pinned with their content. A module with a name of the standard
@@ -95,7 +95,7 @@ def pin_shadows(folder: str, trail: Trail) -> None:
     _pin_patterned(folder, trail)
 
 
-def pin_startup(trail: Trail) -> None:
+def pin_startup(trail: GatheredInfluences) -> None:
     """What every interpreter runs at its start, wherever it lies, if one of these is started.
 
     Among the packages of an environment that an agent makes for itself, it says nothing to any
@@ -115,7 +115,7 @@ def _is_for_packages(path: str) -> bool:
     return posixpath.basename(posixpath.dirname(path)) in ("site-packages", "dist-packages")
 
 
-def _pin_patterned(folder: str, trail: Trail) -> None:
+def _pin_patterned(folder: str, trail: GatheredInfluences) -> None:
     """Compiled modules, and modules of installed pytest plugins, by the look of their names."""
     depth = folder.count("/") + 1 if folder else 0
     for path in trail.content.in_folder(folder, "*.so"):
@@ -132,7 +132,7 @@ def _pin_patterned(folder: str, trail: Trail) -> None:
                 trail.pin_presence(f"{package}/__init__.py")
 
 
-def _modules_named(name: str, folder: str, trail: Trail) -> list[str]:
+def _modules_named(name: str, folder: str, trail: GatheredInfluences) -> list[str]:
     base = f"{folder}/{name}" if folder else name
     found = [p for p in (f"{base}.py", f"{base}/__init__.py") if trail.content.has(p)]
     state = trail.content.state(base)

@@ -28,13 +28,19 @@ from signoff.verification.influences.python import (
     pin_startup,
 )
 from signoff.verification.influences.settings import SETTINGS, Section, command_in
-from signoff.verification.influences.trail import Content, ShellText, Trail, pin_settings, upwards
+from signoff.verification.influences.trail import (
+    GatheredInfluences,
+    ManifestIndex,
+    ShellText,
+    pin_settings,
+    upwards,
+)
 
 _SHEBANG = re.compile(rb"#!\s*(\S+)(?:[ \t]+(.*))?")
 _NOT_SHELL = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".awk", ".sed", ".jq")
 
 
-def follow_interpreter(call: Invocation, trail: Trail) -> None:
+def follow_interpreter(call: Invocation, trail: GatheredInfluences) -> None:
     """`bash x`, `node x`, `awk -f x`: the script is pinned, and read when it is shell."""
     for word in scripts_run(call.tool, call.args):
         path = inside(call.folder, word) if word and is_plain(word) else None
@@ -45,7 +51,7 @@ def follow_interpreter(call: Invocation, trail: Trail) -> None:
                     _follow_shell(end, call.folder, trail)
 
 
-def follow_executed(call: Invocation, trail: Trail) -> None:
+def follow_executed(call: Invocation, trail: GatheredInfluences) -> None:
     """`./check.sh`: pinned, and read as what its first line says it is."""
     path = inside(call.folder, call.path)
     if path is not None and is_plain(call.path):
@@ -53,7 +59,7 @@ def follow_executed(call: Invocation, trail: Trail) -> None:
             execute(found, call.folder, trail)
 
 
-def execute(path: str, folder: str, trail: Trail) -> None:
+def execute(path: str, folder: str, trail: GatheredInfluences) -> None:
     """Pin an executed or sourced file and look at what it runs."""
     end = trail.pin_called(path)
     data = trail.content.read(end) if trail.content.is_source(end) else None
@@ -75,7 +81,7 @@ def execute(path: str, folder: str, trail: Trail) -> None:
             trail.follow(call)
 
 
-def _follow_shell(end: str, folder: str, trail: Trail) -> None:
+def _follow_shell(end: str, folder: str, trail: GatheredInfluences) -> None:
     data = trail.content.read(end) if trail.content.is_source(end) else None
     if data is not None:
         trail.follow(ShellText(data.decode("utf-8", "replace"), folder))
@@ -87,7 +93,7 @@ _MOST_INCLUDED = 100
 _REBUILT_FROM = ("{}.sh", "{},v", "RCS/{},v", "RCS/{}", "s.{}", "SCCS/s.{}")
 
 
-def follow_make(call: Invocation, trail: Trail) -> None:
+def follow_make(call: Invocation, trail: GatheredInfluences) -> None:
     """Pin what `make` with these words will do, and look at the recipes it will run."""
     request = make_call(call)
     if request is None:
@@ -98,7 +104,7 @@ def follow_make(call: Invocation, trail: Trail) -> None:
         _follow_file(path, request, trail)
 
 
-def _follow_file(path: str, request: MakeCall, trail: Trail) -> None:
+def _follow_file(path: str, request: MakeCall, trail: GatheredInfluences) -> None:
     data = trail.content.read(trail.pin_links(path))
     if data is None or b"RECIPEPREFIX" in data or not request.clear:
         trail.pin(path)
@@ -128,7 +134,7 @@ def _follow_file(path: str, request: MakeCall, trail: Trail) -> None:
             trail.pin(posixpath.join(folder, source.format(name)))
 
 
-def _pin_included(makefile: Makefile, request: MakeCall, trail: Trail) -> list[str]:
+def _pin_included(makefile: Makefile, request: MakeCall, trail: GatheredInfluences) -> list[str]:
     """Pin every included file as a whole and take its rules in; returns their paths."""
     found: dict[str, None] = {}
     waiting = list(makefile.includes)
@@ -156,7 +162,7 @@ def _follow_target(
     makefile: Makefile,
     makefiles: list[str],
     folder: str,
-    trail: Trail,
+    trail: GatheredInfluences,
 ) -> None:
     recipe = [line for rule in rules for line in rule.recipe]
     if not recipe:
@@ -183,7 +189,7 @@ _STARTED_BY_NPM = ("sh", "bash", "env", "node")
 _FOLDER_OPTIONS = ("--prefix", "-C", "--cwd", "--dir")
 
 
-def follow_package_script(call: Invocation, trail: Trail) -> None:
+def follow_package_script(call: Invocation, trail: GatheredInfluences) -> None:
     """`npm test`, `yarn lint`, `pnpm run x`: the scripts by name, `pre` and `post` included."""
     folder = inside(call.folder, call.value_of(*_FOLDER_OPTIONS) or ".")
     names = package_scripts(call)
@@ -199,13 +205,13 @@ def follow_package_script(call: Invocation, trail: Trail) -> None:
                 _pin_script(place, script, trail)
 
 
-def follow_several_scripts(call: Invocation, trail: Trail) -> None:
+def follow_several_scripts(call: Invocation, trail: GatheredInfluences) -> None:
     """`run-s lint test`: every word is a script."""
     for name in package_scripts(call):
         trail.follow(Invocation("npm", ("run", name), call.folder))
 
 
-def pin_in_front(trail: Trail) -> None:
+def pin_in_front(trail: GatheredInfluences) -> None:
     """Programs among the node packages, which go before the machine's while a script runs.
 
     One that an install brings may appear, unless the machine had a program of this name already:
@@ -224,7 +230,7 @@ def pin_in_front(trail: Trail) -> None:
                 trail.pin_installed(part)
 
 
-def _pin_script(folder: str, name: str, trail: Trail) -> None:
+def _pin_script(folder: str, name: str, trail: GatheredInfluences) -> None:
     wanted = Section(_PACKAGE, ("scripts", name))
     text = command_in(wanted, trail.pin_section(folder, wanted))
     if text:
@@ -233,10 +239,10 @@ def _pin_script(folder: str, name: str, trail: Trail) -> None:
         trail.follow(ShellText(text, folder))
 
 
-Pin = Callable[[Invocation, Trail], None]
+Pin = Callable[[Invocation, GatheredInfluences], None]
 
 
-def _follow_recipes(call: Invocation, trail: Trail) -> None:
+def _follow_recipes(call: Invocation, trail: GatheredInfluences) -> None:
     """just, tox and nox run what their files say; where that is not seen, as a rule pytest."""
     found = list(recipe_texts(call, trail.content.read))
     for text in found:
@@ -245,7 +251,7 @@ def _follow_recipes(call: Invocation, trail: Trail) -> None:
         trail.follow(Invocation("pytest", (), call.folder))
 
 
-def _follow_hatch(call: Invocation, trail: Trail) -> None:
+def _follow_hatch(call: Invocation, trail: GatheredInfluences) -> None:
     """`hatch test` runs pytest."""
     if "test" in call.args:
         trail.follow(Invocation("pytest", (), call.folder))
@@ -259,7 +265,7 @@ _TASK_TABLES = {
 }
 
 
-def _follow_tasks(call: Invocation, trail: Trail) -> None:
+def _follow_tasks(call: Invocation, trail: GatheredInfluences) -> None:
     """Named tasks of a settings file: `pdm run test`."""
     file, table = _TASK_TABLES[call.tool]
     for word in call.args:
@@ -307,7 +313,9 @@ def influences_of(
     see through (`eval "$X"`, `$TOOL`, a program that starts others) adds nothing: `verify` says
     "cannot tell" about it, and `**protects:**` is the way to name it.
     """
-    trail = _followed(contract, Trail(Content(manifest, read, ignored), search_path))
+    trail = _followed(
+        contract, GatheredInfluences(ManifestIndex(manifest, read, ignored), search_path)
+    )
     pin_in_front(trail)
     pin_startup(trail)
     pin_environments(trail)
@@ -318,10 +326,10 @@ def texts_of(
     contract: Contract, manifest: Manifest, read: Callable[[str], bytes]
 ) -> tuple[ShellText, ...]:
     """The command itself and all shell text that it runs: scripts, recipes, package scripts."""
-    return tuple(_followed(contract, Trail(Content(manifest, read))).texts)
+    return tuple(_followed(contract, GatheredInfluences(ManifestIndex(manifest, read))).texts)
 
 
-def _followed(contract: Contract, trail: Trail) -> Trail:
+def _followed(contract: Contract, trail: GatheredInfluences) -> GatheredInfluences:
     trail.follow(ShellText(contract.command, ""))
     seen: set[ShellText | Invocation] = set()
     while trail.ahead and len(seen) < MOST_LOOKED_AT:
@@ -332,7 +340,7 @@ def _followed(contract: Contract, trail: Trail) -> Trail:
     return trail
 
 
-def _look_at(what: ShellText | Invocation, trail: Trail) -> None:
+def _look_at(what: ShellText | Invocation, trail: GatheredInfluences) -> None:
     if isinstance(what, Invocation):
         trail.tools.add(what.tool)
         for pin in _PINS_BY_TOOL.get(what.tool, ()):

@@ -110,7 +110,7 @@ def _is_header(wanted: str, found: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ToolSettings:
     """What a tool obeys besides its command line.
 
     Names are patterns for `files` and `everywhere`, `file#section` for the other two.
@@ -123,7 +123,7 @@ class Settings:
     options: tuple[str, ...] = ()  # options that name a settings file
 
 
-_PYTEST = Settings(
+_PYTEST = ToolSettings(
     files=("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
     sections=(
         "pyproject.toml#tool.pytest",
@@ -136,7 +136,7 @@ _PYTEST = Settings(
     sections_everywhere=("entry_points.txt#pytest11",),
     options=("-c", "--config-file"),
 )
-_PACKAGE_SETTINGS = Settings(
+_PACKAGE_SETTINGS = ToolSettings(
     files=(
         *(".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"),
         *("jest.config.*", "vitest.config.*", "vitest.workspace.*", ".mocharc.*", "ava.config.*"),
@@ -144,77 +144,77 @@ _PACKAGE_SETTINGS = Settings(
     ),
     sections=("package.json#jest", "package.json#mocha", "package.json#ava"),
 )
-_ESLINT = Settings(
+_ESLINT = ToolSettings(
     files=("eslint.config.*",),
     everywhere=(".eslintrc", ".eslintrc.*", ".eslintignore"),
     sections_everywhere=("package.json#eslintConfig", "package.json#eslintIgnore"),
     options=("-c", "--config"),
 )
-_GRADLE = Settings(
+_GRADLE = ToolSettings(
     files=(
         "gradle/wrapper/gradle-wrapper.jar",
         "gradle/wrapper/gradle-wrapper.properties",
         "gradle.properties",
     ),
 )
-_MAVEN = Settings(
+_MAVEN = ToolSettings(
     files=(
         *(".mvn/maven.config", ".mvn/jvm.config", ".mvn/extensions.xml"),
         ".mvn/wrapper/maven-wrapper.properties",
     ),
 )
-_SEARCH = Settings(everywhere=(".ignore", ".rgignore", ".agignore", ".fdignore", ".gitignore"))
+_SEARCH = ToolSettings(everywhere=(".ignore", ".rgignore", ".agignore", ".fdignore", ".gitignore"))
 
-SETTINGS: dict[str, Settings] = {
+SETTINGS: dict[str, ToolSettings] = {
     "pytest": _PYTEST,
-    "tox": Settings(
+    "tox": ToolSettings(
         files=("tox.ini", "tox.toml"),
         sections=("pyproject.toml#tool.tox", "setup.cfg#tox*"),
         options=("-c", "--conf"),
     ),
-    "nox": Settings(files=("noxfile.py",), options=("-f", "--noxfile")),
-    "coverage": Settings(
+    "nox": ToolSettings(files=("noxfile.py",), options=("-f", "--noxfile")),
+    "coverage": ToolSettings(
         files=(".coveragerc", ".coveragerc.toml"),
         sections=("pyproject.toml#tool.coverage", "setup.cfg#coverage*", "tox.ini#coverage*"),
         options=("--rcfile",),
     ),
-    "ruff": Settings(
+    "ruff": ToolSettings(
         everywhere=("ruff.toml", ".ruff.toml", ".ignore"),
         sections_everywhere=("pyproject.toml#tool.ruff",),
         options=("--config",),
     ),
-    "black": Settings(sections=("pyproject.toml#tool.black",), options=("--config",)),
-    "isort": Settings(
+    "black": ToolSettings(sections=("pyproject.toml#tool.black",), options=("--config",)),
+    "isort": ToolSettings(
         files=(".isort.cfg",),
         sections=("pyproject.toml#tool.isort", "setup.cfg#isort", "tox.ini#isort"),
         options=("--settings-path", "--settings-file"),
     ),
-    "flake8": Settings(
+    "flake8": ToolSettings(
         files=(".flake8",), sections=("setup.cfg#flake8", "tox.ini#flake8"), options=("--config",)
     ),
-    "pylint": Settings(
+    "pylint": ToolSettings(
         files=("pylintrc", ".pylintrc", "pylintrc.toml", ".pylintrc.toml"),
         sections=("pyproject.toml#tool.pylint", "setup.cfg#pylint*", "tox.ini#pylint*"),
         options=("--rcfile",),
     ),
-    "mypy": Settings(
+    "mypy": ToolSettings(
         files=("mypy.ini", ".mypy.ini"),
         sections=("pyproject.toml#tool.mypy", "setup.cfg#mypy*"),
         options=("--config-file",),
     ),
-    "pyright": Settings(
+    "pyright": ToolSettings(
         files=("pyrightconfig.json",),
         sections=("pyproject.toml#tool.pyright", "pyproject.toml#tool.basedpyright"),
         options=("-p", "--project"),
     ),
-    "bandit": Settings(files=(".bandit",), options=("-c", "--configfile", "--ini")),
-    "lint-imports": Settings(
+    "bandit": ToolSettings(files=(".bandit",), options=("-c", "--configfile", "--ini")),
+    "lint-imports": ToolSettings(
         files=(".importlinter",),
         sections=("pyproject.toml#tool.importlinter", "setup.cfg#importlinter*"),
         options=("--config",),
     ),
-    "pre-commit": Settings(files=(".pre-commit-config.yaml",), options=("-c", "--config")),
-    "uv": Settings(
+    "pre-commit": ToolSettings(files=(".pre-commit-config.yaml",), options=("-c", "--config")),
+    "uv": ToolSettings(
         files=("uv.toml",),
         sections=tuple(
             f"pyproject.toml#tool.uv.{key}"
@@ -222,52 +222,52 @@ SETTINGS: dict[str, Settings] = {
         ),
         options=("--config-file", "--env-file"),
     ),
-    "poetry": Settings(files=("poetry.toml",)),
-    "pdm": Settings(files=("pdm.toml",)),
-    "hatch": Settings(files=("hatch.toml",), sections=("pyproject.toml#tool.hatch.envs",)),
+    "poetry": ToolSettings(files=("poetry.toml",)),
+    "pdm": ToolSettings(files=("pdm.toml",)),
+    "hatch": ToolSettings(files=("hatch.toml",), sections=("pyproject.toml#tool.hatch.envs",)),
     "npm": _PACKAGE_SETTINGS,
     "npx": _PACKAGE_SETTINGS,
     "yarn": _PACKAGE_SETTINGS,
     "pnpm": _PACKAGE_SETTINGS,
     "bun": _PACKAGE_SETTINGS,
-    "jest": Settings(
+    "jest": ToolSettings(
         files=("jest.config.*",), sections=("package.json#jest",), options=("-c", "--config")
     ),
-    "vitest": Settings(
+    "vitest": ToolSettings(
         files=("vitest.config.*", "vitest.workspace.*", "vite.config.*"),
         options=("-c", "--config"),
     ),
-    "mocha": Settings(
+    "mocha": ToolSettings(
         files=(".mocharc.*",), sections=("package.json#mocha",), options=("--config",)
     ),
     "eslint": _ESLINT,
-    "prettier": Settings(
+    "prettier": ToolSettings(
         files=("prettier.config.*",),
         everywhere=(".prettierrc", ".prettierrc.*", ".prettierignore"),
         sections=("package.json#prettier",),
         options=("--config", "--ignore-path"),
     ),
-    "tsc": Settings(files=("tsconfig.json",), options=("-p", "--project")),
-    "turbo": Settings(files=("turbo.json",)),
-    "nx": Settings(files=("nx.json",)),
-    "cargo": Settings(
+    "tsc": ToolSettings(files=("tsconfig.json",), options=("-p", "--project")),
+    "turbo": ToolSettings(files=("turbo.json",)),
+    "nx": ToolSettings(files=("nx.json",)),
+    "cargo": ToolSettings(
         files=(
             *(".cargo/config.toml", ".cargo/config", "rust-toolchain", "rust-toolchain.toml"),
             *("clippy.toml", ".clippy.toml"),
         ),
         sections=("Cargo.toml#package.autotests", "Cargo.toml#lib.test", "Cargo.toml#lib.harness"),
     ),
-    "go": Settings(files=("go.work",)),
+    "go": ToolSettings(files=("go.work",)),
     "gradle": _GRADLE,
     "mvn": _MAVEN,
-    "golangci-lint": Settings(files=(".golangci.*",), options=("-c", "--config")),
-    "just": Settings(files=("justfile", "Justfile", ".justfile"), options=("-f", "--justfile")),
-    "task": Settings(files=("Taskfile.*", "taskfile.*"), options=("-t", "--taskfile")),
-    "rake": Settings(files=("Rakefile", "rakefile"), options=("-f", "--rakefile")),
-    "rspec": Settings(files=(".rspec",), options=("-O", "--options")),
-    "phpunit": Settings(files=("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")),
-    "shellcheck": Settings(files=(".shellcheckrc", "shellcheckrc")),
-    "bazel": Settings(files=(".bazelrc",)),
+    "golangci-lint": ToolSettings(files=(".golangci.*",), options=("-c", "--config")),
+    "just": ToolSettings(files=("justfile", "Justfile", ".justfile"), options=("-f", "--justfile")),
+    "task": ToolSettings(files=("Taskfile.*", "taskfile.*"), options=("-t", "--taskfile")),
+    "rake": ToolSettings(files=("Rakefile", "rakefile"), options=("-f", "--rakefile")),
+    "rspec": ToolSettings(files=(".rspec",), options=("-O", "--options")),
+    "phpunit": ToolSettings(files=("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")),
+    "shellcheck": ToolSettings(files=(".shellcheckrc", "shellcheckrc")),
+    "bazel": ToolSettings(files=(".bazelrc",)),
     "rg": _SEARCH,
     "ag": _SEARCH,
     "fd": _SEARCH,

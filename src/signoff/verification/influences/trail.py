@@ -24,7 +24,7 @@ _NOWHERE = Path("/nowhere")  # where nothing is known of ignored files
 _END = "\0"
 
 
-class Content:
+class ManifestIndex:
     """A manifest with the questions that rules ask of it; an index is built only when needed.
 
     Ignored files are seen where a rule asks for a path or a name: a runner obeys them as well.
@@ -194,10 +194,10 @@ class ShellText(NamedTuple):
 
 
 @dataclass
-class Trail:
+class GatheredInfluences:
     """Grows while rules are applied; `pinned` is the answer."""
 
-    content: Content
+    content: ManifestIndex
     search_path: str = ""
     pinned: dict[str, str] = field(default_factory=dict)
     ahead: list[ShellText | Invocation] = field(default_factory=list)
@@ -307,7 +307,7 @@ class Trail:
         self.ahead.append(what)
 
 
-def pin_settings(call: Invocation, trail: Trail) -> None:
+def pin_settings(call: Invocation, trail: GatheredInfluences) -> None:
     """Pin the settings of the called tool."""
     settings = SETTINGS[call.tool]
     for folder in folders_searched(call):
