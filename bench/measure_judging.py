@@ -21,7 +21,7 @@ from signoff.process.environment import STANDARD_PATH
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.sandboxes import probe_sandboxes
-from signoff.verification.bench import CheckRunner
+from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.evidence import Case, NoEvidence
 from signoff.verification.heldout import HeldOutChecks

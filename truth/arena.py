@@ -16,8 +16,8 @@ from signoff.domain.ledger import Entry
 from signoff.domain.verdict import Isolation, Result
 from signoff.errors import SignoffError
 from signoff.storage.location import VAULT_FOLDER
-from signoff.usecases.site import find_plan
-from signoff.wiring import open_site
+from signoff.usecases.harness import find_plan
+from signoff.wiring import open_harness
 from truth.agents import command_line
 from truth.case import CHECK_FILES, Case, Door
 from truth.doors import CommandLine, Ended, Entrance, Library
@@ -154,8 +154,8 @@ class Arena:
     def _entries(self, plan_id: str) -> tuple[tuple[Entry, ...], str]:
         """Opened from outside the workspace, whatever an agent made of its configuration."""
         try:
-            site = open_site(self.environ, self.base, self.base)
-            return tuple(site.ledger.entries(plan_id)), ""
+            harness = open_harness(self.environ, self.base, self.base)
+            return tuple(harness.ledger.entries(plan_id)), ""
         except SignoffError as error:
             return (), error.message
 

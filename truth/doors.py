@@ -15,11 +15,11 @@ from signoff.domain.verdict import Result
 from signoff.errors import Exit, SignoffError
 from signoff.orchestrator.events import Event
 from signoff.usecases.audit import audit_plan
+from signoff.usecases.harness import Harness, find_plan
 from signoff.usecases.inbox import answer
 from signoff.usecases.questions import open_items
 from signoff.usecases.run import RunOptions, run_plan
-from signoff.usecases.site import Harness, find_plan
-from signoff.wiring import open_site
+from signoff.wiring import open_harness
 
 COMMAND_LIMIT_S = 120
 RESULT_OF: Mapping[int, Result] = {
@@ -88,7 +88,7 @@ class Library:
         try:
             place = find_plan(self.cwd, self.plan)
             options = RunOptions(_Silence(), _Direct, yes=True, roles=self.roles)
-            outcome = run_plan(self._site(), place, options).outcome
+            outcome = run_plan(self._harness(), place, options).outcome
         except SignoffError as error:
             return Ended(int(error.exit_code), error.code, error.message)
         if outcome is None:
@@ -97,19 +97,19 @@ class Library:
 
     def answer(self, choice: Choice) -> None:
         """`signoff answer`."""
-        site = self._site()
-        answer(site, open_items(site.ledger)[0].id, choice, "", interactive=True)
+        harness = self._harness()
+        answer(harness, open_items(harness.ledger)[0].id, choice, "", interactive=True)
 
     def audit(self) -> Result | None:
         """`signoff audit`."""
         try:
-            return audit_plan(self._site(), find_plan(self.cwd, self.plan)).result
+            return audit_plan(self._harness(), find_plan(self.cwd, self.plan)).result
         except SignoffError:
             return None
 
-    def _site(self) -> Harness:
+    def _harness(self) -> Harness:
         workspace = find_plan(self.cwd, self.plan).workspace
-        return open_site(self.environ, self.cwd, workspace, self.roles)
+        return open_harness(self.environ, self.cwd, workspace, self.roles)
 
 
 @dataclass(frozen=True)

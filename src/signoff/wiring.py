@@ -16,7 +16,7 @@ from signoff.settings.loading import load_settings
 from signoff.storage.database import open_database
 from signoff.storage.home import Home
 from signoff.storage.ledger import Ledger
-from signoff.usecases.site import Harness, known_secrets
+from signoff.usecases.harness import Harness, known_secrets
 from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def existing_home(environ: Mapping[str, str]) -> Home | None:
     return Home(path, create=False) if path.is_dir() else None
 
 
-def open_site(
+def open_harness(
     environ: Mapping[str, str],
     cwd: Path,
     workspace: Path | None,
@@ -84,11 +84,11 @@ def _hidden(error: StorageFailed, environ: Mapping[str, str]) -> StorageFailed:
     )
 
 
-def open_engine(site: Harness) -> DurableEngine:
+def open_engine(harness: Harness) -> DurableEngine:
     """What makes a run durable; loading it takes longer than everything before it."""
     from signoff.orchestrator.engine import Engine  # noqa: PLC0415
 
-    return Engine(site.settings.database_url, site.home.path)
+    return Engine(harness.settings.database_url, harness.home.path)
 
 
 def start_session(
@@ -101,9 +101,9 @@ def start_session(
     from signoff.usecases.open_session import open_session  # noqa: PLC0415 - judging loads slowly
 
     folder = Path(workspace).resolve()
-    site = open_site(dict(os.environ), Path.cwd(), folder)
+    harness = open_harness(dict(os.environ), Path.cwd(), folder)
     return open_session(
-        site, folder, author="signoff.start_session", session_id=session_id, policy=policy
+        harness, folder, author="signoff.start_session", session_id=session_id, policy=policy
     )
 
 
@@ -184,10 +184,10 @@ def run_agent(
         raise UsageError("`plan_holder` has a session of its own", "name nothing else with it")
     session = plan_holder.session if plan_holder is not None else session
     folder = session.workspace if session is not None else Path(workspace).resolve()
-    site = open_site(dict(os.environ), Path.cwd(), folder)
+    harness = open_harness(dict(os.environ), Path.cwd(), folder)
     rules = session.policy if session is not None else policy
     if rules is not None:
-        site = replace(site, settings=replace(site.settings, agent=rules))
+        harness = replace(harness, settings=replace(harness.settings, agent=rules))
     request = AgentRequest(
         task,
         model,
@@ -202,11 +202,11 @@ def run_agent(
         ask=ask,
         confirm=confirm,
         restore=restore,
-        engine=lambda: open_engine(site),
+        engine=lambda: open_engine(harness),
     )
     request = replace(request, limits=limits) if limits is not None else request
     request = replace(request, reporter=reporter) if reporter is not None else request
-    return outside_event_loop(partial(work, site, request))
+    return outside_event_loop(partial(work, harness, request))
 
 
 def _awaitable(call: Callable[_P, _T]) -> Callable[_P, Coroutine[Any, Any, _T]]:

@@ -13,11 +13,11 @@ from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.orchestrator.events import Event
 from signoff.storage.ledger import Ledger
+from signoff.usecases.harness import Harness, find_plan
 from signoff.usecases.inbox import answer
 from signoff.usecases.questions import open_items
 from signoff.usecases.run import RunOptions, RunReport, run_plan
-from signoff.usecases.site import Harness, find_plan
-from signoff.wiring import open_site
+from signoff.wiring import open_harness
 from tests.unconfined import user_file
 from tests.warm import SOURCE, run_to_end
 
@@ -101,12 +101,12 @@ class Arena:
     def role(self) -> dict[str, str]:
         return {"coder": f"bash '{self.agent}'"}
 
-    def site(self) -> Harness:
-        return open_site(self.environ, self.root, self.root, self.role)
+    def harness(self) -> Harness:
+        return open_harness(self.environ, self.root, self.root, self.role)
 
     def ledger(self) -> Ledger:
         """Opened from outside the workspace, whatever an agent made of its configuration."""
-        return open_site(self.environ, self.base, self.base).ledger
+        return open_harness(self.environ, self.base, self.base).ledger
 
     def attack(self, script: str) -> RunReport:
         """Run or resume the plan with an agent that does this; variables name what it may want."""
@@ -116,7 +116,7 @@ class Arena:
         self.agent.write_text(f"{head}{signoff_command}{python}{script}\n")
         place = find_plan(self.root, str(self.plan), self.root)
         options = RunOptions(Silence(), Direct, yes=True, roles=self.role)
-        return run_plan(self.site(), place, options)
+        return run_plan(self.harness(), place, options)
 
     def entries(self, kind: Kind) -> list[Entry]:
         """What the ledger recorded of this kind."""
@@ -142,8 +142,8 @@ class Arena:
 
     def answer(self, choice: Choice) -> None:
         """A person answers the oldest question."""
-        site = self.site()
-        answer(site, open_items(site.ledger)[0].id, choice, "", interactive=True)
+        harness = self.harness()
+        answer(harness, open_items(harness.ledger)[0].id, choice, "", interactive=True)
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The real command line, as a person uses it."""

@@ -13,11 +13,11 @@ from signoff.domain.escalation import Choice
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import ToolCall
 from signoff.settings.agent import SessionPolicy
+from signoff.usecases.harness import Harness, find_plan
 from signoff.usecases.inbox import answer
 from signoff.usecases.open_session import open_session, sign
 from signoff.usecases.questions import InboxItem, open_items
-from signoff.usecases.site import Harness, find_plan
-from signoff.wiring import open_site
+from signoff.wiring import open_harness
 from tests.unconfined import UNCONFINED
 
 BRIEF = "brief.txt"  # lies in every workspace
@@ -36,19 +36,19 @@ class Bureau:
         environ |= {"SIGNOFF_HOME": str(base / "home"), "SIGNOFF_CONFIG": str(user_file)}
         self.environ = environ
         self.policy = policy
-        self.session = open_session(self.site, self.root, author="agent", policy=policy)
+        self.session = open_session(self.harness, self.root, author="agent", policy=policy)
         self._calls = 0
 
     @property
-    def site(self) -> Harness:
+    def harness(self) -> Harness:
         """Opened afresh."""
-        return open_site(self.environ, self.root, self.root, {})
+        return open_harness(self.environ, self.root, self.root, {})
 
     def again(self, **changes: Any) -> PlanSession:
         """The same session in another process."""
         given: dict[str, Any] = {"author": "agent", "session_id": self.session.id}
         given |= {"policy": self.policy} | changes
-        return open_session(self.site, self.root, **given)
+        return open_session(self.harness, self.root, **given)
 
     def write(self, name: str, text: str = "content\n") -> str:
         """Write a file as the write tool does; returns the id of the recorded call."""
@@ -83,20 +83,20 @@ class Bureau:
 
     def entries(self, kind: Kind) -> list[Entry]:
         """What the ledger holds of this session."""
-        return [e for e in self.site.ledger.entries(self.session.id) if e.kind is kind]
+        return [e for e in self.harness.ledger.entries(self.session.id) if e.kind is kind]
 
     def inbox(self) -> list[InboxItem]:
         """What waits for a person."""
-        return list(open_items(self.site.ledger))
+        return list(open_items(self.harness.ledger))
 
     def answer(self, choice: Choice) -> None:
         """A person answers the oldest question."""
-        site = self.site
-        answer(site, open_items(site.ledger)[0].id, choice, "", interactive=True)
+        harness = self.harness
+        answer(harness, open_items(harness.ledger)[0].id, choice, "", interactive=True)
 
     def sign(self) -> SessionReport:
         """The agent is gone; the harness signs."""
-        return sign(self.site, self.session.id, by="test")
+        return sign(self.harness, self.session.id, by="test")
 
 
 def person_plan(bureau: Bureau, text: str) -> PlanSession:
@@ -104,7 +104,7 @@ def person_plan(bureau: Bureau, text: str) -> PlanSession:
     path = bureau.root / "PLAN-work.md"
     path.write_text(text)
     place = find_plan(bureau.root, str(path), bureau.root)
-    return open_session(bureau.site, bureau.root, author="agent", bound=place)
+    return open_session(bureau.harness, bureau.root, author="agent", bound=place)
 
 
 def check(kind: str, **more: Any) -> dict[str, Any]:

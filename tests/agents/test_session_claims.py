@@ -363,7 +363,7 @@ class _Stumbles:
 
 def test_a_judge_that_stumbles_over_a_check_never_lets_an_answer_through(bureau: Bureau) -> None:
     session = PlanSession.start(
-        bureau.site.ledger,
+        bureau.harness.ledger,
         bureau.root,
         policy=SessionPolicy(),
         judge=_Stumbles(),

@@ -18,7 +18,7 @@ from tests.agents.session_kit import BRIEF, Bureau, checked
 @pytest.fixture
 def bureau(tmp_path: Path) -> Bureau:
     made = Bureau(tmp_path)
-    made.session = open_session(made.site, made.root, author="agent", budget=Budget(1000, 1.0))
+    made.session = open_session(made.harness, made.root, author="agent", budget=Budget(1000, 1.0))
     made.plan("one", "two")
     return made
 

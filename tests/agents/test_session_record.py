@@ -31,8 +31,8 @@ def test_every_field_of_a_sessions_entries_is_documented(tmp_path: Path) -> None
     page = PAGE.read_text("utf-8")
     seen = set()
     for chain in (session.id, child.id):
-        assert bureau.site.ledger.check_chain(chain).holds
-        for entry in bureau.site.ledger.entries(chain):
+        assert bureau.harness.ledger.check_chain(chain).holds
+        for entry in bureau.harness.ledger.entries(chain):
             seen.add(entry.kind)
             section = page.partition(f"### {entry.kind}\n")[2].partition("\n### ")[0]
             undocumented = entry.data.keys() - set(re.findall(r"`(\w+)`", section))

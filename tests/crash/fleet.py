@@ -22,10 +22,10 @@ from signoff.storage.identity import bind_worktree, plan_identity
 from signoff.storage.ledger import Ledger
 from signoff.storage.location import find_vault
 from signoff.usecases.approve import approve, propose
+from signoff.usecases.harness import find_plan
 from signoff.usecases.history import read_history
 from signoff.usecases.merged import merge_entries
-from signoff.usecases.site import find_plan
-from signoff.wiring import open_site
+from signoff.wiring import open_harness
 from tests.cli.plans import plan_text, step
 from tests.crash.scene import PATIENCE_S, wait_until
 from tests.unconfined import user_file
@@ -199,13 +199,13 @@ class Fleet:
         self.git("worktree", "add", "--quiet", "-b", f"plan/{job.name}", str(tree))
         environ = self.environment()
         record = plan_identity(path, find_vault(self.main, environ))
-        site = open_site(environ, self.main, tree)
-        site.ledger.register_plan(record)
-        bind_worktree(site.ledger, record, tree, self.main, "ann")
+        harness = open_harness(environ, self.main, tree)
+        harness.ledger.register_plan(record)
+        bind_worktree(harness.ledger, record, tree, self.main, "ann")
         place = find_plan(self.main, job.name, environ=environ)
         assert place.workspace == tree
-        approve(site, propose(site, place), interactive=False)
-        site.ledger.database.close()
+        approve(harness, propose(harness, place), interactive=False)
+        harness.ledger.database.close()
 
 
 def assert_run_once_and_never_beside(fleet: Fleet) -> None:

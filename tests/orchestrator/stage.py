@@ -22,14 +22,14 @@ from signoff.planfile.parse import parse
 from signoff.settings.loading import settings_from_pin
 from signoff.storage.records import Fence, Holder
 from signoff.usecases.approve import approve, propose
+from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.inbox import answer
 from signoff.usecases.openwork import open_judge, open_pinned_workspace, pin_watch
 from signoff.usecases.questions import open_items
-from signoff.usecases.site import Harness, PlanLocation, find_plan
-from signoff.verification.bench import CheckRunner
+from signoff.verification.check_runner import CheckRunner
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins
-from signoff.wiring import open_site
+from signoff.wiring import open_harness
 from tests.orchestrator.scripted_agent import Act, ScriptedAgent
 from tests.unconfined import user_file
 
@@ -103,9 +103,9 @@ class Stage:
         self._agent: ScriptedAgent | None = None
 
     @property
-    def site(self) -> Harness:
+    def harness(self) -> Harness:
         """Opened afresh, as every process does."""
-        return open_site(self.environ, self.root, self.root, {"coder": "true", "tester": "true"})
+        return open_harness(self.environ, self.root, self.root, {"coder": "true", "tester": "true"})
 
     @property
     def place(self) -> PlanLocation:
@@ -127,13 +127,13 @@ class Stage:
 
     def work(self, script: Script | None = None, **changes: Any) -> OpenRun:
         """What the next driver of the run works with; `changes` replace parts of it."""
-        site, place = self.site, self.place
-        fence = self._begin(site, place)
+        harness, place = self.harness, self.place
+        fence = self._begin(harness, place)
         assert self._pins is not None
         plan = parse(self._pins.plan_text).plan
-        workspace = open_pinned_workspace(site, place, self._pins, plan)
+        workspace = open_pinned_workspace(harness, place, self._pins, plan)
         self._agent = ScriptedAgent(script or {})
-        bench = CheckRunner(self._pins.search_path, site.environ, self.cancelled)
+        bench = CheckRunner(self._pins.search_path, harness.environ, self.cancelled)
         work = OpenRun(
             plan_id=place.record.id,
             run=self.run,
@@ -143,11 +143,11 @@ class Stage:
             settings=settings_from_pin(self._pins.settings),
             state=State(plan, self.run),
             root=self.root,
-            exchange=site.home.logs / "attempts",
-            ledger=site.ledger,
+            exchange=harness.home.logs / "attempts",
+            ledger=harness.ledger,
             fence=fence,
             workspace=workspace,
-            judge=open_judge(site, place, self._pins, workspace, bench, NOTHING_SECRET),
+            judge=open_judge(harness, place, self._pins, workspace, bench, NOTHING_SECRET),
             guards=Guards(self._pins, workspace),
             agent=self._agent,
             projection=PlanFileProjection(self.plan),
@@ -160,7 +160,7 @@ class Stage:
 
     def entries(self, kind: Kind | None = None) -> list[Entry]:
         """The run's ledger."""
-        found = self.site.ledger.entries(self.plan_id)
+        found = self.harness.ledger.entries(self.plan_id)
         return [e for e in found if kind is None or e.kind is kind]
 
     def story(self) -> list[str]:
@@ -176,12 +176,12 @@ class Stage:
 
     def questions(self) -> list[str]:
         """What waits for a person."""
-        return [item.question for item in open_items(self.site.ledger)]
+        return [item.question for item in open_items(self.harness.ledger)]
 
     def answer(self, choice: Choice, note: str = "") -> None:
         """Answer the oldest question as a person would."""
-        site = self.site
-        answer(site, open_items(site.ledger)[0].id, choice, note, interactive=True)
+        harness = self.harness
+        answer(harness, open_items(harness.ledger)[0].id, choice, note, interactive=True)
 
     def heading(self, number: int | str) -> str:
         """The step's heading in the plan file."""
@@ -193,17 +193,17 @@ class Stage:
         text = self.plan.read_text()
         return next(ln for ln in text.split("\n") if ln.startswith("status:"))
 
-    def _begin(self, site: Harness, place: PlanLocation) -> Fence:
+    def _begin(self, harness: Harness, place: PlanLocation) -> Fence:
         holder = Holder.current(str(self.plan))
         if self._pins is not None:
-            return site.ledger.take_over(self.run, holder)
-        proposal = propose(site, place)
-        entry = approve(site, proposal, interactive=False).entry
+            return harness.ledger.take_over(self.run, holder)
+        proposal = propose(harness, place)
+        entry = approve(harness, proposal, interactive=False).entry
         self._pins = proposal.pins
-        fence = site.ledger.begin_run(place.record.id, self.run, holder)
+        fence = harness.ledger.begin_run(place.record.id, self.run, holder)
         data = {"pins": entry.data["pins"], "plan_digest": entry.data["plan_digest"]}
         started = Draft(Kind.RUN_STARTED, data, run=self.run)
-        site.ledger.append(place.record.id, [started], fence=fence)
+        harness.ledger.append(place.record.id, [started], fence=fence)
         return fence
 
 

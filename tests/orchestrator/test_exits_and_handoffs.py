@@ -30,7 +30,7 @@ class Blocked:
 def test_an_honest_exit_goes_to_the_inbox_with_the_evidence(tmp_path: Path) -> None:
     stage = Stage(tmp_path, ONE)
     assert stage.drive(agent=Blocked(AnswerKind.IMPOSSIBLE)) is None
-    (item,) = open_items(stage.site.ledger)
+    (item,) = open_items(stage.harness.ledger)
     assert item.question == (
         "step 1 (Step 1) is broken after 1 attempt: exit code 1, expected 0; "
         "the agent says: impossible"
@@ -75,7 +75,7 @@ def test_a_strict_policy_asks_before_the_step_counts(tmp_path: Path) -> None:
         write(".mcp.json", "{}")(workspace)
 
     assert stage.drive({("1", 1): plant}) is None
-    (item,) = open_items(stage.site.ledger)
+    (item,) = open_items(stage.harness.ledger)
     assert ".mcp.json" in item.question
     assert stage.entries(Kind.STEP_DONE) == []
     stage.answer(Choice.RETRY)

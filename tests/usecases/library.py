@@ -9,9 +9,9 @@ from pathlib import Path
 
 from signoff.domain.escalation import Outcome
 from signoff.orchestrator.events import Event
+from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.run import RunOptions, RunReport, run_plan
-from signoff.usecases.site import Harness, PlanLocation, find_plan
-from signoff.wiring import open_site
+from signoff.wiring import open_harness
 from tests.cli.plans import Step, plan_text
 from tests.unconfined import user_file
 
@@ -68,13 +68,13 @@ class Library:
         agent = self.folder / "agent.sh"
         agent.write_text(self.script)
         roles = {"coder": f"bash {agent}"}
-        return open_site(environ, self.workspace, place.workspace, roles), place
+        return open_harness(environ, self.workspace, place.workspace, roles), place
 
     def run(
         self, listener: Listener | None = None, cancelled: Callable[[], bool] = lambda: False
     ) -> RunReport:
         """Run or resume the plan, approved without asking."""
-        site, place = self.open()
+        harness, place = self.open()
         told = listener or Listener()
         options = RunOptions(told, PlainEngine, yes=True, cancelled=cancelled)
-        return run_plan(site, place, options)
+        return run_plan(harness, place, options)

@@ -49,16 +49,16 @@ def signed_library(folder: Path) -> Library:
 def sign_off_again(library: Library, script: str = SCRIPT) -> None:
     """Approve the same plan again and run it: another sign-off in the same chain."""
     again = replace(library, script=script)
-    site, place = again.open()
-    approve(site, propose(site, place), interactive=True)
+    harness, place = again.open()
+    approve(harness, propose(harness, place), interactive=True)
     assert again.run().outcome is Outcome.DONE
 
 
 def waive(library: Library, note: str = "never mind") -> None:
     """Answer the one open question with waive."""
-    site, _ = library.open()
-    (item,) = open_items(site.ledger)
-    answer(site, item.id, Choice.WAIVE, note, interactive=True)
+    harness, _ = library.open()
+    (item,) = open_items(harness.ledger)
+    answer(harness, item.id, Choice.WAIVE, note, interactive=True)
 
 
 def entries_of(library: Library) -> tuple[Entry, ...]:
@@ -85,8 +85,8 @@ def predicate_of(made: IssuedReceipt) -> dict[str, Any]:
 
 def bundle_of(library: Library, path: Path, **options: Any) -> BundleReport:
     """Write the bundle of the newest sign-off."""
-    site, place = library.open()
-    return write_bundle(site, place, path, **options)
+    harness, place = library.open()
+    return write_bundle(harness, place, path, **options)
 
 
 def public_key(library: Library, path: Path) -> Path:

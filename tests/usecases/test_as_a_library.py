@@ -50,9 +50,9 @@ def idle(tmp_path: Path) -> Library:
 def test_reports_are_frozen_and_nothing_is_printed(
     library: Library, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    site, place = library.open()
-    reports: list[object] = [verify_plan(site, place), propose(site, place), library.run()]
-    reports += [status_of(site, place), diff_plan(site, place), audit_plan(site, place)]
+    harness, place = library.open()
+    reports: list[object] = [verify_plan(harness, place), propose(harness, place), library.run()]
+    reports += [status_of(harness, place), diff_plan(harness, place), audit_plan(harness, place)]
     for report in reports:
         assert dataclasses.is_dataclass(report) and not isinstance(report, type)
         name = dataclasses.fields(report)[0].name
@@ -64,56 +64,56 @@ def test_reports_are_frozen_and_nothing_is_printed(
 def test_events_are_the_entries_of_the_ledger_in_their_order(library: Library) -> None:
     listener = Listener()
     assert library.run(listener).outcome is Outcome.DONE
-    site, place = library.open()
+    harness, place = library.open()
     told = [event.entry for event in listener.events if isinstance(event, Appended)]
-    entries = [e for e in read_log(site, place) if e.kind is not Kind.PLAN_APPROVED]
+    entries = [e for e in read_log(harness, place) if e.kind is not Kind.PLAN_APPROVED]
     assert told == entries
     doing = [event.what for event in listener.events if isinstance(event, Doing)]
     assert doing == ["judging", "coder works", "judging"]
 
 
 def test_a_proposal_that_is_out_of_date_cannot_be_approved(library: Library) -> None:
-    site, place = library.open()
-    proposal = propose(site, place)
+    harness, place = library.open()
+    proposal = propose(harness, place)
     place.path.write_text(place.read().replace("firm", "soft"))
     with pytest.raises(PlanConflict, match="changed while it was shown"):
-        approve(site, proposal, interactive=True)
-    assert list(read_log(site, place)) == []
+        approve(harness, proposal, interactive=True)
+    assert list(read_log(harness, place)) == []
 
 
 def test_an_approval_shows_in_the_status_until_the_text_changes(library: Library) -> None:
-    site, place = library.open()
-    approve(site, propose(site, place), interactive=True)
-    assert status_of(site, place).status is PlanStatus.APPROVED
+    harness, place = library.open()
+    approve(harness, propose(harness, place), interactive=True)
+    assert status_of(harness, place).status is PlanStatus.APPROVED
     place.path.write_text(place.read().replace("firm", "soft"))
-    assert status_of(site, place).status is PlanStatus.DRAFT
-    reject(site, place, "no")
-    assert status_of(site, place).status is PlanStatus.DRAFT
+    assert status_of(harness, place).status is PlanStatus.DRAFT
+    reject(harness, place, "no")
+    assert status_of(harness, place).status is PlanStatus.DRAFT
 
 
 def test_decisions_from_inside_an_attempt_are_refused(idle: Library) -> None:
     idle.run()
-    site, place = idle.open(SIGNOFF_ATTEMPT="r:1:1")
-    (item,) = open_items(site.ledger)
+    harness, place = idle.open(SIGNOFF_ATTEMPT="r:1:1")
+    (item,) = open_items(harness.ledger)
     with pytest.raises(ApprovalRefused):
-        approve(site, propose(site, place), interactive=True)
+        approve(harness, propose(harness, place), interactive=True)
     with pytest.raises(ApprovalRefused):
-        reject(site, place, "")
+        reject(harness, place, "")
     with pytest.raises(ApprovalRefused):
-        answer(site, item.id, Choice.WAIVE, "", interactive=True)
+        answer(harness, item.id, Choice.WAIVE, "", interactive=True)
     with pytest.raises(ApprovalRefused):
-        cancel_run(site, place, "")
+        cancel_run(harness, place, "")
 
 
 def test_a_question_is_answered_once(idle: Library) -> None:
     assert idle.run().outcome is None
-    site, place = idle.open()
-    (item,) = open_items(site.ledger)
-    report = answer(site, item.id, Choice.ABORT, "enough", interactive=True)
+    harness, place = idle.open()
+    (item,) = open_items(harness.ledger)
+    report = answer(harness, item.id, Choice.ABORT, "enough", interactive=True)
     assert report.ended is Outcome.FAILED
     with pytest.raises(NothingToAnswer):
-        answer(site, item.id, Choice.WAIVE, "", interactive=True)
-    status = status_of(site, place)
+        answer(harness, item.id, Choice.WAIVE, "", interactive=True)
+    status = status_of(harness, place)
     assert status.status is PlanStatus.FAILED and status.gate.waived == ()
 
 
@@ -130,17 +130,17 @@ def test_an_interrupted_run_is_resumed_and_repeats_only_its_attempt(tmp_path: Pa
         library.run(listener, cancelled=when_it_works)
     (library.workspace / "go").touch()
     assert library.run().outcome is Outcome.DONE
-    site, place = library.open()
-    kinds = [e.kind for e in read_log(site, place)]
+    harness, place = library.open()
+    kinds = [e.kind for e in read_log(harness, place)]
     assert kinds.count(Kind.ATTEMPT_STARTED) == 2 and kinds.count(Kind.STEP_DONE) == 1
-    lost = [e for e in read_log(site, place) if e.kind is Kind.ATTEMPT_FINISHED]
+    lost = [e for e in read_log(harness, place) if e.kind is Kind.ATTEMPT_FINISHED]
     assert [bool(e.data.get("lost")) for e in lost] == [True, False]
 
 
 def test_a_workspace_is_one_plans_at_a_time(library: Library) -> None:
-    site, place = library.open()
+    harness, place = library.open()
     with (
-        hold(site.home.locks, f"plan-{place.record.id}", Holder.current(str(place.path))),
+        hold(harness.home.locks, f"plan-{place.record.id}", Holder.current(str(place.path))),
         pytest.raises(Held, match=r"PLAN\.md"),
     ):
         library.run()
@@ -155,9 +155,9 @@ def test_a_signed_off_plan_has_nothing_to_do(library: Library) -> None:
 
 def test_an_audit_is_recorded_with_what_it_found(library: Library) -> None:
     library.run()
-    site, place = library.open()
-    report = audit_plan(site, place)
-    *_, last = read_log(site, place)
+    harness, place = library.open()
+    report = audit_plan(harness, place)
+    *_, last = read_log(harness, place)
     assert last.kind is Kind.AUDITED
     assert last.data["lines"] == {line.subject: line.finding for line in report.lines}
     assert last.data["snapshot"] == report.content == report.signed_off_on

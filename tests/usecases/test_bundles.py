@@ -327,12 +327,12 @@ def test_a_list_that_would_unfold_without_end_is_refused(bundle: Path, tmp_path:
 
 def test_anchors_are_compared_as_far_as_the_bundle_reaches(tmp_path: Path) -> None:
     made = signed_library(tmp_path)
-    site, place = made.open()
+    harness, place = made.open()
     anchors = tmp_path / "anchors"
-    early = anchor_head(site, place, anchors, git_note=False).anchor
+    early = anchor_head(harness, place, anchors, git_note=False).anchor
     bundle_of(made, tmp_path / "b.zip")
-    audit_plan(site, place)
-    late = anchor_head(site, place, anchors, git_note=False).anchor
+    audit_plan(harness, place)
+    late = anchor_head(harness, place, anchors, git_note=False).anchor
     assert late.seq > early.seq
     report = audit_bundle(tmp_path / "b.zip", (), None, anchors)
     assert report.anchors == 1

@@ -18,8 +18,8 @@ from signoff.errors import SignoffError
 from signoff.storage.archive import pack, unpack
 from signoff.storage.chain import check_rows, encode_data, to_entry, to_row
 from signoff.usecases.audit import audit_plan
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.receipt import anchor_head, check_anchors, check_receipts, verify_receipt
-from signoff.usecases.site import Harness, PlanLocation
 from tests.usecases.library import Library
 from tests.usecases.signed import (
     audit_elsewhere,
@@ -49,7 +49,7 @@ class Scene(NamedTuple):
     """A plan signed off, audited and anchored; no test changes it."""
 
     library: Library
-    site: Harness
+    harness: Harness
     place: PlanLocation
     entries: tuple[Entry, ...]
     anchors: Path
@@ -59,12 +59,12 @@ class Scene(NamedTuple):
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     library = signed_library(tmp_path_factory.mktemp("signed"))
-    site, place = library.open()
-    audit_plan(site, place)
+    harness, place = library.open()
+    audit_plan(harness, place)
     anchors = library.folder / "anchors"
-    anchor_head(site, place, anchors, git_note=False)
+    anchor_head(harness, place, anchors, git_note=False)
     key = public_key(library, library.folder / "key.pem")
-    return Scene(library, site, place, entries_of(library), anchors, key)
+    return Scene(library, harness, place, entries_of(library), anchors, key)
 
 
 def stored(entries: Sequence[Entry]) -> Stored:
@@ -76,13 +76,13 @@ def stored(entries: Sequence[Entry]) -> Stored:
 
 def is_found(scene: Scene, chain: Stored) -> bool:
     """Whether an audit with the anchors at hand would refuse this ledger."""
-    site, place = scene.site, scene.place
+    harness, place = scene.harness, scene.place
     rows = sorted(chain.rows, key=lambda row: int(row[1]))
     if not check_rows(place.record.id, rows, chain.head).holds:
         return True
     try:
         entries = [to_entry(row) for row in rows]
-        receipts = check_receipts(site, place, entries)
+        receipts = check_receipts(harness, place, entries)
         check_anchors(place.record.id, entries, receipts, scene.anchors, whole=True)
     except SignoffError:
         return True

@@ -8,8 +8,8 @@ import pytest
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.verdict import Isolation
+from signoff.usecases.harness import find_plan
 from signoff.usecases.run import RunOptions, run_plan
-from signoff.usecases.site import find_plan
 from tests.adversary.arena import HONEST, Arena, Direct, Silence
 from tests.usecases.test_isolation import AVAILABLE, SEVERAL
 
@@ -28,7 +28,7 @@ def heard(arena: Arena) -> list[str]:
     arena.agent.write_text(f"{HONEST}\n")
     options = RunOptions(Silence(), Direct, yes=True, roles=arena.role, tell=told.append)
     place = find_plan(arena.root, str(arena.plan), arena.root)
-    assert run_plan(arena.site(), place, options).outcome is Outcome.DONE
+    assert run_plan(arena.harness(), place, options).outcome is Outcome.DONE
     return told
 
 

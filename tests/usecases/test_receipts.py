@@ -46,8 +46,8 @@ def test_a_run_that_signs_off_leaves_a_receipt(library: Library) -> None:
     (path,) = receipt_files(library)
     finished = entries_of(library)[-1]
     assert path.stem == finished.run
-    site, _ = library.open()
-    report = verify_receipt(site.home, path, ())
+    harness, _ = library.open()
+    report = verify_receipt(harness.home, path, ())
     assert (report.result, report.key) == (Result.KEPT, "this home")
     assert report.summary.snapshot == finished.data["snapshot"]
     assert report.summary.lines == (
@@ -86,9 +86,9 @@ def test_a_run_without_a_sign_off_gets_no_receipt(tmp_path: Path) -> None:
     library = Library(tmp_path, script="true").plan(GROUND)
     assert library.run().outcome is None
     assert receipt_files(library) == [] and receipts_of(library) == ()
-    site, place = library.open()
+    harness, place = library.open()
     with pytest.raises(NoSuchRun, match="was not signed off"):
-        export_receipt(site, place, None, None)
+        export_receipt(harness, place, None, None)
 
 
 def test_a_lost_receipt_is_made_again_byte_for_byte(library: Library) -> None:
@@ -99,8 +99,8 @@ def test_a_lost_receipt_is_made_again_byte_for_byte(library: Library) -> None:
     (path,) = receipt_files(library)
     assert path.read_bytes() == before
     drop_receipts(library)
-    site, place = library.open()
-    assert export_receipt(site, place, None, None).sealed.data == before
+    harness, place = library.open()
+    assert export_receipt(harness, place, None, None).sealed.data == before
 
 
 def test_each_receipt_names_the_one_before(library: Library) -> None:
@@ -123,8 +123,8 @@ def test_one_lost_receipt_among_others_does_not_make_the_rest_false(library: Lib
     first, second = receipts_of(library)
     lost = next(path for path in receipt_files(library) if path.stem == first.run)
     lost.unlink()
-    site, place = library.open()
-    assert check_receipts(site, place, entries_of(library)) == (second.sealed.digest,)
+    harness, place = library.open()
+    assert check_receipts(harness, place, entries_of(library)) == (second.sealed.digest,)
     assert [made.new for made in receipts_of(library)] == [True, False]
 
 
@@ -155,12 +155,12 @@ def test_an_agent_that_reports_absurd_usage_cannot_prevent_a_receipt(tmp_path: P
 
 def test_a_sign_off_stands_without_its_receipt_and_says_so(tmp_path: Path) -> None:
     library = Library(tmp_path).plan(GROUND)
-    site, _ = library.open()
-    (site.home.keys / "receipts.pem").write_text("damaged")
-    (site.home.keys / "receipts.pem").chmod(0o600)
+    harness, _ = library.open()
+    (harness.home.keys / "receipts.pem").write_text("damaged")
+    (harness.home.keys / "receipts.pem").chmod(0o600)
     report = library.run()
     assert report.outcome is Outcome.DONE and "damaged" in report.no_receipt
-    (site.home.keys / "receipts.pem").unlink()
+    (harness.home.keys / "receipts.pem").unlink()
     again = library.run()
     assert again.nothing_to_do and again.no_receipt == ""
     assert len(receipt_files(library)) == 1
@@ -170,15 +170,15 @@ def test_a_ledger_rewritten_from_end_to_end_no_longer_matches_its_receipt(
     library: Library,
 ) -> None:
     """Every hash is right again; only the receipt knows what the entries were."""
-    site, place = library.open()
-    assert audit_plan(site, place).receipts == 1
+    harness, place = library.open()
+    assert audit_plan(harness, place).receipts == 1
     honest = entries_of(library)
     forged = list(honest)
     forged[0] = replace(forged[0], data={**forged[0].data, "by": "the boss", "interactive": True})
     store_chain(library, rehashed(forged))
-    assert site.ledger.check_chain(place.record.id).holds
+    assert harness.ledger.check_chain(place.record.id).holds
     with pytest.raises(LedgerBroken, match="is about another ledger"):
-        audit_plan(site, place)
+        audit_plan(harness, place)
     with pytest.raises(LedgerBroken, match="is about another ledger"):
         receipts_of(library)
 
@@ -189,9 +189,9 @@ def test_a_sign_off_that_was_cut_from_the_ledger_is_missed_by_its_receipt(
     entries = entries_of(library)
     finished = next(e.seq for e in entries if e.kind is Kind.RUN_FINISHED)
     store_chain(library, entries[: finished - 1])
-    site, place = library.open()
+    harness, place = library.open()
     with pytest.raises(LedgerBroken, match="but a receipt proves there was"):
-        audit_plan(site, place)
+        audit_plan(harness, place)
 
 
 def test_no_receipt_is_signed_for_a_done_that_the_gate_does_not_bear_out(
@@ -255,10 +255,10 @@ def test_a_receipt_changed_in_the_home_folder_is_noticed(library: Library) -> No
     sig = outer["signatures"][0]["sig"]
     outer["signatures"][0]["sig"] = ("B" if sig[0] == "A" else "A") + sig[1:]
     path.write_text(json.dumps(outer, sort_keys=True, separators=(",", ":")) + "\n")
-    site, place = library.open()
-    assert verify_receipt(site.home, path, ()).result is Result.BROKEN
+    harness, place = library.open()
+    assert verify_receipt(harness.home, path, ()).result is Result.BROKEN
     with pytest.raises(ProofInvalid, match="wrong signature"):
-        audit_plan(site, place)
+        audit_plan(harness, place)
 
 
 def test_a_receipt_is_checked_with_a_public_key_and_nothing_else(
@@ -285,66 +285,66 @@ def signed_library_key(folder: Path) -> Path:
 def test_a_named_key_takes_the_place_of_ones_own(library: Library, tmp_path: Path) -> None:
     """Who asks whether Ada signed it must not hear yes because they signed it themselves."""
     (path,) = receipt_files(library)
-    site, _ = library.open()
+    harness, _ = library.open()
     other = signed_library_key(tmp_path / "other")
-    assert verify_receipt(site.home, path, (other,)).result is Result.UNKNOWN
+    assert verify_receipt(harness.home, path, (other,)).result is Result.UNKNOWN
 
 
 def test_an_export_never_overwrites_another_file(library: Library, tmp_path: Path) -> None:
-    site, place = library.open()
+    harness, place = library.open()
     target = tmp_path / "receipt.json"
-    made = export_receipt(site, place, None, target)
+    made = export_receipt(harness, place, None, target)
     assert target.read_bytes() == made.sealed.data
-    export_receipt(site, place, made.run, target)
+    export_receipt(harness, place, made.run, target)
     target.write_text("mine")
     with pytest.raises(PlanConflict, match="exists already"):
-        export_receipt(site, place, None, target)
+        export_receipt(harness, place, None, target)
     assert target.read_text() == "mine"
     with pytest.raises(NoSuchRun, match="run `nope`"):
-        export_receipt(site, place, "nope", None)
+        export_receipt(harness, place, "nope", None)
 
 
 def test_an_anchor_tells_a_rewritten_and_a_cut_ledger(library: Library, tmp_path: Path) -> None:
-    site, place = library.open()
-    audit_plan(site, place)
+    harness, place = library.open()
+    audit_plan(harness, place)
     file = tmp_path / "anchors"
     with pytest.raises(UsageError, match="nothing says where"):
-        anchor_head(site, place, None, git_note=False)
-    said = anchor_head(site, place, file, git_note=False).anchor
+        anchor_head(harness, place, None, git_note=False)
+    said = anchor_head(harness, place, file, git_note=False).anchor
     (made,) = receipts_of(library)
     assert said.receipt == made.sealed.digest
-    assert audit_plan(site, place, anchor=file).anchors == 1
+    assert audit_plan(harness, place, anchor=file).anchors == 1
     honest = entries_of(library)
     # After the sign-off no receipt covers the entries; the anchor does.
     finished = next(e.seq for e in honest if e.kind is Kind.RUN_FINISHED)
     forged = [*honest[:finished], replace(honest[finished], data={"result": "kept"})]
     for chain in (rehashed(forged), honest[:finished]):
         store_chain(library, chain)
-        assert audit_plan(site, place).result is Result.KEPT
+        assert audit_plan(harness, place).result is Result.KEPT
         store_chain(library, chain)
         with pytest.raises(LedgerBroken, match="no longer contains entry"):
-            audit_plan(site, place, anchor=file)
+            audit_plan(harness, place, anchor=file)
 
 
 def test_anchors_of_other_plans_do_not_pass_for_ones_own(library: Library, tmp_path: Path) -> None:
-    site, place = library.open()
+    harness, place = library.open()
     file = tmp_path / "anchors"
-    said = anchor_head(site, place, file, git_note=False).anchor
+    said = anchor_head(harness, place, file, git_note=False).anchor
     file.write_text(replace(said, plan="other").line() + "\n")
     for _ in range(2):
         with pytest.raises(ProofInvalid, match="anchors nothing of this ledger"):
-            audit_plan(site, place, anchor=file)
+            audit_plan(harness, place, anchor=file)
         file.write_text("")
 
 
 def test_an_anchored_receipt_that_was_replaced_is_noticed(library: Library, tmp_path: Path) -> None:
     """Whoever has the home folder can sign anew with another key; the anchor remembers the old."""
-    site, place = library.open()
+    harness, place = library.open()
     file = tmp_path / "anchors"
-    anchor_head(site, place, file, git_note=False)
+    anchor_head(harness, place, file, git_note=False)
     drop_receipts(library)
-    (site.home.keys / "receipts.pem").unlink()
-    site, place = library.open()
+    (harness.home.keys / "receipts.pem").unlink()
+    harness, place = library.open()
     receipts_of(library)
     with pytest.raises(ProofInvalid, match="the receipt anchored at"):
-        audit_plan(site, place, anchor=file)
+        audit_plan(harness, place, anchor=file)

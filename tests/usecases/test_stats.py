@@ -17,8 +17,8 @@ from tests.usecases.signed import GROUND, drop_receipts, sign_off_again, signed_
 
 
 def stats_of(library: Library) -> StatsReport:
-    site, _ = library.open()
-    return read_stats(site)
+    harness, _ = library.open()
+    return read_stats(harness)
 
 
 def test_claims_verdicts_and_costs_are_counted_per_agent(tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ def test_a_step_that_a_person_repaired_is_nobodys_kept_claim(tmp_path: Path) -> 
     library = Library(tmp_path, script="echo soft > ground").plan(GROUND)
     assert library.run().outcome is None
     (library.workspace / "ground").write_text("firm\n")
-    site, _ = library.open()
-    (item,) = open_items(site.ledger)
-    answer(site, item.id, Choice.RETRY, "", interactive=True)
+    harness, _ = library.open()
+    (item,) = open_items(harness.ledger)
+    answer(harness, item.id, Choice.RETRY, "", interactive=True)
     assert library.run().outcome is Outcome.DONE
     total = stats_of(library).total
     assert (total.claims, total.kept, total.broken, total.kept_steps) == (1, 0, 1, 0)
@@ -117,9 +117,9 @@ def test_receipts_that_are_gone_are_not_counted(tmp_path: Path) -> None:
 
 def test_only_the_named_plans_are_counted(tmp_path: Path) -> None:
     library = signed_library(tmp_path)
-    site, place = library.open()
-    assert read_stats(site, [place.record.id, place.record.id]).runs == 1
-    nothing = read_stats(site, ["other"])
+    harness, place = library.open()
+    assert read_stats(harness, [place.record.id, place.record.id]).runs == 1
+    nothing = read_stats(harness, ["other"])
     assert (nothing.plans, nothing.runs, nothing.agents) == (0, 0, ())
     assert nothing.total == Tally("all")
 

@@ -13,7 +13,7 @@ from signoff.domain.verdict import Phase, Verdict
 from signoff.process.environment import safe_search_path
 from signoff.storage.database import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
-from signoff.verification.bench import CheckRunner
+from signoff.verification.check_runner import CheckRunner
 from signoff.verification.evidence import Case
 from signoff.verification.heldout import HeldOutChecks
 from signoff.verification.judge import Judge

@@ -12,9 +12,9 @@ import pytest
 from signoff.domain.snapshot import Change, ChangeKind, FileState
 from signoff.testing.crash import VARIABLE, CachePoint
 from signoff.verification.ignored import MOST_LOOSE, Ignored
+from signoff.verification.influences.gathered import ManifestIndex
 from signoff.verification.influences.ignored import LooseFiles, made_since
 from signoff.verification.influences.packages import startup_code
-from signoff.verification.influences.trail import ManifestIndex
 from signoff.verification.pins import fingerprint
 from signoff.workspace.caches import LARGEST_BYTES, LooseCopies, put_back_caches
 

@@ -13,7 +13,7 @@ from signoff.domain.redaction import NOTHING_SECRET
 from signoff.errors import SetupFailed
 from signoff.process.environment import safe_search_path
 from signoff.settings.loading import Setup
-from signoff.verification.bench import CheckRunner
+from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.pins import Pins
 from signoff.verification.setup import ScratchSetUp

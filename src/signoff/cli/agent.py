@@ -24,8 +24,8 @@ from signoff.domain.session import SessionStanding
 from signoff.domain.text import escape
 from signoff.errors import Exit, ExtraMissing, UsageError, how_to_install
 from signoff.orchestrator.events import Appended, Event
-from signoff.usecases.site import find_plan
-from signoff.wiring import open_engine, open_site
+from signoff.usecases.harness import find_plan
+from signoff.wiring import open_engine, open_harness
 from signoff.workspace.repository import find_repository
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _work(
     cwd = Path.cwd()
     bound = find_plan(cwd, plan, workspace) if plan else None
     folder = bound.workspace if bound is not None else _workspace(cwd, workspace)
-    site = open_site(dict(os.environ), cwd, folder)
+    harness = open_harness(dict(os.environ), cwd, folder)
     reporter = TerminalReporter()
     request = AgentRequest(
         task=task,
@@ -178,12 +178,12 @@ def _work(
         workspace=folder,
         bound=bound,
         reporter=reporter,
-        engine=lambda: open_engine(site),
+        engine=lambda: open_engine(harness),
         run_reporter=reporter,
         **chosen,
     )
     try:
-        return work(site, request)
+        return work(harness, request)
     finally:
         reporter.end_line()
 

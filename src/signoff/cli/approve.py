@@ -32,12 +32,12 @@ def approve_command(
 
     Approval pins the plan, its contracts, the protected files and the configuration. Runs use
     what was pinned and ignore later edits."""
-    site, place = open_plan(plan, workspace, roles)
-    proposal = propose(site, place)
+    harness, place = open_plan(plan, workspace, roles)
+    proposal = propose(harness, place)
     show_proposal(proposal)
     if not yes:
         ask_person(str(place.path))
-    approval = approve(site, proposal, interactive=not yes)
+    approval = approve(harness, proposal, interactive=not yes)
     if as_json:
         say_json(_as_json(approval, proposal))
     else:
@@ -52,8 +52,8 @@ def approve_command(
 @json_option
 def reject_command(plan: str | None, workspace: Path | None, why: str, as_json: bool) -> int:
     """Withdraw an approval, or refuse a plan: it becomes a draft again."""
-    site, place = open_plan(plan, workspace)
-    decision = reject(site, place, why)
+    harness, place = open_plan(plan, workspace)
+    decision = reject(harness, place, why)
     if as_json:
         answer_json(plan=place.name, status=decision.status, seq=decision.entry.seq)
     else:

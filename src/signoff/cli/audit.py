@@ -54,13 +54,13 @@ def audit_command(
         return check_bundle(bundle, keys, anchor, strict, as_json)
     if keys:
         raise UsageError("--key is for a bundle", "signoff audit --bundle FILE --key PUBLIC_KEY")
-    site, place = open_signed(plan, workspace)
+    harness, place = open_signed(plan, workspace)
     audit = audit_plan
     if place.record.id.startswith(SESSION_PREFIX):
         from signoff.usecases.audit_session import audit_session  # noqa: PLC0415 - loads slowly
 
         audit = audit_session
-    report = audit(site, place, tell=lambda subject: note(f"judging {subject}"), anchor=anchor)
+    report = audit(harness, place, tell=lambda subject: note(f"judging {subject}"), anchor=anchor)
     if as_json:
         say_json(audit_json(report))
     else:

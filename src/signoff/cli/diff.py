@@ -27,8 +27,8 @@ def diff_command(
     With --step, only what one attempt at that step changed."""
     if attempt is not None and step is None:
         raise UsageError("--attempt needs the step it is about", "add --step STEP")
-    site, place = open_plan(plan, workspace)
-    report = diff_plan(site, place, step, attempt)
+    harness, place = open_plan(plan, workspace)
+    report = diff_plan(harness, place, step, attempt)
     changes = [{"path": storable_path(c.path), "kind": c.kind} for c in report.changes]
     if as_json:
         answer_json(

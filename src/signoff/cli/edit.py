@@ -33,12 +33,12 @@ def edit_command(plan: str | None, source: str | None, expect: str | None, as_js
 
     Exit code 5: the plan was changed by somebody else; its digest and the difference are shown,
     with --json as the error's facts: current, kept, diff."""
-    site, place = open_plan(plan)
-    before = read_to_edit(site, place)
+    harness, place = open_plan(plan)
+    before = read_to_edit(harness, place)
     expected = before.digest if expect is None else expect
     data = _edited(place.path.name, before.data) if source is None else _read(source)
     try:
-        report = replace_text(site, place, data, expected)
+        report = replace_text(harness, place, data, expected)
     except PlanConflict as conflict:
         if not as_json:
             note(conflict.facts.get("diff", ""))

@@ -29,14 +29,14 @@ def inbox_command(plan: str | None, as_json: bool) -> int:
 
     Shows the questions of all your repositories, this one's first. With PLAN (a path, a name, or
     the id of a session) only the questions of that plan."""
-    site = open_here()
-    items = questions(site, plan)
+    harness = open_here()
+    items = questions(harness, plan)
     if as_json:
         say_json([item_json(item) for item in items])
         return 0
-    here = find_vault(site.cwd, site.environ).worktree
+    here = find_vault(harness.cwd, harness.environ).worktree
     for item in sorted(items, key=lambda item: not Path(item.path).is_relative_to(here)):
-        show_item(item, _shown_path(item, site.cwd))
+        show_item(item, _shown_path(item, harness.cwd))
     if not items:
         say("nothing waits for you")
     return 0

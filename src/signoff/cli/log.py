@@ -43,8 +43,8 @@ def _entries(
     if plan is not None and plan.startswith(SESSION_PREFIX):
         yield from read_session_log(open_here(), plan, after=after)
         return
-    site, place = open_plan(plan, workspace)
-    yield from read_log(site, place, after=after, run=run_id)
+    harness, place = open_plan(plan, workspace)
+    yield from read_log(harness, place, after=after, run=run_id)
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

@@ -30,9 +30,9 @@ def merge_command(
     merged content. A conflict or a broken contract changes nothing and opens a question in the
     inbox.
     Exit code 0: merged, 1: not merged."""
-    site, place = open_plan(plan, workspace)
+    harness, place = open_plan(plan, workspace)
     report = merge_plan(
-        site,
+        harness,
         place,
         into,
         tell=(lambda _: None) if as_json else lambda s: note(f"judging {s}"),

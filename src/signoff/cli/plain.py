@@ -20,7 +20,7 @@ from signoff.cli.streams import outlive_readers
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import Exit
-from signoff.usecases.site import Harness, PlanLocation
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.status import StatusReport, status_of
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def tell_status(plan: str | None, workspace: Path | None, strict: bool, as_json:
         from signoff.cli.sessions import tell_session  # noqa: PLC0415 - what judges loads slowly
 
         return tell_session(plan, as_json)
-    site, place = open_plan(plan, workspace)
-    report = _looked_at(site, place)
+    harness, place = open_plan(plan, workspace)
+    report = _looked_at(harness, place)
     if as_json:
         say_json(status_json(report))
     else:
@@ -72,14 +72,14 @@ def tell_status(plan: str | None, workspace: Path | None, strict: bool, as_json:
     return status_code(report, strict)
 
 
-def _looked_at(site: Harness, place: PlanLocation) -> StatusReport:
+def _looked_at(harness: Harness, place: PlanLocation) -> StatusReport:
     """With the content compared, where there is a sign-off to compare it with."""
-    report = status_of(site, place)
+    report = status_of(harness, place)
     if report.status is not PlanStatus.DONE:
         return report
     from signoff.usecases.audit import look_at_content  # noqa: PLC0415 - loads what judges
 
-    return look_at_content(site, report)
+    return look_at_content(harness, report)
 
 
 def tell_findings(
@@ -88,8 +88,8 @@ def tell_findings(
     """`verify`."""
     from signoff.usecases.verify import verify_plan  # noqa: PLC0415 - reads shell; status does not
 
-    site, place = open_plan(plan, workspace, roles)
-    report = verify_plan(site, place)
+    harness, place = open_plan(plan, workspace, roles)
+    report = verify_plan(harness, place)
     if as_json:
         say_json(_findings_json(report))
     else:

@@ -14,8 +14,8 @@ from signoff.cli.show import answer_json, note, say, say_line
 from signoff.usecases.bind import BindReport, bind, unbind
 from signoff.usecases.cancel import cancel_run
 from signoff.usecases.create import CreateReport, init, new_plan
+from signoff.usecases.harness import find_plan
 from signoff.usecases.journal import add_progress, progress_of
-from signoff.usecases.site import find_plan
 from signoff.usecases.staging import activate
 
 
@@ -137,8 +137,8 @@ def _show_binding(report: BindReport, as_json: bool) -> None:
 @json_option
 def cancel_command(plan: str | None, workspace: Path | None, why: str, as_json: bool) -> int:
     """Cancel a plan's run and stop its driver."""
-    site, place = open_plan(plan, workspace)
-    report = cancel_run(site, place, why)
+    harness, place = open_plan(plan, workspace)
+    report = cancel_run(harness, place, why)
     if as_json:
         answer_json(plan=place.name, run=report.run, stopped=report.stopped)
     else:

@@ -55,8 +55,8 @@ def export_command(
 
     A lost receipt is made again, byte for byte. The receipt of a session says that the agent
     chose the checks itself."""
-    site, place = open_signed(plan, workspace)
-    made = export_receipt(site, place, run_id, output)
+    harness, place = open_signed(plan, workspace)
+    made = export_receipt(harness, place, run_id, output)
     if as_json:
         answer_json(
             plan=place.name,
@@ -127,8 +127,8 @@ def bundle_command(
     """Write everything that somebody else needs to check a sign-off.
 
     They run: signoff audit --bundle FILE --key PUBLIC_KEY"""
-    site, place = open_signed(plan, workspace)
-    report = write_bundle(site, place, output, run_id, with_content)
+    harness, place = open_signed(plan, workspace)
+    report = write_bundle(harness, place, output, run_id, with_content)
     if as_json:
         answer_json(
             plan=place.name,
@@ -158,8 +158,8 @@ def anchor_command(
 
     `signoff audit --anchor FILE` later checks that the ledger still contains it, so that nobody can
     rewrite the ledger unnoticed."""
-    site, place = open_signed(plan, workspace)
-    report = anchor_head(site, place, file, git_note)
+    harness, place = open_signed(plan, workspace)
+    report = anchor_head(harness, place, file, git_note)
     anchor = report.anchor
     if as_json:
         body = {"seq": anchor.seq, "hash": anchor.hash, "at": anchor.at, "receipt": anchor.receipt}

@@ -18,11 +18,11 @@ from signoff.domain.text import escape_line
 from signoff.errors import Exit, SignoffError, UsageError
 from signoff.gate.ready import PlanReadiness, PlanStanding, PlanState
 from signoff.planfile.values import duration_s
+from signoff.usecases.harness import Harness
 from signoff.usecases.next import NextReport, give_back, hand_out
 from signoff.usecases.person import find_worker, refuse_in_attempt
 from signoff.usecases.queue import QueueLine, queue_status
 from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready
-from signoff.usecases.site import Harness
 
 LONGEST_CLAIM_S = 7 * 24 * 3600.0
 _FRACTION = re.compile(r"(\d{2}:\d{2}:\d{2})\.\d+(?:\+00:00|Z)")
@@ -157,15 +157,15 @@ def next_command(
     A plan that may change the same files as one in work is not handed out. `signoff run NAME` by
     the same worker turns the claim into a run; until then a named worker gets the same plan again.
     Exit code 0: a plan was handed out, 1: there is none now."""
-    site = open_here()
-    refuse_in_attempt(site.environ, site.home.path)
+    harness = open_here()
+    refuse_in_attempt(harness.environ, harness.home.path)
     if give_back is not None:
-        return _give_back(site, worker, give_back, as_json)
+        return _give_back(harness, worker, give_back, as_json)
     report = hand_out(
-        site, find_worker(site.environ, worker), _seconds(term), unapproved=unapproved
+        harness, find_worker(harness.environ, worker), _seconds(term), unapproved=unapproved
     )
     if as_json:
-        answer_json(**_next_json(site, report))
+        answer_json(**_next_json(harness, report))
     elif report.handed is not None:
         say_line(shown_name(report.handed.name))
     if report.handed is None:
@@ -174,8 +174,8 @@ def next_command(
     return Exit.YES if report.handed is not None else Exit.NOT_DONE
 
 
-def _give_back(site: Harness, worker: str | None, name: str, as_json: bool) -> int:
-    had = give_back(site, find_worker(site.environ, worker), name)
+def _give_back(harness: Harness, worker: str | None, name: str, as_json: bool) -> int:
+    had = give_back(harness, find_worker(harness.environ, worker), name)
     if as_json:
         answer_json(plan=name, given_back=had)
     else:
@@ -192,11 +192,11 @@ def _seconds(term: str) -> float:
     return seconds
 
 
-def _next_json(site: Harness, report: NextReport) -> dict[str, object]:
+def _next_json(harness: Harness, report: NextReport) -> dict[str, object]:
     plan = report.handed
     if plan is None:
         return {"plan": None, "worker": report.worker, "why": _why(report)}
-    worktree = site.ledger.glance().worktree_of(plan.record.id)
+    worktree = harness.ledger.glance().worktree_of(plan.record.id)
     return {
         **picked(plan, "path standing"),
         "plan": shown_name(plan.name),

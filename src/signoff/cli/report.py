@@ -15,7 +15,7 @@ from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
 from signoff.gate.subjects import Standing, StepState
-from signoff.usecases.site import PlanLocation
+from signoff.usecases.harness import PlanLocation
 from signoff.usecases.status import ContentStatus, StatusReport
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ def run_command(
     reporter = _reporter(as_json)
     asked = RunOptions(
         reporter,
-        lambda: open_engine(opened.site),
+        lambda: open_engine(opened.harness),
         yes,
         roles,
         cancelled=stop.is_set,

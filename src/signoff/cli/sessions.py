@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from signoff.cli.opening import open_here, open_session_site
+from signoff.cli.opening import open_here, open_session_harness
 from signoff.cli.options import json_option
 from signoff.cli.report import say_session, session_json
 from signoff.cli.show import answer_json, duration, say, say_json, say_line, versioned
@@ -57,7 +57,7 @@ def sessions_command(everywhere: bool, as_json: bool) -> int:
 
 def tell_session(session: str, as_json: bool) -> int:
     """`status` of a session."""
-    status = session_status(open_session_site(session), session)
+    status = session_status(open_session_harness(session), session)
     if as_json:
         say_json(_status_json(status))
     else:
@@ -67,7 +67,7 @@ def tell_session(session: str, as_json: bool) -> int:
 
 def print_plan(session: str, as_json: bool) -> int:
     """`show` of a session: its plan as the agent sees it."""
-    text = show_session(open_session_site(session), session)
+    text = show_session(open_session_harness(session), session)
     if as_json:
         answer_json(session=session, text=text)
     else:

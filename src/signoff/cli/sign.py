@@ -19,12 +19,12 @@ from signoff.domain.escalation import Outcome
 from signoff.domain.session import SESSION_PREFIX, SessionStanding
 from signoff.errors import Exit, NoVault, PlanNotFound
 from signoff.process.ancestry import own_output
+from signoff.usecases.harness import Harness
 from signoff.usecases.hook import bound_plan
 from signoff.usecases.run import RunOptions
+from signoff.usecases.session_records import find_session_record
 from signoff.usecases.sign import SignReport, sign_named, sign_plan, sign_sessions
-from signoff.usecases.site import Harness
-from signoff.usecases.sittings import find_sitting
-from signoff.wiring import open_engine, open_site
+from signoff.wiring import open_engine, open_harness
 
 
 @click.command("sign")
@@ -52,27 +52,27 @@ def sign_command(plan: str | None, workspace: Path | None, as_json: bool) -> int
 
 def _sign(plan: str | None, workspace: Path | None) -> tuple[SignReport, ...]:
     if plan is not None and plan.startswith(SESSION_PREFIX):
-        found = find_sitting(open_here(), plan)
-        site = open_site(dict(os.environ), Path.cwd(), found.workspace)
-        return (sign_named(site, plan, _options(site)),)
+        found = find_session_record(open_here(), plan)
+        harness = open_harness(dict(os.environ), Path.cwd(), found.workspace)
+        return (sign_named(harness, plan, _options(harness)),)
     if plan is None and workspace is None and bound_plan(open_here()) is None:
         return _sign_all()
     try:
-        site, place = open_plan(plan, workspace)
+        harness, place = open_plan(plan, workspace)
     except (PlanNotFound, NoVault):
         if plan is not None:
             raise
         return _sign_all()
-    return (sign_plan(site, place, _options(site)),)
+    return (sign_plan(harness, place, _options(harness)),)
 
 
 def _sign_all() -> tuple[SignReport, ...]:
-    site = open_here()
-    return sign_sessions(site, _options(site))
+    harness = open_here()
+    return sign_sessions(harness, _options(harness))
 
 
-def _options(site: Harness) -> RunOptions:
-    return RunOptions(LineReporter(), lambda: open_engine(site), output=own_output())
+def _options(harness: Harness) -> RunOptions:
+    return RunOptions(LineReporter(), lambda: open_engine(harness), output=own_output())
 
 
 def _code(report: SignReport) -> Exit:

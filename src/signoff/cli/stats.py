@@ -16,8 +16,8 @@ from signoff.domain.session import SESSION_ID
 from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError, how_to_install
 from signoff.storage.files import durable_replace
-from signoff.usecases.site import Harness, find_plan
-from signoff.usecases.sittings import signed_place
+from signoff.usecases.harness import Harness, find_plan
+from signoff.usecases.session_records import signed_place
 from signoff.usecases.stats import StatsReport, Tally, read_stats
 
 FORMATS = (".svg", ".png")
@@ -43,10 +43,10 @@ def stats_command(plans: tuple[str, ...], picture: Path | None, as_json: bool) -
     Costs include refused attempts; tokens and dollars are what the agents reported."""
     if picture is not None and picture.suffix not in FORMATS:
         raise UsageError(f"`{picture}` ends in neither .svg nor .png", "signoff stats --help")
-    site = open_here()
-    report = read_stats(site, [_named(site, plan) for plan in plans])
+    harness = open_here()
+    report = read_stats(harness, [_named(harness, plan) for plan in plans])
     if picture is not None:
-        durable_replace(site.cwd / picture, _draw(report, picture.suffix))
+        durable_replace(harness.cwd / picture, _draw(report, picture.suffix))
     if as_json:
         say_json(stats_json(report))
         return 0
@@ -56,10 +56,10 @@ def stats_command(plans: tuple[str, ...], picture: Path | None, as_json: bool) -
     return 0
 
 
-def _named(site: Harness, plan: str) -> str:
+def _named(harness: Harness, plan: str) -> str:
     if not SESSION_ID.fullmatch(plan):
-        return find_plan(site.cwd, plan).record.id
-    return signed_place(site, plan).record.id
+        return find_plan(harness.cwd, plan).record.id
+    return signed_place(harness, plan).record.id
 
 
 def stats_json(report: StatsReport) -> dict[str, Any]:

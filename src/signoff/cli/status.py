@@ -51,15 +51,15 @@ def show_command(plan: str | None, workspace: Path | None, approved: bool, as_js
         from signoff.cli.sessions import print_plan  # noqa: PLC0415 - what judges loads slowly
 
         return print_plan(plan, as_json)
-    site, place = open_plan(plan, workspace)
+    harness, place = open_plan(plan, workspace)
     pinned = approved or place.gone
-    text = approved_text(site.ledger, place.record.id) if pinned else place.read()
+    text = approved_text(harness.ledger, place.record.id) if pinned else place.read()
     if pinned and not text:
         raise NotApproved(f"plan `{place.name}` was never approved")
     if place.gone and not approved:
         note(gone_text(place))
     if as_json:
-        report = status_of(site, place)
+        report = status_of(harness, place)
         body = {"path": str(place.path), "status": report.status, "text": text}
         said = versioned(plan=place.name, **body, approved=pinned, gone=place.gone)
         say_json(said | {"file_digest": file_digest(text)})

@@ -78,7 +78,7 @@ def _places(cwd: str) -> tuple[str, ...]:
     where it sits. An agent that makes a repository in the workspace goes into it in vain."""
     named = [cwd, os.getcwd()]
     if any_seats(os.environ):
-        from signoff.usecases.clients.seats import own_workspaces  # noqa: PLC0415 - only with a client
+        from signoff.usecases.clients.connected import own_workspaces  # noqa: PLC0415 - only with a client
 
         named += own_workspaces(resolve_home(os.environ))
     found: dict[str, str] = {}
@@ -99,7 +99,7 @@ def _session_start(
         # From now on it is known which process the client is, wherever its agent goes.
         from signoff.usecases.hook import sit_down  # noqa: PLC0415 - only for a plan
 
-        sit_down(_open_site(event.cwd))
+        sit_down(_open_harness(event.cwd))
     return add_context(client, session.block(session.look_around()))
 
 
@@ -115,7 +115,7 @@ def _before_tool(
             # Most tools only read.
             from signoff.usecases.hook import protected_by_plan  # noqa: PLC0415
 
-            reason = protected_by_plan(_open_site(place), paths)
+            reason = protected_by_plan(_open_harness(place), paths)
     return deny_tool(client, f"signoff: {escape_line(reason)}. {ADVICE}.") if reason else None
 
 
@@ -128,7 +128,7 @@ def _stop(client: Client, event: HookEvent, places: tuple[str, ...], limit_s: fl
     share_s = limit_s / len(at_work)
     request = StopRequest(client.name, event.session, event.last_message, share_s)
     for place in at_work:
-        answer = may_stop(_open_site(place), request)
+        answer = may_stop(_open_harness(place), request)
         if answer.refused:
             return block(client, answer.text)
         if answer.text:
@@ -144,7 +144,7 @@ def _session_end(
         if _plan_at_work(place):
             from signoff.usecases.hook import end_session  # noqa: PLC0415 - only for a plan
 
-            answer = end_session(_open_site(place))
+            answer = end_session(_open_harness(place))
             if answer.text:
                 tell(answer.text)
     return None
@@ -165,10 +165,10 @@ def _plan_at_work(cwd: str) -> bool:
         return True
 
 
-def _open_site(cwd: str) -> Any:
-    from signoff.wiring import open_site  # noqa: PLC0415 - slow, and only for a plan
+def _open_harness(cwd: str) -> Any:
+    from signoff.wiring import open_harness  # noqa: PLC0415 - slow, and only for a plan
 
-    return open_site(dict(os.environ), Path(cwd), None)
+    return open_harness(dict(os.environ), Path(cwd), None)
 
 
 @contextmanager

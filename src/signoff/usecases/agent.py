@@ -23,6 +23,7 @@ from signoff.errors import (
     UsageError,
 )
 from signoff.storage.records import Holder
+from signoff.usecases.harness import Harness, PlanLocation, session_place
 from signoff.usecases.history import read_history
 from signoff.usecases.open_session import sign
 from signoff.usecases.openwork import taken
@@ -31,9 +32,8 @@ from signoff.usecases.pinning import refuse_foreign_worktree
 from signoff.usecases.playing import AUTHOR, AgentRequest, Play
 from signoff.usecases.ready import refuse_unready
 from signoff.usecases.run import RunOptions, RunReport
+from signoff.usecases.session_records import find_session_record, plan_of
 from signoff.usecases.sign import sign_work
-from signoff.usecases.site import Harness, PlanLocation, session_place
-from signoff.usecases.sittings import find_sitting, plan_of
 from signoff.usecases.undo import UndoReport, restore_step
 
 __all__ = ["AgentReport", "AgentRequest", "work"]
@@ -94,42 +94,42 @@ _SIGNED = {
 }
 
 
-def work(site: Harness, request: AgentRequest) -> AgentReport:
+def work(harness: Harness, request: AgentRequest) -> AgentReport:
     """Run the loop with the workspace taken; then, with the agent gone, sign what it proved."""
-    site.home.keep_apart(request.workspace)
+    harness.home.keep_apart(request.workspace)
     if request.bound is None and request.resume is not None:
-        request = replace(request, bound=_plan_of_past(site, request.resume))
+        request = replace(request, bound=_plan_of_past(harness, request.resume))
     if request.bound is not None:
-        _require_workable(site, request.bound)
+        _require_workable(harness, request.bound)
     model = request.model
     if isinstance(model, str):
-        model = open_model(model, request.base_url, site.environ)
+        model = open_model(model, request.base_url, harness.environ)
     if request.resume is None and not request.task.strip():
         raise UsageError("the task is empty", "signoff agent 'WHAT TO DO' --model PROVIDER:NAME")
     name = session_id_of(request.resume or f"{SESSION_PREFIX}{secrets.token_hex(8)}")
     if request.session is not None:
         name = request.session.id
     place = request.bound or session_place(request.workspace, name)
-    with taken(site, place, Holder.current(name)), asyncio.Runner() as runner:
-        played = Play(site, replace(request, model=model), place, name, runner)
+    with taken(harness, place, Holder.current(name)), asyncio.Runner() as runner:
+        played = Play(harness, replace(request, model=model), place, name, runner)
         loop = played.run()
     session = played.session
     if session is None:
         return AgentReport(loop, None)
     if loop.ended in _GAVE_UP and request.restore:
-        return _restored(site, request, session, loop)
+        return _restored(harness, request, session, loop)
     if loop.ended is not Ended.ANSWERED or not session.has_plan:
         return AgentReport(loop, session.report())
-    report = _signed(site, request, session, loop)
+    report = _signed(harness, request, session, loop)
     return replace(report, loop=replace(loop, reason=_SIGNED.get(report.standing, loop.reason)))
 
 
 def _restored(
-    site: Harness, request: AgentRequest, session: PlanSession, loop: LoopReport
+    harness: Harness, request: AgentRequest, session: PlanSession, loop: LoopReport
 ) -> AgentReport:
     """What its unfinished step changed is put back, unless somebody else changed it since."""
     try:
-        restored = restore_step(site, session.id)
+        restored = restore_step(harness, session.id)
     except PlanConflict as error:
         request.reporter.noted(f"nothing was put back: {error}")
         restored = None
@@ -137,25 +137,25 @@ def _restored(
 
 
 def _signed(
-    site: Harness, request: AgentRequest, session: PlanSession, loop: LoopReport
+    harness: Harness, request: AgentRequest, session: PlanSession, loop: LoopReport
 ) -> AgentReport:
     """An agent's own plan by its session; a person's by a run of that plan, which people watch."""
     if request.bound is None:
-        return AgentReport(loop, sign(site, session.id, by=AUTHOR))
+        return AgentReport(loop, sign(harness, session.id, by=AUTHOR))
     try:
-        require_person(site.environ, site.home.path)
+        require_person(harness.environ, harness.home.path)
     except ApprovalRefused:
         return AgentReport(loop, session.report())  # it awaits a sign-off at a terminal
     assert request.engine is not None
     signed = sign_work(
-        site, request.bound, session.id, RunOptions(request.run_reporter, request.engine)
+        harness, request.bound, session.id, RunOptions(request.run_reporter, request.engine)
     )
     return AgentReport(loop, signed.session, signed.run)
 
 
-def _require_workable(site: Harness, place: PlanLocation) -> None:
+def _require_workable(harness: Harness, place: PlanLocation) -> None:
     """Only a plan that a person approved as it is now, and that is neither running nor done."""
-    history = read_history(site.ledger, place.record.id)
+    history = read_history(harness.ledger, place.record.id)
     status = history.status(place.parse().plan.plan_digest)
     named = shlex.quote(place.record.name or str(place.path))
     if status is PlanStatus.IN_PROGRESS:
@@ -173,13 +173,13 @@ def _require_workable(site: Harness, place: PlanLocation) -> None:
             f"plan `{place.name}` is not approved as it is now, so nobody works on it",
             f"signoff approve {named}",
         )
-    refuse_foreign_worktree(site, place)
-    refuse_unready(site, place, "run")
+    refuse_foreign_worktree(harness, place)
+    refuse_unready(harness, place, "run")
 
 
-def _plan_of_past(site: Harness, session: str) -> PlanLocation | None:
+def _plan_of_past(harness: Harness, session: str) -> PlanLocation | None:
     """The person's plan of a session that is resumed."""
     try:
-        return plan_of(site, find_sitting(site, session))
+        return plan_of(harness, find_session_record(harness, session))
     except NoSuchRun:
         return None  # it was begun without a plan, or there is none: its transcript says

@@ -24,6 +24,7 @@ from signoff.gate.subjects import Standing, StepState
 from signoff.orchestrator.watch import PinWatch
 from signoff.settings.loading import read_config_text, says_the_same
 from signoff.storage.records import ChainReport, Holder
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import (
     ApprovedPlan,
     PlanHistory,
@@ -40,7 +41,6 @@ from signoff.usecases.openwork import (
 )
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.sign_offs import waivers_of
-from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.status import ContentStatus, StatusReport
 from signoff.verification.evidence import Case
 from signoff.verification.guards import Guards, Produced
@@ -127,45 +127,45 @@ class AuditReport:
 
 
 def audit_plan(
-    site: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
+    harness: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
 ) -> AuditReport:
     """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
-    chain, history = trusted_history(site.ledger, place.record.id)
+    chain, history = trusted_history(harness.ledger, place.record.id)
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
-    receipts, anchors = outside_proofs(site, place, history.entries, anchor)
-    approved = approved_by(site.ledger, place, history, history.run)
-    with taken(site, place, Holder.current(str(place.path))):
-        report = _audit(site, open_work(site, approved), chain, tell)
+    receipts, anchors = outside_proofs(harness, place, history.entries, anchor)
+    approved = approved_by(harness.ledger, place, history, history.run)
+    with taken(harness, place, Holder.current(str(place.path))):
+        report = _audit(harness, open_work(harness, approved), chain, tell)
     report = replace(report, receipts=receipts, anchors=anchors)
-    record_audit(site, report)
+    record_audit(harness, report)
     return report
 
 
 def outside_proofs(
-    site: Harness, place: PlanLocation, entries: Sequence[Entry], anchor: Path | None
+    harness: Harness, place: PlanLocation, entries: Sequence[Entry], anchor: Path | None
 ) -> tuple[int, int | None]:
     """What was signed or said elsewhere must still be true of a chain that agrees with itself."""
-    if anchor is None and not site.home.receipt_runs(place.record.id):
+    if anchor is None and not harness.home.receipt_runs(place.record.id):
         return 0, None
     # What checks signatures takes longer to load than a short audit.
     from signoff.usecases.receipt import check_anchors, check_receipts  # noqa: PLC0415
 
-    receipts = check_receipts(site, place, entries)
+    receipts = check_receipts(harness, place, entries)
     if anchor is None:
         return len(receipts), None
-    path = site.cwd / anchor
+    path = harness.cwd / anchor
     anchors = check_anchors(place.record.id, entries, receipts, path, whole=True)
     return len(receipts), anchors
 
 
-def _audit(site: Harness, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditReport:
+def _audit(harness: Harness, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditReport:
     approved, here = work.approved, work.workspace
     history, pins, state = approved.history, approved.pins, approved.state
     there, guards = here, work.guards
     if elsewhere := approved.where_approved():
         # What was approved and signed off is kept with the folder in which that happened.
-        there = approved_workspace(site, elsewhere)
+        there = approved_workspace(harness, elsewhere)
         guards = Guards.of_plan(pins, there, approved.plan)
     lines = judge_again(state, work.judge, guards, state.produced, tell)
     now = here.snapshot()
@@ -213,7 +213,7 @@ def _drift(there: Workspace, signed_on: str, here: Workspace, content: str) -> t
     return changes_between(there.manifest(signed_on), here.manifest(content))
 
 
-def record_audit(site: Harness, report: AuditReport) -> None:
+def record_audit(harness: Harness, report: AuditReport) -> None:
     """An audit that cannot be written down is still an audit."""
     data = {
         "result": report.result,
@@ -222,7 +222,7 @@ def record_audit(site: Harness, report: AuditReport) -> None:
         "lines": {line.subject: line.finding for line in report.lines},
     }
     try:
-        site.ledger.append(report.place.record.id, [Draft(Kind.AUDITED, data)])
+        harness.ledger.append(report.place.record.id, [Draft(Kind.AUDITED, data)])
     except SignoffError:
         return
 
@@ -336,14 +336,14 @@ def _answered_with_retry(history: PlanHistory) -> dict[str, Entry]:
     return answered
 
 
-def look_at_content(site: Harness, report: StatusReport) -> StatusReport:
+def look_at_content(harness: Harness, report: StatusReport) -> StatusReport:
     """The same report, with the workspace compared with what was signed off."""
     place, signed_on = report.place, report.signed_off_on
-    history = read_history(site.ledger, place.record.id)
+    history = read_history(harness.ledger, place.record.id)
     assert history.run is not None and signed_on is not None, "it is signed off"
-    approved = approved_by(site.ledger, place, history, history.run)
+    approved = approved_by(harness.ledger, place, history, history.run)
     try:
-        now = _digest_now(site, approved, signed_on)
+        now = _digest_now(harness, approved, signed_on)
     except SignoffError:
         return replace(report, content=ContentStatus(differs=None))
     if now == signed_on:
@@ -351,13 +351,13 @@ def look_at_content(site: Harness, report: StatusReport) -> StatusReport:
     return replace(report, content=ContentStatus(True, _judged_again(history, now)))
 
 
-def _digest_now(site: Harness, approved: ApprovedPlan, signed_on: str) -> str | None:
+def _digest_now(harness: Harness, approved: ApprovedPlan, signed_on: str) -> str | None:
     """Walks the workspace; None for another folder in which something signed is not even there."""
     if elsewhere := approved.where_approved():
-        signed = approved_workspace(site, elsewhere).manifest(signed_on)
+        signed = approved_workspace(harness, elsewhere).manifest(signed_on)
         if not all(os.path.lexists(approved.place.workspace / path) for path in signed):
             return None
-    return approved_workspace(site, approved).digest_now().digest
+    return approved_workspace(harness, approved).digest_now().digest
 
 
 def _judged_again(history: PlanHistory, content: str | None) -> str | None:

@@ -20,36 +20,36 @@ from signoff.usecases.audit import (
     record_audit,
     why_not_rerun,
 )
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import trusted_chain
 from signoff.usecases.open_session import open_session
 from signoff.usecases.openwork import enclosure_of, open_pinned_workspace, taken
+from signoff.usecases.session_records import SessionRecord, find_session_record, read_session_record
 from signoff.usecases.sign_offs import waivers_of
-from signoff.usecases.site import Harness, PlanLocation
-from signoff.usecases.sittings import SessionRecord, find_sitting, read_sitting
 from signoff.verification.pins import Pins
 
 Tell = Callable[[str], None]
 
 
 def audit_session(
-    site: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
+    harness: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
 ) -> AuditReport:
     """Check the chain, judge every check again, and compare what evidence rests on with now."""
-    chain = trusted_chain(site.ledger, place.record.id)
-    sitting = find_sitting(site, place.record.id)
-    if sitting.state.plan is None:
-        raise NoSuchRun(f"`{sitting.id}` has no plan, so there is nothing to audit")
-    entries = tuple(site.ledger.entries(sitting.id))
-    receipts, anchors = outside_proofs(site, place, entries, anchor)
-    pins = Pins.from_bytes(site.ledger.get_blob(str(sitting.started.data["pins"])))
-    with taken(site, place, Holder.current(sitting.id)):
+    chain = trusted_chain(harness.ledger, place.record.id)
+    session_record = find_session_record(harness, place.record.id)
+    if session_record.state.plan is None:
+        raise NoSuchRun(f"`{session_record.id}` has no plan, so there is nothing to audit")
+    entries = tuple(harness.ledger.entries(session_record.id))
+    receipts, anchors = outside_proofs(harness, place, entries, anchor)
+    pins = Pins.from_bytes(harness.ledger.get_blob(str(session_record.started.data["pins"])))
+    with taken(harness, place, Holder.current(session_record.id)):
         session = open_session(
-            site, sitting.workspace, author="signoff audit", session_id=sitting.id
+            harness, session_record.workspace, author="signoff audit", session_id=session_record.id
         )
-        lines = tuple(_lines(site, session, sitting, tell))
-        workspace = open_pinned_workspace(site, place, pins, Plan(title="", steps=()))
+        lines = tuple(_lines(harness, session, session_record, tell))
+        workspace = open_pinned_workspace(harness, place, pins, Plan(title="", steps=()))
         content = workspace.snapshot().digest
-    signed = sitting.state.session.signed
+    signed = session_record.state.session.signed
     drift: tuple[Change, ...] = ()
     notes = ["self-set: the agent chose these steps and checks itself"]
     if signed is not None and signed.snapshot != content:
@@ -57,7 +57,7 @@ def audit_session(
             drift = workspace.diff(signed.snapshot, content)
         except StorageFailed:
             notes.append("files changed since the sign-off; which ones was not kept")
-    waived = tuple(i for i, record in sitting.state.records.items() if record.waived)
+    waived = tuple(i for i, record in session_record.state.records.items() if record.waived)
     report = AuditReport(
         place=place,
         chain=chain,
@@ -67,7 +67,7 @@ def audit_session(
         drift=drift,
         edited="",
         lines=lines,
-        isolation=enclosure_of(site, place, pins.search_path).isolation,
+        isolation=enclosure_of(harness, place, pins.search_path).isolation,
         receipts=receipts,
         anchors=anchors,
         notes=tuple(notes),
@@ -75,23 +75,23 @@ def audit_session(
         self_set=True,
         self_set_counts=signed is not None and signed.accepted,
     )
-    record_audit(site, report)
+    record_audit(harness, report)
     return report
 
 
 def _lines(
-    site: Harness, session: PlanSession, sitting: SessionRecord, tell: Tell
+    harness: Harness, session: PlanSession, session_record: SessionRecord, tell: Tell
 ) -> Iterator[Line]:
     """What the plan says and the task asks for beside it; then the same of every sub-agent."""
-    state, gate = sitting.state, session.gate()
+    state, gate = session_record.state, session.gate()
     for subject, standing in zip(state.subjects, gate.subjects, strict=True):
         yield _line(session, state, subject, standing, tell)
     for child in session.children():
-        theirs = read_sitting(site, child.id)
+        theirs = read_session_record(harness, child.id)
         if theirs is None or theirs.state.plan is None:
             yield Line(child.id, "sub-agent", AuditResult.UNPROVED, "it has no plan")
             continue
-        for line in _lines(site, child, theirs, tell):
+        for line in _lines(harness, child, theirs, tell):
             yield Line(f"{child.id}:{line.subject}", line.title, line.finding, line.message)
 
 

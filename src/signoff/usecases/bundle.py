@@ -29,6 +29,7 @@ from signoff.storage.chain import check_entries, entry_line, read_entry_line
 from signoff.storage.home import Home
 from signoff.storage.keys import PublicKey, read_public_key, signing_key
 from signoff.storage.receipts import Sealed, open_sealed
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import pinned_plan
 from signoff.usecases.openwork import open_pinned_workspace
 from signoff.usecases.receipt import (
@@ -40,7 +41,6 @@ from signoff.usecases.receipt import (
     write_once,
 )
 from signoff.usecases.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
-from signoff.usecases.site import Harness, PlanLocation
 from signoff.verification.pins import Pins
 from signoff.workspace.records import manifest_digest
 
@@ -66,7 +66,7 @@ class BundleReport:
 
 
 def write_bundle(
-    site: Harness,
+    harness: Harness,
     place: PlanLocation,
     output: Path,
     run: str | None = None,
@@ -76,18 +76,18 @@ def write_bundle(
     if place.record.id.startswith(SESSION_PREFIX):
         hint = f"signoff receipt export {place.name}"
         raise UsageError("a bundle is of a plan; a session's sign-off has a receipt", hint)
-    entries = trusted_entries(site, place)
-    made = make_receipts(site, place, entries)
+    entries = trusted_entries(harness, place)
+    made = make_receipts(harness, place, entries)
     signed = _chosen(place, tuple(sign_offs(entries)), run)
     # Every pin that an entry names, so that each approval can be read.
     named = dict.fromkeys(e.data["pins"] for e in signed.entries if "pins" in e.data)
-    pins = {digest: site.ledger.get_blob(digest) for digest in named}
+    pins = {digest: harness.ledger.get_blob(digest) for digest in named}
     obeyed = Pins.from_bytes(pins[_pins_of(signed)])
     # The receipts up to the sign-off in question; each names the one before.
     receipts = made[: [m.run for m in made].index(signed.run) + 1]
     members = {
         ABOUT: _about(place.name, signed),
-        KEY: signing_key(site.home.keys).public.pem,
+        KEY: signing_key(harness.home.keys).public.pem,
         LEDGER: b"".join(entry_line(entry) for entry in signed.entries),
         PLAN: obeyed.plan_text.encode("utf-8", "surrogatepass"),
         **{_pins_member(digest): data for digest, data in pins.items()},
@@ -95,11 +95,11 @@ def write_bundle(
     }
     files = None
     if with_content:
-        content = _content(site, place, obeyed, signed)
+        content = _content(harness, place, obeyed, signed)
         files = len(json.loads(content[MANIFEST]))
         members.update(content)
     data = pack(members)
-    write_once(site.cwd / output, data)
+    write_once(harness.cwd / output, data)
     entries_in = len(signed.entries)
     return BundleReport(output, digest_bytes(data), signed.run, len(receipts), entries_in, files)
 
@@ -170,8 +170,10 @@ def _pins_of(signed: SignOff) -> str:
     return digest
 
 
-def _content(site: Harness, place: PlanLocation, pins: Pins, signed: SignOff) -> dict[str, bytes]:
-    workspace = open_pinned_workspace(site, place, pins, pinned_plan(pins))
+def _content(
+    harness: Harness, place: PlanLocation, pins: Pins, signed: SignOff
+) -> dict[str, bytes]:
+    workspace = open_pinned_workspace(harness, place, pins, pinned_plan(pins))
     snapshot = signed.finished.data["snapshot"]
     manifest = workspace.manifest(snapshot)
     members = {MANIFEST: _encode_manifest(manifest)}

@@ -17,11 +17,11 @@ from signoff.gate.actions import Finish, next_action
 from signoff.orchestrator.attempts import lost_attempts
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
+from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import approved_by, read_history, read_pins
 from signoff.usecases.marks import show_run
 from signoff.usecases.openwork import attempt_reports, driven, learn_secrets, plan_lock, taken
 from signoff.usecases.person import find_worker, refuse_in_attempt
-from signoff.usecases.site import Harness, PlanLocation, find_plan
 
 
 @dataclass(frozen=True)
@@ -33,31 +33,31 @@ class CancelReport:
     stopped: int | None
 
 
-def cancel_run(site: Harness, place: PlanLocation, note: str) -> CancelReport:
+def cancel_run(harness: Harness, place: PlanLocation, note: str) -> CancelReport:
     """Void the driver's fence, record the end, then stop the driver if it lives here."""
-    by = refuse_in_attempt(site.environ, site.home.path)
-    history = read_history(site.ledger, place.record.id)
+    by = refuse_in_attempt(harness.environ, harness.home.path)
+    history = read_history(harness.ledger, place.record.id)
     run = history.run_id
     if not history.running or run is None:
         raise NoSuchRun(
             f"plan `{place.name}` has no run to cancel",
             f"signoff status {shlex.quote(str(place.path))}",
         )
-    record = site.ledger.run_record(run)
-    fence = site.ledger.take_over(run, Holder.current(str(place.path)))
-    learn_secrets(site, place.record.id)
+    record = harness.ledger.run_record(run)
+    fence = harness.ledger.take_over(run, Holder.current(str(place.path)))
+    learn_secrets(harness, place.record.id)
     data: dict[str, Any] = {"outcome": Outcome.CANCELLED, "by": by, "note": note}
     data |= {"snapshot": None, "waived": []}
-    site.ledger.append(place.record.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
-    show_run(site, place)
-    return CancelReport(place, run, _stop(site, place, record.holder) if record else None)
+    harness.ledger.append(place.record.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
+    show_run(harness, place)
+    return CancelReport(place, run, _stop(harness, place, record.holder) if record else None)
 
 
-def _stop(site: Harness, place: PlanLocation, driver: Holder) -> int | None:
+def _stop(harness: Harness, place: PlanLocation, driver: Holder) -> int | None:
     """Ask a driver that lives to end, as Ctrl-C would; of a dead one only leftovers are ended."""
     us = Holder.current(str(place.path))
     try:
-        with hold(site.home.locks, plan_lock(place), us), taken(site, place, us):
+        with hold(harness.home.locks, plan_lock(place), us), taken(harness, place, us):
             return None
     except Held:
         if driver.host != os.uname().nodename:
@@ -68,53 +68,53 @@ def _stop(site: Harness, place: PlanLocation, driver: Holder) -> int | None:
     return None
 
 
-def end_decided_run(site: Harness, plan: str) -> Outcome | None:
+def end_decided_run(harness: Harness, plan: str) -> Outcome | None:
     """How the run of this plan ended just now by a person's answer.
 
     None when it goes on, or somebody drives it: then the answer is the next thing that they read.
     """
-    place = _where_begun(site, plan)
+    place = _where_begun(harness, plan)
     if place is None:
         return None
     try:
-        with driven(site, place, find_worker(site.environ)) as (_, holder):
-            return _end(site, place, holder)
+        with driven(harness, place, find_worker(harness.environ)) as (_, holder):
+            return _end(harness, place, holder)
     except Held:
         return None
 
 
-def _where_begun(site: Harness, plan: str) -> PlanLocation | None:
+def _where_begun(harness: Harness, plan: str) -> PlanLocation | None:
     """Where the run was begun; one whose workspace is gone is left to the next run."""
-    run = read_history(site.ledger, plan).run
-    records = [record for record in site.ledger.plans() if record.id == plan]
+    run = read_history(harness.ledger, plan).run
+    records = [record for record in harness.ledger.plans() if record.id == plan]
     if run is None or not records:
         return None
     try:
-        workspace = Path(read_pins(site.ledger, run).workspace)
-        place = find_plan(site.cwd, records[0].path, workspace, site.environ, even_gone=True)
+        workspace = Path(read_pins(harness.ledger, run).workspace)
+        place = find_plan(harness.cwd, records[0].path, workspace, harness.environ, even_gone=True)
     except SignoffError:
         return None
     return place if place.record.id == plan else None
 
 
-def _end(site: Harness, place: PlanLocation, holder: Holder) -> Outcome | None:
-    history = read_history(site.ledger, place.record.id)
+def _end(harness: Harness, place: PlanLocation, holder: Holder) -> Outcome | None:
+    history = read_history(harness.ledger, place.record.id)
     if not history.running or history.run is None:
         return None
-    approved = approved_by(site.ledger, place, history, history.run)
+    approved = approved_by(harness.ledger, place, history, history.run)
     state = approved.state
     action = next_action(state, approved.settings.policy)
     if not isinstance(action, Finish):
         return None
-    fence = site.ledger.take_over(state.run, holder)
+    fence = harness.ledger.take_over(state.run, holder)
     waived = sorted(subject for subject, record in state.records.items() if record.waived)
     data = {"outcome": action.outcome, "snapshot": state.snapshot, "waived": waived}
     drafts = [
-        *lost_attempts(state, attempt_reports(site, state.run)),
+        *lost_attempts(state, attempt_reports(harness, state.run)),
         Draft(Kind.RUN_FINISHED, data, run=state.run),
     ]
     if action.outcome is Outcome.REVISED:
         drafts.append(Draft(Kind.PLAN_DRAFTED, {"run": state.run}, run=state.run))
-    site.ledger.append(place.record.id, drafts, fence=fence)
-    show_run(site, place)
+    harness.ledger.append(place.record.id, drafts, fence=fence)
+    show_run(harness, place)
     return action.outcome

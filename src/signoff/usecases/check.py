@@ -16,9 +16,9 @@ from signoff.gate.overlap import Overlaps
 from signoff.storage.location import find_vault
 from signoff.storage.vault import Vault
 from signoff.usecases.conflicts import ConflictKind, find_conflicts
+from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
 from signoff.usecases.ready import find_ready, needs_findings
-from signoff.usecases.site import Harness, PlanLocation, find_plan
 from signoff.usecases.verify import find
 
 # Where a file as a whole is meant.
@@ -47,21 +47,21 @@ class CheckReport:
         return not any(r.finding.severity is Severity.ERROR for r in self.remarks)
 
 
-def check_vault(site: Harness) -> CheckReport:
+def check_vault(harness: Harness) -> CheckReport:
     """Names, plans, pins and overlaps; one broken plan hides no other."""
-    vault = Vault(find_vault(site.cwd, site.environ).folder)
+    vault = Vault(find_vault(harness.cwd, harness.environ).folder)
     if not vault.path.is_dir():
         raise NoVault(f"no vault at `{vault.path}`")
     names = vault.list_plans()
     remarks = [*_names(vault)]
     active: dict[str, Plan] = {}
-    ready = find_ready(site).answer.by_name if names else {}
+    ready = find_ready(harness).answer.by_name if names else {}
     for name in names:
         try:
-            place = find_plan(site.cwd, str(vault.plan_path(name)), environ=site.environ)
+            place = find_plan(harness.cwd, str(vault.plan_path(name)), environ=harness.environ)
             found = needs_findings(ready.get(name), place.parse())
             remarks += [Remark(plan_file(name), finding) for finding in found]
-            remarks += _plan(site, place, name, active)
+            remarks += _plan(harness, place, name, active)
         except SignoffError as error:
             remarks.append(_error(name, error.code, error.message, error.hint))
     remarks += _overlaps(active)
@@ -96,18 +96,18 @@ def _rename(vault: Vault, file_name: str) -> str:
 
 
 def _plan(
-    site: Harness, place: PlanLocation, name: str, active: dict[str, Plan]
+    harness: Harness, place: PlanLocation, name: str, active: dict[str, Plan]
 ) -> Iterator[Remark]:
     parsed = place.parse()
-    for finding in find(site, place, parsed):
+    for finding in find(harness, place, parsed):
         if finding.code == "empty-plan":
             # By its path: an empty file is no plan that a name could stand for.
             hint = shlex.join(["signoff", "edit", str(place.path)])
             yield Remark(plan_file(name), replace(finding, hint=hint))
         elif finding.severity is not Severity.NOTE:
             yield Remark(plan_file(name), finding)
-    history = read_history(site.ledger, place.record.id)
-    pinned = _pinned(site, history)
+    history = read_history(harness.ledger, place.record.id)
+    pinned = _pinned(harness, history)
     if pinned is None:
         yield from _drift(name, history, parsed.plan)
         return
@@ -140,14 +140,14 @@ def _quoted(name: str) -> str:
     return shlex.quote(shown_name(name))
 
 
-def _pinned(site: Harness, history: PlanHistory) -> Plan | None:
+def _pinned(harness: Harness, history: PlanHistory) -> Plan | None:
     """The plan as pinned, while it is approved or running."""
     if history.running and history.run is not None:
-        return pinned_plan(read_pins(site.ledger, history.run))
+        return pinned_plan(read_pins(harness.ledger, history.run))
     approval = history.approval
     if approval is None or (history.run is not None and history.run.seq > approval.seq):
         return None
-    return pinned_plan(read_pins(site.ledger, approval))
+    return pinned_plan(read_pins(harness.ledger, approval))
 
 
 def _overlaps(active: dict[str, Plan]) -> Iterator[Remark]:

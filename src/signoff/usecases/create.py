@@ -11,7 +11,7 @@ from signoff.errors import PlanConflict
 from signoff.settings.loading import REPOSITORY_FILE
 from signoff.storage.files import durable_replace
 from signoff.storage.vault import Vault, checked_slug
-from signoff.usecases.site import Harness, vault_to_write
+from signoff.usecases.harness import Harness, vault_to_write
 from signoff.usecases.staging import staged_vault
 
 PLAN_TEMPLATE = """\
@@ -62,9 +62,9 @@ class CreateReport:
     name: str = ""
 
 
-def init(site: Harness) -> CreateReport:
+def init(harness: Harness) -> CreateReport:
     """A vault, a configuration and a first plan in the repository around here."""
-    place = vault_to_write(site)
+    place = vault_to_write(harness)
     top, folder = place.worktree, place.folder
     created, kept = [], []
     config = top / REPOSITORY_FILE
@@ -83,10 +83,10 @@ def init(site: Harness) -> CreateReport:
     return CreateReport(tuple(created), tuple(kept))
 
 
-def new_plan(site: Harness, name: str, *, staged: bool = False) -> CreateReport:
+def new_plan(harness: Harness, name: str, *, staged: bool = False) -> CreateReport:
     """A named plan from the template, in the vault or among those that wait to be activated."""
     slug = checked_slug(name, new=True)
-    vault = Vault(vault_to_write(site).folder)
+    vault = Vault(vault_to_write(harness).folder)
     queue = staged_vault(vault)
     # Looked for first: a refused swap keeps the text it was given, and a template is not worth it.
     for path, verb in (

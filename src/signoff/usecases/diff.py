@@ -10,9 +10,9 @@ from signoff.domain.snapshot import Change
 from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile.diff import unified
 from signoff.planfile.digest import plan_digest
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import PlanHistory, approved_by, read_history, read_pins
 from signoff.usecases.openwork import approved_workspace
-from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.status import how_to_take_edit
 
 
@@ -30,22 +30,22 @@ class DiffReport:
 
 
 def diff_plan(
-    site: Harness, place: PlanLocation, step: str | None = None, attempt: int | None = None
+    harness: Harness, place: PlanLocation, step: str | None = None, attempt: int | None = None
 ) -> DiffReport:
     """Since approval, or what one attempt at a step changed."""
-    history = read_history(site.ledger, place.record.id)
+    history = read_history(harness.ledger, place.record.id)
     newest = history.in_force
     if newest is None:
         raise NoSuchRun(
             f"plan `{place.name}` was never approved",
             f"signoff approve {shlex.quote(str(place.path))}",
         )
-    approved = approved_by(site.ledger, place, history, newest)
-    pins, workspace = approved.pins, approved_workspace(site, approved)
+    approved = approved_by(harness.ledger, place, history, newest)
+    pins, workspace = approved.pins, approved_workspace(harness, approved)
     if step is None:
         old, new = pins.snapshot, workspace.snapshot().digest
     else:
-        began = pins if history.run is None else read_pins(site.ledger, history.run)
+        began = pins if history.run is None else read_pins(harness.ledger, history.run)
         old, new = _around_attempt(place, history, began.snapshot, step, attempt)
     text = place.read()
     same = plan_digest(text) == pins.plan_digest
@@ -56,7 +56,7 @@ def diff_plan(
         new=new,
         changes=workspace.diff(old, new),
         content=workspace.text_diff(old, new),
-        next="" if same else how_to_take_edit(site, place, history),
+        next="" if same else how_to_take_edit(harness, place, history),
     )
 
 

@@ -9,8 +9,8 @@ from signoff.domain.digests import digest_bytes, is_digest
 from signoff.errors import PlanUnreadable, UsageError
 from signoff.planfile.decode import decode
 from signoff.storage.files import MAX_PLAN_BYTES, read_plan_file, swap_file
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.person import refuse_in_attempt
-from signoff.usecases.site import Harness, PlanLocation
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,18 @@ class EditReport:
         return self.digest != self.was
 
 
-def read_to_edit(site: Harness, place: PlanLocation) -> Reading:
+def read_to_edit(harness: Harness, place: PlanLocation) -> Reading:
     """What a person is about to change; agents are refused before they begin."""
-    refuse_in_attempt(site.environ, site.home.path)
+    refuse_in_attempt(harness.environ, harness.home.path)
     data = read_plan_file(place.path)
     return Reading(data, digest_bytes(data))
 
 
-def replace_text(site: Harness, place: PlanLocation, data: bytes, expected: str) -> EditReport:
+def replace_text(harness: Harness, place: PlanLocation, data: bytes, expected: str) -> EditReport:
     """Swap the whole text; PlanConflict keeps the refused one beside the plan.
 
     A text that is there already is nobody's loss, whatever was expected."""
-    refuse_in_attempt(site.environ, site.home.path)
+    refuse_in_attempt(harness.environ, harness.home.path)
     if len(data) > MAX_PLAN_BYTES:
         raise PlanUnreadable(
             f"the new text has {len(data)} bytes, the limit is {MAX_PLAN_BYTES}",

@@ -27,12 +27,12 @@ from signoff.gate.ready import PlanStanding, PlanState
 from signoff.process.command import Command, StreamName
 from signoff.process.limits import Limits
 from signoff.process.runner import run
+from signoff.usecases.harness import Harness, find_plan
 from signoff.usecases.merge import merge_plan
 from signoff.usecases.mergeorder import order_in
 from signoff.usecases.next import give_back, hand_out
 from signoff.usecases.person import WORKER_VARIABLE, find_worker
 from signoff.usecases.ready import PlanFacts, find_ready, take_census
-from signoff.usecases.site import Harness, find_plan
 from signoff.usecases.worktree import add
 
 _LOOK_EVERY_S = 0.5
@@ -88,16 +88,16 @@ class FleetReport:
 
 
 def drive_all(
-    site: Harness, options: FleetOptions, tell: Callable[[str, str], None]
+    harness: Harness, options: FleetOptions, tell: Callable[[str, str], None]
 ) -> FleetReport:
     """Drive until nothing is left that could be started; `tell` gets a plan and a line."""
     with ThreadPoolExecutor(options.jobs) as threads:
-        return _Fleet(site, options, tell, threads).drive()
+        return _Fleet(harness, options, tell, threads).drive()
 
 
 @dataclass
 class _Fleet:
-    site: Harness
+    harness: Harness
     options: FleetOptions
     tell: Callable[[str, str], None]
     threads: ThreadPoolExecutor
@@ -121,7 +121,7 @@ class _Fleet:
 
     def _merge_finished(self) -> None:
         """In the order that their dependencies and sizes give; who fails holds up no other."""
-        found = order_in(self.site, take_census(self.site)).answer
+        found = order_in(self.harness, take_census(self.harness)).answer
         if found.order:
             # Who merges holds a lock, and below a process that does nobody may approve.
             for name in self.running.values():
@@ -133,12 +133,12 @@ class _Fleet:
             self.unmergeable.update(dict.fromkeys(ring, f"cycle: {' → '.join(ring)}"))
 
     def _merge(self, name: str) -> None:
-        place = find_plan(self.site.cwd, shown_name(name), environ=self.site.environ)
-        if _was_refused(take_census(self.site).by_name[name]):
+        place = find_plan(self.harness.cwd, shown_name(name), environ=self.harness.environ)
+        if _was_refused(take_census(self.harness).by_name[name]):
             self.unmergeable[name] = "a person decided not to merge it"
             return
         try:
-            report = merge_plan(self.site, place, tell=lambda s: self.tell(name, f"judging {s}"))
+            report = merge_plan(self.harness, place, tell=lambda s: self.tell(name, f"judging {s}"))
         except SignoffError as error:
             self.unmergeable[name] = error.message
             self.tell(name, f"not merged: {error.message}")
@@ -153,19 +153,21 @@ class _Fleet:
     def _start_one(self) -> bool:
         """Claim the next plan and give it a driver; a plan is tried once per call of this verb."""
         name = f"all:{os.uname().nodename}:{os.getpid()}:{len(self.tried)}"
-        worker = find_worker(self.site.environ, name)
+        worker = find_worker(self.harness.environ, name)
         left_out = frozenset({*self.tried, ""})
-        handed = hand_out(self.site, worker, unapproved=self.options.yes, left_out=left_out).handed
+        handed = hand_out(
+            self.harness, worker, unapproved=self.options.yes, left_out=left_out
+        ).handed
         if handed is None:
             return False
         name = handed.name
         self.tried[name] = ""
         try:
-            bound = self.site.ledger.glance().worktree_of(handed.record.id)
+            bound = self.harness.ledger.glance().worktree_of(handed.record.id)
             if bound is None or not bound.is_dir():
-                self.tell(name, f"in {add(self.site, name).path}")
+                self.tell(name, f"in {add(self.harness, name).path}")
         except SignoffError as error:
-            give_back(self.site, worker, shown_name(name))
+            give_back(self.harness, worker, shown_name(name))
             self.tried[name] = error.message
             self.tell(name, error.message)
             return True
@@ -192,8 +194,8 @@ class _Fleet:
         words += [f"--role={role}={command}" for role, command in self.options.roles.items()]
         command = Command(
             tuple(words),
-            self.site.cwd,
-            {**self.site.environ, WORKER_VARIABLE: worker},
+            self.harness.cwd,
+            {**self.harness.environ, WORKER_VARIABLE: worker},
             Limits(wall_s=_NO_END_S),
         )
         seen = run(
@@ -217,7 +219,7 @@ class _Fleet:
             self.tell(name, "done" if code == Exit.YES else self.tried[name])
 
     def _report(self) -> FleetReport:
-        ready = find_ready(self.site)
+        ready = find_ready(self.harness)
         found = []
         for plan, answer in ready.plans:
             reasons = [str(reason) for reason in answer.reasons]

@@ -32,7 +32,7 @@ from signoff.storage.claims import find_tenancy, plan_resource
 from signoff.storage.leases import home_identity, is_gone
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import ChainReport, Holder
-from signoff.usecases.site import Harness, PlanLocation
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.verification.pins import Pins
 
 _TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
@@ -296,15 +296,15 @@ class Driver:
     alive: bool
 
 
-def driver_of(site: Harness, plan: str) -> Driver | None:
+def driver_of(harness: Harness, plan: str) -> Driver | None:
     """Read from the lease, without trying any lock.
 
     None when whoever drove it last gave it back, or is this very process.
     """
-    row = find_tenancy(site.ledger.database, plan_resource(plan))
+    row = find_tenancy(harness.ledger.database, plan_resource(plan))
     if row is None or not row.unfinished or not row.token:
         return None
-    ours = Holder.current("", home=home_identity(site.home.path))
+    ours = Holder.current("", home=home_identity(harness.home.path))
     if row.holder.pid == os.getpid() and row.holder.shares_locks_with(ours):
         return None
     return Driver(row.holder, alive=row.live and not is_gone(row.holder, ours))
@@ -317,13 +317,13 @@ def role_words(roles: Mapping[str, str]) -> str:
     )
 
 
-def roles_given(site: Harness, history: PlanHistory) -> dict[str, str]:
+def roles_given(harness: Harness, history: PlanHistory) -> dict[str, str]:
     """Roles of the newest run that no configuration has; of the plan's own only."""
     if history.run is None:
         return {}
     try:
-        pins = read_pins(site.ledger, history.run)
-        given = _given_at_approval(site, pins)
+        pins = read_pins(harness.ledger, history.run)
+        given = _given_at_approval(harness, pins)
         for entry in history.entries:
             if entry.run == history.run_id and entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
                 given |= entry.data.get("roles") or {}
@@ -333,10 +333,10 @@ def roles_given(site: Harness, history: PlanHistory) -> dict[str, str]:
     return {name: command for name, command in given.items() if name in targets}
 
 
-def _given_at_approval(site: Harness, pins: Pins) -> dict[str, str]:
+def _given_at_approval(harness: Harness, pins: Pins) -> dict[str, str]:
     """Pinned commands that the file cannot have said: it has no such role, or is as it was."""
     workspace = Path(pins.workspace)
-    now = load_settings(workspace, site.environ).roles
+    now = load_settings(workspace, harness.environ).roles
     unedited = read_config_text(workspace / REPOSITORY_FILE) == pins.config_text
     pinned = {name: str(role["command"]) for name, role in pins.settings["roles"].items()}
     return {

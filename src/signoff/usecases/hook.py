@@ -17,7 +17,7 @@ from signoff.domain.session import Decision, SessionStanding, session_id_of
 from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError, LedgerBroken, NoVault, PlanNotFound, SignoffError
 from signoff.storage.location import find_vault
-from signoff.usecases.clients.seats import (
+from signoff.usecases.clients.connected import (
     ConnectedClient,
     count_block,
     end_conversation,
@@ -25,6 +25,7 @@ from signoff.usecases.clients.seats import (
     note_session,
     take_seat,
 )
+from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import (
     ApprovedPlan,
     PlanHistory,
@@ -34,7 +35,6 @@ from signoff.usecases.history import (
     read_history,
 )
 from signoff.usecases.open_session import open_session
-from signoff.usecases.site import Harness, PlanLocation, find_plan
 
 LONGEST_REASON = 8_000
 
@@ -57,17 +57,17 @@ class HookAnswer:
     text: str = ""
 
 
-def may_stop(site: Harness, request: StopRequest) -> HookAnswer:
+def may_stop(harness: Harness, request: StopRequest) -> HookAnswer:
     """Ask the gate of the plan in question; what is pending is judged, provisionally."""
-    if ATTEMPT_VARIABLE in site.environ:
+    if ATTEMPT_VARIABLE in harness.environ:
         return HookAnswer(False)  # the driver of the run judges when the agent is gone
     try:
-        bound = bound_plan(site)
+        bound = bound_plan(harness)
         if bound is None:
-            return _stop_own_plan(site, request)
-        history = proved_history(site.ledger, bound.record.id, bound.path)
+            return _stop_own_plan(harness, request)
+        history = proved_history(harness.ledger, bound.record.id, bound.path)
     except (ActivePlanError, LedgerBroken) as error:
-        return _block_a_while(site, request, f"{error.message}\nnext: {error.hint}")
+        return _block_a_while(harness, request, f"{error.message}\nnext: {error.hint}")
     digest, unreadable = "", "it changed since then"
     try:
         digest = bound.digest()
@@ -80,32 +80,32 @@ def may_stop(site: Harness, request: StopRequest) -> HookAnswer:
         return HookAnswer(False, note)
     if not history.approves(digest):
         return _block_a_while(
-            site,
+            harness,
             request,
             f"the file of plan `{bound.name}` is not as a person approved it: {unreadable}\n"
             f"next: put `{bound.path}` back as it was (signoff diff shows it), or ask a person to"
             f" approve it again: signoff approve {shlex.quote(bound.name)}",
         )
-    seat = take_seat(site.home.path, bound.workspace)
-    approved = approved_by(site.ledger, bound, history, history.approval)
-    session = bound_session(site, approved, seat, request.session, request.client)
+    seat = take_seat(harness.home.path, bound.workspace)
+    approved = approved_by(harness.ledger, bound, history, history.approval)
+    session = bound_session(harness, approved, seat, request.session, request.client)
     answer = _ask(request, session, bound.name)
-    if answer.refused or older_pins(site.ledger, history, digest) is None:
+    if answer.refused or older_pins(harness.ledger, history, digest) is None:
         return answer
     first = f"signoff approve {shlex.quote(bound.name)}"
     return replace(answer, text=f"{answer.text}; approved by an older version: first {first}")
 
 
-def bound_plan(site: Harness) -> PlanLocation | None:
+def bound_plan(harness: Harness) -> PlanLocation | None:
     """The plan that this worktree works on; None when there is none."""
     try:
-        return find_plan(site.cwd, None, environ=site.environ)
+        return find_plan(harness.cwd, None, environ=harness.environ)
     except (PlanNotFound, NoVault):
         return None
 
 
 def bound_session(
-    site: Harness,
+    harness: Harness,
     approved: ApprovedPlan,
     seat: ConnectedClient | None,
     conversation: str,
@@ -115,36 +115,38 @@ def bound_session(
     bound = approved.place
     base = seat.base if seat is not None else f"{author}:{conversation}:{bound.workspace}"
     session_id = _bound_id(base, bound, approved.plan.plan_digest)
-    session = open_session(site, bound.workspace, author=author, session_id=session_id, bound=bound)
+    session = open_session(
+        harness, bound.workspace, author=author, session_id=session_id, bound=bound
+    )
     if seat is not None:
-        note_session(site.home.path, seat, session.id)
+        note_session(harness.home.path, seat, session.id)
     return session
 
 
 def own_session(
-    site: Harness, workspace: Path, seat: ConnectedClient | None, conversation: str, author: str
+    harness: Harness, workspace: Path, seat: ConnectedClient | None, conversation: str, author: str
 ) -> PlanSession:
     """The session for a plan that the agent makes itself."""
     session_id = seat.own_session if seat is not None else conversation
-    session = open_session(site, workspace, author=author, session_id=session_id)
+    session = open_session(harness, workspace, author=author, session_id=session_id)
     if seat is not None:
-        note_session(site.home.path, seat, session.id)
+        note_session(harness.home.path, seat, session.id)
     return session
 
 
-def sit_down(site: Harness) -> None:
+def sit_down(harness: Harness) -> None:
     """The client that has begun to work here is known from now on."""
-    if ATTEMPT_VARIABLE not in site.environ:
-        take_seat(site.home.path, _workspace(site))
+    if ATTEMPT_VARIABLE not in harness.environ:
+        take_seat(harness.home.path, _workspace(harness))
 
 
-def protected_by_plan(site: Harness, paths: Iterable[str]) -> str:
+def protected_by_plan(harness: Harness, paths: Iterable[str]) -> str:
     """Why one of these files must stay as it is by the plan at work; empty when none must."""
-    bound = bound_plan(site)
-    history = read_history(site.ledger, bound.record.id) if bound is not None else PlanHistory()
+    bound = bound_plan(harness)
+    history = read_history(harness.ledger, bound.record.id) if bound is not None else PlanHistory()
     if bound is None or history.approval is None:
         return ""
-    approved = approved_by(site.ledger, bound, history, history.approval)
+    approved = approved_by(harness.ledger, bound, history, history.approval)
     globs = [glob for step in approved.plan.steps for glob in step.protects]
     root = os.path.realpath(bound.workspace)
     for path in paths:
@@ -154,15 +156,15 @@ def protected_by_plan(site: Harness, paths: Iterable[str]) -> str:
     return ""
 
 
-def end_session(site: Harness) -> HookAnswer:
+def end_session(harness: Harness) -> HookAnswer:
     """The client says that its conversation is over; its agent can say so too.
 
     So it is believed only where nothing is left undone: a plan that is not finished stays with the
     client until its process is gone. Nothing is signed here, we are still inside the client.
     """
-    bound = bound_plan(site)
-    workspace = bound.workspace if bound is not None else _workspace(site)
-    seat = find_seat(site.home.path, workspace)
+    bound = bound_plan(harness)
+    workspace = bound.workspace if bound is not None else _workspace(harness)
+    seat = find_seat(harness.home.path, workspace)
     if seat is None:
         return HookAnswer(False)
     session_id = seat.own_session
@@ -170,14 +172,16 @@ def end_session(site: Harness) -> HookAnswer:
         session_id = _bound_id(seat.base, bound, bound.digest())
     session = None
     if session_id in seat.sessions:
-        session = open_session(site, workspace, author="hook", session_id=session_id, bound=bound)
+        session = open_session(
+            harness, workspace, author="hook", session_id=session_id, bound=bound
+        )
     standing = session.standing if session is not None and session.has_plan else None
     named = bound.name if bound is not None else session_id
     if standing is SessionStanding.WORKING:
         return HookAnswer(
             False, f"plan `{named}` is not done: it stays with this client until the client is gone"
         )
-    end_conversation(site.home.path, workspace)
+    end_conversation(harness.home.path, workspace)
     if standing is not SessionStanding.AWAITING_SIGN_OFF:
         return HookAnswer(False)
     sign = f"signoff sign {shlex.quote(named)}"
@@ -188,16 +192,16 @@ def _bound_id(base: str, bound: PlanLocation, digest: str) -> str:
     return session_id_of(f"{base}\n{bound.record.id}\n{digest}")
 
 
-def _workspace(site: Harness) -> Path:
-    return find_vault(site.cwd, site.environ).worktree
+def _workspace(harness: Harness) -> Path:
+    return find_vault(harness.cwd, harness.environ).worktree
 
 
-def _stop_own_plan(site: Harness, request: StopRequest) -> HookAnswer:
-    workspace = _workspace(site)
-    seat = find_seat(site.home.path, workspace)
+def _stop_own_plan(harness: Harness, request: StopRequest) -> HookAnswer:
+    workspace = _workspace(harness)
+    seat = find_seat(harness.home.path, workspace)
     if seat is None or seat.own_session not in seat.sessions:
         return HookAnswer(False)
-    session = own_session(site, workspace, seat, request.session, request.client)
+    session = own_session(harness, workspace, seat, request.session, request.client)
     if not session.has_plan and session.gate().open:
         return HookAnswer(False)
     return _ask(request, session, session.id)
@@ -216,10 +220,10 @@ def _ask(request: StopRequest, session: PlanSession, named: str) -> HookAnswer:
     return HookAnswer(True, (head + ended.text)[:LONGEST_REASON])
 
 
-def _block_a_while(site: Harness, request: StopRequest, why: str) -> HookAnswer:
+def _block_a_while(harness: Harness, request: StopRequest, why: str) -> HookAnswer:
     """For what the agent may not be able to mend: said some times, then the client may stop."""
-    key = f"{request.client}\n{request.session}\n{site.cwd}\n{digest_bytes(why.encode())}"
-    most = site.settings.agent.escalate_after
-    if count_block(site.home.path, key) > most:
+    key = f"{request.client}\n{request.session}\n{harness.cwd}\n{digest_bytes(why.encode())}"
+    most = harness.settings.agent.escalate_after
+    if count_block(harness.home.path, key) > most:
         return HookAnswer(False, f"{escape_line(why)}; said {most} times, nothing is done")
     return HookAnswer(True, f"signoff: {why}"[:LONGEST_REASON])

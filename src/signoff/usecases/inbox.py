@@ -10,9 +10,9 @@ from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NothingToAnswer
 from signoff.storage.ledger import Ledger
+from signoff.usecases.harness import Harness, find_plan
 from signoff.usecases.person import open_sockets, require_person, word_of
 from signoff.usecases.questions import InboxItem, open_items
-from signoff.usecases.site import Harness, find_plan
 
 LOOP = "signoff agent"  # the author of sessions of the built-in loop
 
@@ -29,36 +29,36 @@ class AnswerReport:
     role_words: str = ""  # roles that only the command line named, to be typed again
 
 
-def questions(site: Harness, plan: str | None = None) -> tuple[InboxItem, ...]:
+def questions(harness: Harness, plan: str | None = None) -> tuple[InboxItem, ...]:
     """Open questions of every repository, or of one plan: a path, a name, or a session's id."""
-    items = open_items(site.ledger)
+    items = open_items(harness.ledger)
     if plan is None:
         return items
     # By where it was first: nothing else finds a plan whose folder is gone.
-    path = os.path.realpath(site.cwd / plan)
+    path = os.path.realpath(harness.cwd / plan)
     asked = tuple(item for item in items if path == item.path or plan == item.plan_id)
     if asked or plan.startswith(SESSION_PREFIX):
         return asked
-    found = find_plan(site.cwd, plan, environ=site.environ, even_gone=True).record.id
+    found = find_plan(harness.cwd, plan, environ=harness.environ, even_gone=True).record.id
     return tuple(item for item in items if item.plan_id == found)
 
 
 def answer(
-    site: Harness, item_id: str, choice: Choice, note: str, *, interactive: bool
+    harness: Harness, item_id: str, choice: Choice, note: str, *, interactive: bool
 ) -> AnswerReport:
     """Record a person's decision; a waiver is its own entry, always shown."""
-    by = require_person(site.environ, site.home.path)
-    found = [e for e in site.ledger.open_escalations() if e.data["id"] == item_id]
-    items = {item.id: item for item in open_items(site.ledger)}
+    by = require_person(harness.environ, harness.home.path)
+    found = [e for e in harness.ledger.open_escalations() if e.data["id"] == item_id]
+    items = {item.id: item for item in open_items(harness.ledger)}
     if not found or item_id not in items:
-        raise NothingToAnswer(_why_not_open(site.ledger, item_id))
+        raise NothingToAnswer(_why_not_open(harness.ledger, item_id))
     entry, item = found[0], items[item_id]
     if choice not in item.choices:
         offered = ", ".join(item.choices)
         raise NothingToAnswer(
             f"`{choice}` is not an answer to `{item_id}`", f"choose one of: {offered}"
         )
-    said = word_of(by, open_sockets(site.settings, site.environ))
+    said = word_of(by, open_sockets(harness.settings, harness.environ))
     data = {
         "id": item_id,
         "choice": choice,
@@ -74,16 +74,16 @@ def answer(
         # Pins and plans load slowly, and most answers need neither.
         from signoff.usecases.approve import amend_plan  # noqa: PLC0415
 
-        drafts.append(amend_plan(site, item, entry, by))
+        drafts.append(amend_plan(harness, item, entry, by))
     if note:
         # For the same reason.
         from signoff.usecases.openwork import learn_secrets  # noqa: PLC0415
 
-        learn_secrets(site, entry.plan)
-    site.ledger.append(entry.plan, drafts)
-    ended = _end_run(site, entry) if choice in (Choice.REVISE, Choice.ABORT) else None
-    roles = _role_words(site, entry) if choice is Choice.REVISE else ""
-    return AnswerReport(item, choice, note, _author(site.ledger, entry.plan), ended, roles)
+        learn_secrets(harness, entry.plan)
+    harness.ledger.append(entry.plan, drafts)
+    ended = _end_run(harness, entry) if choice in (Choice.REVISE, Choice.ABORT) else None
+    roles = _role_words(harness, entry) if choice is Choice.REVISE else ""
+    return AnswerReport(item, choice, note, _author(harness.ledger, entry.plan), ended, roles)
 
 
 def _why_not_open(ledger: Ledger, item_id: str) -> str:
@@ -97,17 +97,17 @@ def _why_not_open(ledger: Ledger, item_id: str) -> str:
     return f"no open question has the id `{item_id}`"
 
 
-def _end_run(site: Harness, entry: Entry) -> Outcome | None:
+def _end_run(harness: Harness, entry: Entry) -> Outcome | None:
     """A question without a run is a session's, or about a merge: there is no run to end."""
     if entry.run is None:
         return None
     # What knows how runs end takes longer to load than a list of questions.
     from signoff.usecases.cancel import end_decided_run  # noqa: PLC0415
 
-    return end_decided_run(site, entry.plan)
+    return end_decided_run(harness, entry.plan)
 
 
-def _role_words(site: Harness, entry: Entry) -> str:
+def _role_words(harness: Harness, entry: Entry) -> str:
     if entry.run is None:
         return ""
     # For the same reason as above.
@@ -117,7 +117,7 @@ def _role_words(site: Harness, entry: Entry) -> str:
         roles_given,
     )
 
-    return role_words(roles_given(site, read_history(site.ledger, entry.plan)))
+    return role_words(roles_given(harness, read_history(harness.ledger, entry.plan)))
 
 
 def _author(ledger: Ledger, chain: str) -> str:

@@ -15,8 +15,8 @@ from signoff.domain.redaction import Redactor, secret_variables
 from signoff.domain.session import session_id_of
 from signoff.errors import NoSuchRun, UsageError
 from signoff.storage.progress import progress_line, read_progress
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.person import user_name
-from signoff.usecases.site import Harness, PlanLocation
 
 AGENT = "agent"
 
@@ -65,18 +65,18 @@ def _name(place: PlanLocation) -> str:
 
 
 def read_log(
-    site: Harness, place: PlanLocation, *, after: int = 0, run: str | None = None
+    harness: Harness, place: PlanLocation, *, after: int = 0, run: str | None = None
 ) -> Iterator[Entry]:
     """Stream the entries in order; NoSuchRun when there is no such run."""
-    if run is not None and next(site.ledger.entries(place.record.id, run=run), None) is None:
+    if run is not None and next(harness.ledger.entries(place.record.id, run=run), None) is None:
         hint = f"signoff log {shlex.quote(str(place.path))}"
         raise NoSuchRun(f"plan `{place.name}` has no run `{run}`", hint)
-    return site.ledger.entries(place.record.id, after=after, run=run)
+    return harness.ledger.entries(place.record.id, after=after, run=run)
 
 
-def read_session_log(site: Harness, session: str, *, after: int = 0) -> Iterator[Entry]:
+def read_session_log(harness: Harness, session: str, *, after: int = 0) -> Iterator[Entry]:
     """Stream a session's entries in order."""
     chain = session_id_of(session)
-    if site.ledger.head(chain)[0] == 0:
+    if harness.ledger.head(chain)[0] == 0:
         raise NoSuchRun(f"no session has the id `{session}`", "signoff sessions")
-    return site.ledger.entries(chain, after=after)
+    return harness.ledger.entries(chain, after=after)

@@ -15,16 +15,16 @@ from signoff.gate.gate import Gate, GateReport, session_standing
 from signoff.process.ancestry import identify
 from signoff.storage.location import find_vault
 from signoff.storage.locks import holders
-from signoff.usecases.clients.seats import living_client
+from signoff.usecases.clients.connected import living_client
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import proved_history
 from signoff.usecases.open_session import open_session
-from signoff.usecases.site import Harness, PlanLocation
-from signoff.usecases.sittings import (
+from signoff.usecases.session_records import (
     SessionRecord,
-    find_sitting,
-    find_sittings,
+    find_session_record,
+    find_session_records,
     plan_of,
-    read_sitting,
+    read_session_record,
 )
 
 LIBRARY = "signoff.start_session"  # in a program of which we know nothing
@@ -53,91 +53,116 @@ class SessionStatus:
     plan: str | None
 
 
-def list_sessions(site: Harness, *, everywhere: bool = False) -> tuple[SessionLine, ...]:
+def list_sessions(harness: Harness, *, everywhere: bool = False) -> tuple[SessionLine, ...]:
     """The sessions of the workspace around here, or of all, newest last."""
-    here = find_vault(site.cwd, site.environ).worktree
+    here = find_vault(harness.cwd, harness.environ).worktree
     places = {here}
     if everywhere:
-        records = [r for r in site.ledger.plans() if r.id.startswith(SESSION_PREFIX)]
+        records = [r for r in harness.ledger.plans() if r.id.startswith(SESSION_PREFIX)]
         places = {Path(record.path) for record in records}
-    sittings = [sitting for place in places for sitting in find_sittings(site, place)]
-    return tuple(_line(site, one) for one in sorted(sittings, key=lambda one: one.newest.at))
-
-
-def session_status(site: Harness, session: str) -> SessionStatus:
-    """Where a session stands on the content as it is now; nothing is judged for it."""
-    sitting = find_sitting(site, session)
-    place = plan_of(site, sitting)
-    report = _open(site, sitting, place).report()
-    standing = _by_plan(site, sitting, place, _told(site, sitting, report.standing))
-    return SessionStatus(report, standing, place.name if place is not None else None)
-
-
-def show_session(site: Harness, session: str) -> str:
-    """The session's plan as its agent sees it."""
-    sitting = find_sitting(site, session)
-    return _open(site, sitting, plan_of(site, sitting)).plan_show()
-
-
-def _open(site: Harness, sitting: SessionRecord, place: PlanLocation | None) -> PlanSession:
-    workspace = sitting.workspace
-    return open_session(site, workspace, author="status", session_id=sitting.id, bound=place)
-
-
-def _line(site: Harness, sitting: SessionRecord) -> SessionLine:
-    state = sitting.state
-    # As recorded: nobody looks at the workspace for a list.
-    gate = GateReport(Gate.OPEN, author=state.author, planned=state.plan is not None)
-    place = plan_of(site, sitting)
-    own = _told(site, sitting, session_standing(state, gate))
-    return SessionLine(
-        id=sitting.id,
-        workspace=sitting.workspace,
-        plan=place.name if place is not None else None,
-        objective=sitting.objective,
-        standing=_by_plan(site, sitting, place, own),
-        author=str(sitting.started.data.get("author", "")),
-        newest_at=sitting.newest.at,
-        parent=sitting.parent,
+    session_records = [
+        session_record
+        for place in places
+        for session_record in find_session_records(harness, place)
+    ]
+    return tuple(
+        _line(harness, one) for one in sorted(session_records, key=lambda one: one.newest.at)
     )
 
 
-def _told(site: Harness, sitting: SessionRecord, own: SessionStanding) -> SessionStanding:
+def session_status(harness: Harness, session: str) -> SessionStatus:
+    """Where a session stands on the content as it is now; nothing is judged for it."""
+    session_record = find_session_record(harness, session)
+    place = plan_of(harness, session_record)
+    report = _open(harness, session_record, place).report()
+    standing = _by_plan(
+        harness, session_record, place, _told(harness, session_record, report.standing)
+    )
+    return SessionStatus(report, standing, place.name if place is not None else None)
+
+
+def show_session(harness: Harness, session: str) -> str:
+    """The session's plan as its agent sees it."""
+    session_record = find_session_record(harness, session)
+    return _open(harness, session_record, plan_of(harness, session_record)).plan_show()
+
+
+def _open(
+    harness: Harness, session_record: SessionRecord, place: PlanLocation | None
+) -> PlanSession:
+    workspace = session_record.workspace
+    return open_session(
+        harness, workspace, author="status", session_id=session_record.id, bound=place
+    )
+
+
+def _line(harness: Harness, session_record: SessionRecord) -> SessionLine:
+    state = session_record.state
+    # As recorded: nobody looks at the workspace for a list.
+    gate = GateReport(Gate.OPEN, author=state.author, planned=state.plan is not None)
+    place = plan_of(harness, session_record)
+    own = _told(harness, session_record, session_standing(state, gate))
+    return SessionLine(
+        id=session_record.id,
+        workspace=session_record.workspace,
+        plan=place.name if place is not None else None,
+        objective=session_record.objective,
+        standing=_by_plan(harness, session_record, place, own),
+        author=str(session_record.started.data.get("author", "")),
+        newest_at=session_record.newest.at,
+        parent=session_record.parent,
+    )
+
+
+def _told(harness: Harness, session_record: SessionRecord, own: SessionStanding) -> SessionStanding:
     """What was recorded last counts; of work that nobody finished, whether anybody still works."""
     if own not in (SessionStanding.WORKING, SessionStanding.AWAITING_SIGN_OFF):
         return own
-    if sitting.was_shut:
+    if session_record.was_shut:
         return SessionStanding.NOT_DONE
-    if sitting.is_accepted:
+    if session_record.is_accepted:
         return SessionStanding.AWAITING_SIGN_OFF
-    return SessionStanding.INTERRUPTED if _is_left(site, sitting) else own
+    return SessionStanding.INTERRUPTED if _is_left(harness, session_record) else own
 
 
-def _is_left(site: Harness, sitting: SessionRecord) -> bool:
+def _is_left(harness: Harness, session_record: SessionRecord) -> bool:
     """Whether whoever worked on it is gone, as far as that can be told from here."""
-    eldest = sitting
-    while eldest.parent is not None and (above := read_sitting(site, eldest.parent)) is not None:
+    eldest = session_record
+    while (
+        eldest.parent is not None
+        and (above := read_session_record(harness, eldest.parent)) is not None
+    ):
         eldest = above
     told = eldest.started.data.get("author") not in ("", LIBRARY) and identify(os.getpid())
-    drivers = [h.pid for h in holders(site.home.locks) if h.plan == eldest.id]
-    living = any(identify(pid) for pid in drivers) or living_client(site.home.path, eldest.id)
+    drivers = [h.pid for h in holders(harness.home.locks) if h.plan == eldest.id]
+    living = any(identify(pid) for pid in drivers) or living_client(harness.home.path, eldest.id)
     return bool(told and not living)
 
 
 def _by_plan(
-    site: Harness, sitting: SessionRecord, place: PlanLocation | None, own: SessionStanding
+    harness: Harness,
+    session_record: SessionRecord,
+    place: PlanLocation | None,
+    own: SessionStanding,
 ) -> SessionStanding:
     """A person's plan is done when its own run says so, whatever the session's gate said."""
-    if sitting.plan_digest is None or own not in (SessionStanding.DONE, SessionStanding.WAITING):
+    if session_record.plan_digest is None or own not in (
+        SessionStanding.DONE,
+        SessionStanding.WAITING,
+    ):
         return own
     unsigned = SessionStanding.AWAITING_SIGN_OFF if own is SessionStanding.DONE else own
     if place is None:
         return unsigned
     try:
-        history = proved_history(site.ledger, place.record.id, place.path)
+        history = proved_history(harness.ledger, place.record.id, place.path)
     except LedgerBroken:
         return SessionStanding.NOT_DONE
-    began = [e for e in history.entries if e.kind is Kind.RUN_STARTED and _is_run_of(sitting.id, e)]
+    began = [
+        e
+        for e in history.entries
+        if e.kind is Kind.RUN_STARTED and _is_run_of(session_record.id, e)
+    ]
     if not began:
         return unsigned
     over = [e for e in history.entries if e.kind is Kind.RUN_FINISHED and e.run == began[-1].run]

@@ -20,40 +20,40 @@ from signoff.planfile.digest import file_digest
 from signoff.planfile.marks import mark_text
 from signoff.storage.files import swap_file
 from signoff.storage.standings import StandingNote, write_standing
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import approved_by, read_history
-from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.status import status_of
 
 _BEGUN = (PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED)
 
 
-def projection_of(site: Harness, place: PlanLocation) -> PlanFileProjection:
+def projection_of(harness: Harness, place: PlanLocation) -> PlanFileProjection:
     """What shows a run to people: marks, standing and, for a plan of a vault, its progress."""
     plan = place.record.id
-    return PlanFileProjection(place.path, site.ledger, plan, progress_of(site, place))
+    return PlanFileProjection(place.path, harness.ledger, plan, progress_of(harness, place))
 
 
-def progress_of(site: Harness, place: PlanLocation) -> ProgressProjection | None:
+def progress_of(harness: Harness, place: PlanLocation) -> ProgressProjection | None:
     """The progress file of a plan in a vault; a plan elsewhere has none."""
     if place.path.parent != place.vault.path:
         return None
     name = name_of_file(place.path.name)
     if name is None:
         return None
-    return ProgressProjection(site.ledger, place.record.id, place.vault, name)
+    return ProgressProjection(harness.ledger, place.record.id, place.vault, name)
 
 
-def show_run(site: Harness, place: PlanLocation) -> None:
+def show_run(harness: Harness, place: PlanLocation) -> None:
     """Bring the file up to date with a run that was ended by somebody who does not drive it."""
-    history = read_history(site.ledger, place.record.id)
+    history = read_history(harness.ledger, place.record.id)
     if history.run is None:
         return
-    approved = approved_by(site.ledger, place, history, history.run)
+    approved = approved_by(harness.ledger, place, history, history.run)
     status = history.status(approved.plan.plan_digest)
-    projection_of(site, place).show(approved.state, status, now=True)
+    projection_of(harness, place).show(approved.state, status, now=True)
 
 
-def write_status(site: Harness, place: PlanLocation, status: PlanStatus) -> bool:
+def write_status(harness: Harness, place: PlanLocation, status: PlanStatus) -> bool:
     """Show the status in the frontmatter; False when the file cannot be written."""
     try:
         text = place.read()
@@ -64,20 +64,20 @@ def write_status(site: Harness, place: PlanLocation, status: PlanStatus) -> bool
         return False
     finally:
         with suppress(SignoffError):
-            note_standing(site, place)
+            note_standing(harness, place)
     return True
 
 
-def note_standing(site: Harness, place: PlanLocation) -> StandingNote:
+def note_standing(harness: Harness, place: PlanLocation) -> StandingNote:
     """Compute where the plan stands, and write it down."""
     # First: what is appended meanwhile makes the note look old, never new.
-    seq, _ = site.ledger.head(place.record.id)
-    report = status_of(site, place)
+    seq, _ = harness.ledger.head(place.record.id)
+    report = status_of(harness, place)
     note = standing_note(report.gate, report.status, seq)
     if report.status not in _BEGUN:
         # The steps that an earlier run finished are to be done again.
         first = report.gate.steps[0] if report.gate.steps else None
         step, title = (first.id, first.title) if first is not None else (None, None)
         note = replace(note, done=0, step=step, title=title)
-    write_standing(site.ledger, place.record.id, note)
+    write_standing(harness.ledger, place.record.id, note)
     return note

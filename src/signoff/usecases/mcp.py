@@ -24,12 +24,12 @@ from signoff.errors import NotApproved, NoVault, SignoffError
 from signoff.gate.ready import PlanState
 from signoff.process.ancestry import identify
 from signoff.storage.location import find_vault
-from signoff.usecases.clients.seats import ConnectedClient, note_session, take_seat
+from signoff.usecases.clients.connected import ConnectedClient, note_session, take_seat
+from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import approved_by, read_history
 from signoff.usecases.hook import bound_plan, bound_session, own_session
 from signoff.usecases.open_session import open_session
 from signoff.usecases.ready import find_ready
-from signoff.usecases.site import Harness, PlanLocation, find_plan
 
 MOST_PLANS = 50
 MOST_ENTRIES = 200
@@ -49,18 +49,18 @@ class McpTools:
 
     def __init__(
         self,
-        open_site: Callable[[], Harness],
+        open_harness: Callable[[], Harness],
         *,
         plan: str | None = None,
         session: str | None = None,
         seated: bool = True,
     ):
-        self._open_site = open_site
+        self._open_harness = open_harness
         self._plan = plan
         self._session = session
         self._seated = seated  # whether the client is above us, where hooks find it too
         self._conversation = secrets.token_hex(16)
-        self._site: Harness | None = None
+        self._harness: Harness | None = None
 
     def call(self, name: str, arguments: Any) -> tuple[str, bool]:
         """The answer of a tool, and whether it went wrong; never raises for what was sent."""
@@ -84,36 +84,36 @@ class McpTools:
         return f"error: there is no tool `{escape_line(name)[:LONGEST_LINE]}`"
 
     @property
-    def site(self) -> Harness:
+    def harness(self) -> Harness:
         """Opened when it is first needed: a client starts servers that nobody calls."""
-        if self._site is None:
-            self._site = self._open_site()
-        return self._site
+        if self._harness is None:
+            self._harness = self._open_harness()
+        return self._harness
 
     def session(self) -> PlanSession:
         """The session in question now."""
-        site, author = self.site, "mcp"
+        harness, author = self.harness, "mcp"
         if self._session is not None:
             workspace = self._workspace()
-            session = open_session(site, workspace, author=author, session_id=self._session)
+            session = open_session(harness, workspace, author=author, session_id=self._session)
             seat = self._seat(workspace)
             if seat is not None:
-                note_session(site.home.path, seat, session.id)
+                note_session(harness.home.path, seat, session.id)
             return session
         bound = self._bound()
         if bound is None:
             workspace = self._workspace()
             seat = self._seat(workspace)
-            return own_session(site, workspace, seat, self._conversation, author)
-        history = read_history(site.ledger, bound.record.id)
+            return own_session(harness, workspace, seat, self._conversation, author)
+        history = read_history(harness.ledger, bound.record.id)
         if history.approval is None or not history.approves(bound.digest()):
             raise NotApproved(
                 f"plan `{bound.name}` is not approved as it is now, so nobody works on it",
                 f"a person runs: signoff approve {shlex.quote(bound.name)}",
             )
-        approved = approved_by(site.ledger, bound, history, history.approval)
+        approved = approved_by(harness.ledger, bound, history, history.approval)
         seat = self._seat(bound.workspace)
-        return bound_session(site, approved, seat, self._conversation, author)
+        return bound_session(harness, approved, seat, self._conversation, author)
 
     def plan_text(self) -> str:
         """The plan, for reading."""
@@ -126,7 +126,7 @@ class McpTools:
         """The newest entries of the chain in question, one JSON object a line."""
         bound = self._bound() if self._session is None else None
         chain = bound.record.id if bound is not None else self.session().id
-        entries = list(self.site.ledger.entries(chain))[-MOST_ENTRIES:]
+        entries = list(self.harness.ledger.entries(chain))[-MOST_ENTRIES:]
         lines = []
         for entry in entries:
             body = json.dumps(entry.data, default=str)
@@ -137,21 +137,21 @@ class McpTools:
 
     def _bound(self) -> PlanLocation | None:
         if self._plan is not None:
-            return find_plan(self.site.cwd, self._plan, environ=self.site.environ)
-        return bound_plan(self.site)
+            return find_plan(self.harness.cwd, self._plan, environ=self.harness.environ)
+        return bound_plan(self.harness)
 
     def _seat(self, workspace: Path) -> ConnectedClient | None:
         """While somebody sits here, nothing of it is signed."""
         # Nobody knows where the client of a web server runs; the server itself can be seen.
         client = None if self._seated else identify(os.getpid())
-        return take_seat(self.site.home.path, workspace, client)
+        return take_seat(self.harness.home.path, workspace, client)
 
     def _workspace(self) -> Path:
-        return find_vault(self.site.cwd, self.site.environ).worktree
+        return find_vault(self.harness.cwd, self.harness.environ).worktree
 
     def _list(self) -> str:
         try:
-            plans = find_ready(self.site).plans
+            plans = find_ready(self.harness).plans
         except NoVault:
             plans = ()
         lines = [
@@ -169,7 +169,7 @@ class McpTools:
 
     def _next(self) -> str:
         """The first plan that may be started; handing it out is a worker's business."""
-        for plan, answer in find_ready(self.site).plans:
+        for plan, answer in find_ready(self.harness).plans:
             if answer.state is PlanState.READY:
                 waits = "" if answer.approved else "; a person has to approve it first"
                 title = plan.plan.title if plan.plan is not None else ""

@@ -23,6 +23,7 @@ from signoff.gate.gate import Gate, evaluate
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
 from signoff.usecases.audit import WANTING, AuditResult, Line
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import ApprovedPlan, approved_by, trusted_history
 from signoff.usecases.marks import progress_of
 from signoff.usecases.merge_judging import judge_merged
@@ -31,7 +32,6 @@ from signoff.usecases.openwork import approved_workspace, taken, workspace_lock
 from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.ready import refuse_unready
-from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.advancing import advance
 from signoff.workspace.branches import existing_head, is_ancestor, make_commit, merge
@@ -69,7 +69,7 @@ class MergeReport:
 
 
 def merge_plan(
-    site: Harness,
+    harness: Harness,
     place: PlanLocation,
     into: str | None = None,
     tell: Callable[[str], None] = lambda _: None,
@@ -80,16 +80,16 @@ def merge_plan(
 
     What it depends on comes first, unless the person says `anyway`.
     """
-    by = refuse_in_attempt(site.environ, site.home.path)
+    by = refuse_in_attempt(harness.environ, harness.home.path)
     if not anyway:
-        refuse_unready(site, place, "merge")
-    approved = _signed_off(site, place)
+        refuse_unready(harness, place, "merge")
+    approved = _signed_off(harness, place)
     main = Path(place.record.repository or "")
     repository = Repository(place.workspace, main)
     what = f"merging in `{main}`"
     with (
-        hold(site.home.locks, f"merge-{main}", Holder.current(str(place.path)), what=what),
-        Git.open(repository, site.environ) as git,
+        hold(harness.home.locks, f"merge-{main}", Holder.current(str(place.path)), what=what),
+        Git.open(repository, harness.environ) as git,
     ):
         base = into or base_branch(git, repository)
         head = existing_head(git, base)
@@ -103,12 +103,12 @@ def merge_plan(
             raise UsageError(
                 f"`{branch}` cannot be merged into itself", "signoff merge --into BASE"
             )
-        return _Merge(site, approved, git, base, branch, by, tell).perform()
+        return _Merge(harness, approved, git, base, branch, by, tell).perform()
 
 
-def _signed_off(site: Harness, place: PlanLocation) -> ApprovedPlan:
+def _signed_off(harness: Harness, place: PlanLocation) -> ApprovedPlan:
     """The ledger's word, checked entry by entry: never a mark, a branch or a frontmatter."""
-    history = trusted_history(site.ledger, place.record.id)[1]
+    history = trusted_history(harness.ledger, place.record.id)[1]
     name = shown_name(place.record.name)
     if not history.signed_off or history.run is None or history.finished is None:
         raise NotSignedOff(f"plan `{name}` was not signed off", f"signoff run {shlex.quote(name)}")
@@ -117,7 +117,7 @@ def _signed_off(site: Harness, place: PlanLocation) -> ApprovedPlan:
             f"plan `{name}` was worked on in the main checkout: there is nothing to merge",
             "commit it there",
         )
-    approved = approved_by(site.ledger, place, history, history.run)
+    approved = approved_by(harness.ledger, place, history, history.run)
     if evaluate(approved.state, history.finished.data["snapshot"]).gate is Gate.SHUT:
         raise NotSignedOff(f"the ledger does not prove the sign-off of plan `{name}`")
     return approved
@@ -153,7 +153,7 @@ def _own_branch(git: Git, workspace: Path) -> str:
 class _Merge:
     """One merge, from the signed-off content to the base."""
 
-    site: Harness
+    harness: Harness
     approved: ApprovedPlan
     git: Git
     base: str
@@ -185,7 +185,7 @@ class _Merge:
         self._refuse_unjudged(base, merged.tree)
         with self._scratch() as scratch:
             judged = judge_merged(
-                self.site,
+                self.harness,
                 self.approved,
                 self.git,
                 base=base,
@@ -213,7 +213,7 @@ class _Merge:
 
     def _refuse_unjudged(self, base: str, tree: str) -> None:
         """What is in no snapshot was judged by nobody: a branch must not carry it into the base."""
-        workspace = approved_workspace(self.site, self.approved)
+        workspace = approved_workspace(self.harness, self.approved)
         paths = unjudged_changes(self.git, workspace, base, tree)
         if paths:
             raise NotSignedOff(
@@ -237,7 +237,7 @@ class _Merge:
         holder = Holder.current(str(self.place.path))
         main = replace(self.place, workspace=Path(self.place.record.repository or ""))
         what = f"the workspace `{main.workspace}`"
-        with hold(self.site.home.locks, workspace_lock(main), holder, what=what):
+        with hold(self.harness.home.locks, workspace_lock(main), holder, what=what):
             advance(self.git, self.base, commit, base)
 
     def _commit(self) -> str:
@@ -245,8 +245,8 @@ class _Merge:
         holder = Holder.current(str(self.place.path))
         signed = self.approved.history.finished
         assert signed is not None
-        with taken(self.site, self.place, holder):
-            workspace = approved_workspace(self.site, self.approved)
+        with taken(self.harness, self.place, holder):
+            workspace = approved_workspace(self.harness, self.approved)
             snapshot = signed.data["snapshot"]
             now = workspace.snapshot().digest
             if now != snapshot:
@@ -299,7 +299,7 @@ class _Merge:
     def _ask(self, question: str, context: dict[str, list[str]]) -> str:
         """One open question per plan: asking the same again would only bury it."""
         plan = self.place.record.id
-        for entry in self.site.ledger.open_escalations(plan):
+        for entry in self.harness.ledger.open_escalations(plan):
             if entry.data["cause"] == Cause.MERGE:
                 return str(entry.data["id"])
         count = sum(1 for e in self.approved.history.entries if e.data.get("cause") == Cause.MERGE)
@@ -310,7 +310,7 @@ class _Merge:
             "context": context,
             "choices": [Choice.RETRY, Choice.ABORT],
         }
-        self.site.ledger.append(plan, [Draft(Kind.ESCALATION_OPENED, data)])
+        self.harness.ledger.append(plan, [Draft(Kind.ESCALATION_OPENED, data)])
         return str(data["id"])
 
     def _record(self, commit: str, snapshot: str, lines: tuple[Line, ...]) -> None:
@@ -326,12 +326,12 @@ class _Merge:
             "by": self.by,
         }
         drafts = [Draft(Kind.PLAN_MERGED, data)]
-        for entry in self.site.ledger.open_escalations(plan):
+        for entry in self.harness.ledger.open_escalations(plan):
             if entry.data["cause"] == Cause.MERGE:
                 answer = {"id": entry.data["id"], "choice": Choice.RETRY, "note": "merged"}
                 said = {**answer, "by": self.by, "interactive": False}
                 drafts.append(Draft(Kind.ESCALATION_ANSWERED, said))
-        self.site.ledger.append(plan, drafts)
-        progress = progress_of(self.site, self.place)
+        self.harness.ledger.append(plan, drafts)
+        progress = progress_of(self.harness, self.place)
         if progress is not None:
             progress.bring_up_to_date()

@@ -18,6 +18,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SetupFailed
 from signoff.process.command import Mount
 from signoff.usecases.audit import Line, judge_again
+from signoff.usecases.harness import Harness
 from signoff.usecases.history import ApprovedPlan
 from signoff.usecases.openwork import (
     approved_workspace,
@@ -25,7 +26,6 @@ from signoff.usecases.openwork import (
     open_work,
 )
 from signoff.usecases.pinning import pins_here
-from signoff.usecases.site import Harness
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.guards import Guards
 from signoff.verification.rooms import ScratchRooms
@@ -47,7 +47,7 @@ class JudgedMerge:
 
 
 def judge_merged(
-    site: Harness,
+    harness: Harness,
     approved: ApprovedPlan,
     git: Git,
     *,
@@ -64,12 +64,12 @@ def judge_merged(
     place = approved.place
     there = approved.in_folder(scratch)
     check_out(git, base, scratch)
-    from_base = replace(there, pins=pins_here(site, there.place, approved.pins))
+    from_base = replace(there, pins=pins_here(harness, there.place, approved.pins))
     _empty(scratch)
     check_out(git, tree, scratch)
-    enclosure = enclosure_of(site, place, from_base.pins.search_path)
+    enclosure = enclosure_of(harness, place, from_base.pins.search_path)
     boxed = enclosure.isolation.has_own_view
-    work = open_work(site, from_base, enclosure)
+    work = open_work(harness, from_base, enclosure)
     if approved.settings.setup is not None:
         if approved.settings.policy.require_sandbox and enclosure.isolation is Isolation.NONE:
             raise SandboxMissing("the policy requires a sandbox, and the set-up would have none")
@@ -84,7 +84,7 @@ def judge_merged(
         )
         beside = _made(setup, scratch)
     else:
-        beside = _of_worktree(site, approved)
+        beside = _of_worktree(harness, approved)
         for path in beside.paths:
             _share(scratch / path, place.workspace / path, linked=not boxed)
     opened = work.workspace
@@ -127,9 +127,9 @@ def _made(setup: ScratchSetUp, scratch: Path) -> _Beside:
     return _Beside(setup.paths, tuple(installed), setup)
 
 
-def _of_worktree(site: Harness, approved: ApprovedPlan) -> _Beside:
+def _of_worktree(harness: Harness, approved: ApprovedPlan) -> _Beside:
     """What the plan's contracts had beside the content when it was signed off, or since."""
-    workspace = approved_workspace(site, approved)
+    workspace = approved_workspace(harness, approved)
     note = SinceApproval(workspace, approved.pins).needs_setup(workspace.digest_now())
     paths = tuple(
         path for path in workspace.byproducts if (approved.place.workspace / path).is_dir()

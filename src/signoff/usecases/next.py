@@ -10,9 +10,9 @@ from signoff.errors import PlanNotFound
 from signoff.gate.ready import PlanStanding
 from signoff.storage.claims import CLAIM_S, Offer, claim_first, give_back_claim, renew_claim
 from signoff.storage.vault import checked_slug
+from signoff.usecases.harness import Harness
 from signoff.usecases.person import Worker
 from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready, presumed_dead, take_census
-from signoff.usecases.site import Harness
 
 # Each further look means that somebody else was faster; there is no need to look for ever.
 _LOOKS = 20
@@ -29,7 +29,7 @@ class NextReport:
 
 
 def hand_out(
-    site: Harness,
+    harness: Harness,
     worker: Worker,
     term_s: float = CLAIM_S,
     *,
@@ -40,18 +40,18 @@ def hand_out(
 
     A worker with a name that was given a plan and has not begun is given it again.
     """
-    gone = presumed_dead(site)
-    ready = find_ready(site)
+    gone = presumed_dead(harness)
+    ready = find_ready(harness)
     for _ in range(_LOOKS):
-        own = _own_claim(site, worker, ready, term_s, unapproved)
+        own = _own_claim(harness, worker, ready, term_s, unapproved)
         if own is not None:
             return NextReport(worker.name, own, term_s, ready)
         offers = tuple(o for o in _offers(ready, unapproved) if o.name not in left_out)
         answer = claim_first(
-            site.ledger,
+            harness.ledger,
             ready.census.scope,
             offers,
-            lambda offer: worker.claimant(site, offer.name),
+            lambda offer: worker.claimant(harness, offer.name),
             term_s,
             gone,
         )
@@ -60,22 +60,22 @@ def hand_out(
             return NextReport(worker.name, handed, term_s, ready)
         if not answer.outdated:
             break
-        ready = find_ready(site)
+        ready = find_ready(harness)
     return NextReport(worker.name, None, term_s, ready)
 
 
-def give_back(site: Harness, worker: Worker, name: str) -> bool:
+def give_back(harness: Harness, worker: Worker, name: str) -> bool:
     """Let somebody else have a plan; whether it was this worker's."""
-    census = take_census(site)
+    census = take_census(harness)
     slug = "" if name == shown_name("") else checked_slug(name)
     facts = census.by_name.get(slug)
     if facts is None:
         raise PlanNotFound(f"plan `{name}` is not in `{census.place.folder}`", "signoff ready")
-    return give_back_claim(site.ledger, facts.record.id, worker.owns)
+    return give_back_claim(harness.ledger, facts.record.id, worker.owns)
 
 
 def _own_claim(
-    site: Harness, worker: Worker, ready: ReadyReport, term_s: float, unapproved: bool
+    harness: Harness, worker: Worker, ready: ReadyReport, term_s: float, unapproved: bool
 ) -> PlanFacts | None:
     if not worker.named:
         return None
@@ -84,9 +84,9 @@ def _own_claim(
     for plan in ready.census.plans:
         if plan.claim is None or plan.claim.holder.worker != worker.name:
             continue
-        claimant = worker.claimant(site, plan.name)
+        claimant = worker.claimant(harness, plan.name)
         if plan.standing in wanted and renew_claim(
-            site.ledger, ready.census.scope, plan.record.id, claimant, term_s
+            harness.ledger, ready.census.scope, plan.record.id, claimant, term_s
         ):
             return plan
     return None

@@ -16,6 +16,7 @@ from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile.parse import parse
 from signoff.settings.agent import SessionPolicy
 from signoff.storage.records import Holder
+from signoff.usecases.harness import Harness, PlanLocation, session_place
 from signoff.usecases.history import read_history, read_pins
 from signoff.usecases.openwork import (
     enclosure_of,
@@ -26,8 +27,7 @@ from signoff.usecases.openwork import (
     workspace_lock,
 )
 from signoff.usecases.pinning import take_pins
-from signoff.usecases.site import Harness, PlanLocation, session_place
-from signoff.verification.bench import CheckRunner
+from signoff.verification.check_runner import CheckRunner
 from signoff.verification.evidence import Case
 from signoff.verification.guards import Guards
 from signoff.verification.judge import Judge
@@ -68,7 +68,7 @@ class PinnedJudge:
 
 
 def open_session(
-    site: Harness,
+    harness: Harness,
     workspace: Path,
     *,
     author: str,
@@ -84,9 +84,9 @@ def open_session(
     or the configuration meanwhile changes nothing about how it is judged.
     """
     workspace = workspace.resolve()
-    rules = policy if policy is not None else site.settings.agent
-    rules = replace(rules, forbid_waivers=site.settings.policy.forbid_waivers)
-    began = _beginning(site, session_id)
+    rules = policy if policy is not None else harness.settings.agent
+    rules = replace(rules, forbid_waivers=harness.settings.policy.forbid_waivers)
+    began = _beginning(harness, session_id)
     if began is not None and began.data["workspace"] != str(workspace):
         elsewhere = str(began.data["workspace"])
         raise UsageError(
@@ -95,68 +95,72 @@ def open_session(
         )
     blob = str(began.data["pins"]) if began is not None else ""
     place = bound if bound is not None else session_place(workspace, session_id or "")
-    pins = Pins.from_bytes(site.ledger.get_blob(blob)) if blob else _first_pins(site, place, bound)
+    pins = (
+        Pins.from_bytes(harness.ledger.get_blob(blob))
+        if blob
+        else _first_pins(harness, place, bound)
+    )
     if bound is not None and pins.outdated:
-        pins = _first_pins(site, place, bound)  # a person approved again since, or will have to
+        pins = _first_pins(harness, place, bound)  # a person approved again since, or will have to
     plan = parse(pins.plan_text).plan if pins.plan_text else None
     return PlanSession.start(
-        site.ledger,
+        harness.ledger,
         workspace,
         policy=rules,
-        judge=_judge(site, place, pins, plan),
+        judge=_judge(harness, place, pins, plan),
         author=author,
         session_id=session_id,
         plan=plan,
         budget=budget,
         resume=resume,
-        pins=blob or site.ledger.put_blob(pins.to_bytes()),
+        pins=blob or harness.ledger.put_blob(pins.to_bytes()),
     )
 
 
 def sign(
-    site: Harness, session_id: str, *, by: str, bound: PlanLocation | None = None
+    harness: Harness, session_id: str, *, by: str, bound: PlanLocation | None = None
 ) -> SessionReport:
     """Sign a session with the agent gone: whatever still works in the workspace is ended first."""
-    began = _beginning(site, session_id)
+    began = _beginning(harness, session_id)
     if began is None:
         raise NoSuchRun(f"no session has the id `{session_id}`", "signoff sessions")
     workspace = Path(began.data["workspace"])
     place = bound if bound is not None else session_place(workspace, session_id_of(session_id))
-    with taken(site, place, Holder.current(str(workspace))):
-        session = open_session(site, workspace, author=by, session_id=session_id, bound=bound)
+    with taken(harness, place, Holder.current(str(workspace))):
+        session = open_session(harness, workspace, author=by, session_id=session_id, bound=bound)
         return sign_session(session, by=by)
 
 
-def _beginning(site: Harness, session_id: str | None) -> Entry | None:
+def _beginning(harness: Harness, session_id: str | None) -> Entry | None:
     if session_id is None:
         return None
-    entries = site.ledger.entries(session_id_of(session_id))
+    entries = harness.ledger.entries(session_id_of(session_id))
     return next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
 
 
-def _first_pins(site: Harness, place: PlanLocation, bound: PlanLocation | None) -> Pins:
+def _first_pins(harness: Harness, place: PlanLocation, bound: PlanLocation | None) -> Pins:
     """As approved, where the plan is; else as everything is now."""
     if bound is None:
-        return take_pins(site, place, _NO_PLAN, "")
+        return take_pins(harness, place, _NO_PLAN, "")
     text = bound.read()
     plan = parse(text).plan
-    approval = read_history(site.ledger, bound.record.id).approval
+    approval = read_history(harness.ledger, bound.record.id).approval
     if approval is not None and approval.data["plan_digest"] == plan.plan_digest:
-        return read_pins(site.ledger, approval)
-    return take_pins(site, place, plan, text)
+        return read_pins(harness.ledger, approval)
+    return take_pins(harness, place, plan, text)
 
 
-def _judge(site: Harness, place: PlanLocation, pins: Pins, plan: Plan | None) -> PinnedJudge:
+def _judge(harness: Harness, place: PlanLocation, pins: Pins, plan: Plan | None) -> PinnedJudge:
     known = plan if plan is not None else _NO_PLAN
-    workspace = open_pinned_workspace(site, place, pins, known)
+    workspace = open_pinned_workspace(harness, place, pins, known)
     bench = CheckRunner(
         pins.search_path,
-        site.environ,
+        harness.environ,
         mark=workspace_lock(place),
-        enclosure=enclosure_of(site, place, pins.search_path),
+        enclosure=enclosure_of(harness, place, pins.search_path),
         cancelled=is_cancelled,
     )
-    redactor = redactor_of(site, known, site.settings)
-    court = open_judge(site, place, pins, workspace, bench, redactor)
+    redactor = redactor_of(harness, known, harness.settings)
+    court = open_judge(harness, place, pins, workspace, bench, redactor)
     guards = Guards.of_plan(pins, workspace, known)
     return PinnedJudge(court, workspace, guards, plan)

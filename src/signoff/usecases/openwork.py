@@ -28,10 +28,10 @@ from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.location import VAULT_FOLDER
 from signoff.storage.locks import hold
 from signoff.storage.records import Holder
+from signoff.usecases.harness import Harness, PlanLocation, known_secrets
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
 from signoff.usecases.person import ADVICE, Worker, in_words, open_sockets
-from signoff.usecases.site import Harness, PlanLocation, known_secrets
-from signoff.verification.bench import CheckRunner
+from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import Enclosure
 from signoff.verification.evidence import NoEvidence
 from signoff.verification.guards import Guards
@@ -47,7 +47,7 @@ from signoff.workspace.workspace import Workspace
 
 
 def open_workspace(
-    site: Harness,
+    harness: Harness,
     place: PlanLocation,
     rules: IgnoreRules,
     plan: Plan,
@@ -59,25 +59,27 @@ def open_workspace(
     declared = IgnoreFile("", "\n".join(f"/{glob}" for glob in sorted(writes)))
     return Workspace(
         place.workspace,
-        site.home.snapshots / _short(place),
+        harness.home.snapshots / _short(place),
         IgnoreRules((*rules.files, declared)) if writes else rules,
         apart=place.apart() | apart,
         protects=tuple(dict.fromkeys(glob for step in plan.steps for glob in step.protects)),
     )
 
 
-def open_pinned_workspace(site: Harness, place: PlanLocation, pins: Pins, plan: Plan) -> Workspace:
+def open_pinned_workspace(
+    harness: Harness, place: PlanLocation, pins: Pins, plan: Plan
+) -> Workspace:
     """The workspace seen through the ignore rules as they were approved.
 
     In a copy of the approved workspace, the copy of the plan file is no work content either.
     """
     apart = replace(place, workspace=Path(pins.workspace)).apart()
-    return open_workspace(site, place, IgnoreRules.from_data(pins.ignore_rules), plan, apart)
+    return open_workspace(harness, place, IgnoreRules.from_data(pins.ignore_rules), plan, apart)
 
 
-def approved_workspace(site: Harness, approved: ApprovedPlan) -> Workspace:
+def approved_workspace(harness: Harness, approved: ApprovedPlan) -> Workspace:
     """The same of a plan that is known to be approved."""
-    return open_pinned_workspace(site, approved.place, approved.pins, approved.plan)
+    return open_pinned_workspace(harness, approved.place, approved.pins, approved.plan)
 
 
 def workspace_lock(place: PlanLocation) -> str:
@@ -91,24 +93,26 @@ def plan_lock(place: PlanLocation) -> str:
 
 
 @contextmanager
-def taken(site: Harness, place: PlanLocation, holder: Holder) -> Iterator[None]:
+def taken(harness: Harness, place: PlanLocation, holder: Holder) -> Iterator[None]:
     """Hold the workspace; whatever still works there belongs to a driver that died, and ends.
 
     A driver that lives would hold the lock.
     """
-    with hold(site.home.locks, workspace_lock(place), holder, f"the workspace `{place.workspace}`"):
+    with hold(
+        harness.home.locks, workspace_lock(place), holder, f"the workspace `{place.workspace}`"
+    ):
         kill_marked(WORKSPACE_VARIABLE, workspace_lock(place))
         yield
 
 
 @contextmanager
-def driven(site: Harness, place: PlanLocation, worker: Worker) -> Iterator[tuple[Lease, Holder]]:
+def driven(harness: Harness, place: PlanLocation, worker: Worker) -> Iterator[tuple[Lease, Holder]]:
     """One driver per plan and one plan per workspace: here by locks, everywhere by a lease.
 
     The locks die with their process; the lease is asked for under them, so that a driver of this
     home whose lock is free counts as dead at once.
     """
-    holder = worker.driver(site, str(place.path))
+    holder = worker.driver(harness, str(place.path))
     request = LeaseRequest(
         plan=place.record.id,
         name=place.name,
@@ -118,11 +122,11 @@ def driven(site: Harness, place: PlanLocation, worker: Worker) -> Iterator[tuple
         touches=_written_touches(place),
         holder=holder,
     )
-    locks, workspace = site.home.locks, workspace_lock(place)
+    locks, workspace = harness.home.locks, workspace_lock(place)
     with (
         hold(locks, plan_lock(place), holder, f"plan `{place.name}`"),
         hold(locks, workspace, holder, f"the workspace `{place.workspace}`"),
-        leased(site.ledger, request, worker.owns) as lease,
+        leased(harness.ledger, request, worker.owns) as lease,
     ):
         # Not before: with other locks, whoever has the lease may live.
         kill_marked(WORKSPACE_VARIABLE, workspace)
@@ -146,9 +150,9 @@ def refuse_own_output(files: Iterable[Path], workspace: Workspace) -> None:
         )
 
 
-def attempt_reports(site: Harness, run: str) -> Path:
+def attempt_reports(harness: Harness, run: str) -> Path:
     """Where agents of a run leave their reports; no agent sees those of another run."""
-    return site.home.logs / "attempts" / run
+    return harness.home.logs / "attempts" / run
 
 
 def _shared_by(place: PlanLocation) -> str | None:
@@ -165,24 +169,24 @@ def _written_touches(place: PlanLocation) -> tuple[str, ...]:
         return ()
 
 
-def enclosure_of(site: Harness, place: PlanLocation, search_path: str) -> Enclosure:
+def enclosure_of(harness: Harness, place: PlanLocation, search_path: str) -> Enclosure:
     """What confines the processes of a run on this machine, as the user chose it."""
-    chosen = site.settings.sandbox
-    user = Path(site.environ.get("HOME", "/"))
+    chosen = harness.settings.sandbox
+    user = Path(harness.environ.get("HOME", "/"))
     cache = user / ".cache"
     with suppress(OSError):
         cache.mkdir(mode=0o700, exist_ok=True)  # shown empty in a sandbox, so it must be there
-    readable, writable = opened_places(site.settings, user, place.workspace)
-    isolation = _working_isolation(site)
+    readable, writable = opened_places(harness.settings, user, place.workspace)
+    isolation = _working_isolation(harness)
     # Landlock cannot hide them: `doctor` and `approve` name them then. What the user opened, and
     # what belongs to the work, stays as it is.
     boxed = isolation.has_own_view
     given = (place.workspace, *readable, *writable)
-    sockets = [Path(p) for p in reachable_sockets(site.environ)] if boxed else []
+    sockets = [Path(p) for p in reachable_sockets(harness.environ)] if boxed else []
     sockets = [path for path in sockets if not any(path.is_relative_to(g) for g in given)]
     return Enclosure(
         isolation=isolation,
-        hidden=(site.home.path, user_file(site.environ), *sockets),
+        hidden=(harness.home.path, user_file(harness.environ), *sockets),
         untouchable=(place.vault.path, place.path, place.workspace / ".git"),
         scratch=(cache,),
         search_path=search_path,
@@ -193,22 +197,22 @@ def enclosure_of(site: Harness, place: PlanLocation, search_path: str) -> Enclos
 
 
 def required_enclosure(
-    site: Harness, place: PlanLocation, search_path: str, settings: Settings
+    harness: Harness, place: PlanLocation, search_path: str, settings: Settings
 ) -> Enclosure:
     """What confines a run; where a sandbox is required, nobody works without or with a way out."""
-    enclosure = enclosure_of(site, place, search_path)
+    enclosure = enclosure_of(harness, place, search_path)
     if not settings.policy.require_sandbox:
         return enclosure
     if not enclosure.sealed:
         raise SandboxMissing("the policy requires a sandbox, and this run would have none")
-    sockets = open_sockets(site.settings, site.environ)
+    sockets = open_sockets(harness.settings, harness.environ)
     if sockets:
         raise SandboxMissing(f"the policy requires a sandbox: {in_words(sockets)}", ADVICE)
     return enclosure
 
 
-def _working_isolation(site: Harness) -> Isolation:
-    chosen = best_isolation(wanted_isolation(site.settings))
+def _working_isolation(harness: Harness) -> Isolation:
+    chosen = best_isolation(wanted_isolation(harness.settings))
     if chosen is Isolation.NONE:
         return chosen
     missing = [s for s in probe_sandboxes() if s.isolation is chosen and not s.available]
@@ -256,9 +260,9 @@ def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, .
     return tuple(Path(os.path.normpath(workspace / path)) for path in homes)
 
 
-def held_out_checks(site: Harness) -> HeldOutChecks:
+def held_out_checks(harness: Harness) -> HeldOutChecks:
     """The user's held-out checks, in the home folder that no agent sees."""
-    return HeldOutChecks(site.home.path / "heldout")
+    return HeldOutChecks(harness.home.path / "heldout")
 
 
 @dataclass(frozen=True)
@@ -277,7 +281,7 @@ class OpenWork:
 
 
 def open_work(
-    site: Harness,
+    harness: Harness,
     approved: ApprovedPlan,
     enclosure: Enclosure | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -285,23 +289,23 @@ def open_work(
 ) -> OpenWork:
     """Open the approved plan's workspace, for whoever holds it."""
     place, pins, plan = approved.place, approved.pins, approved.plan
-    workspace = approved_workspace(site, approved)
+    workspace = approved_workspace(harness, approved)
     workspace.put_forward()
     bench = CheckRunner(
         pins.search_path,
-        site.environ,
+        harness.environ,
         cancelled,
         on_output,
         mark=workspace_lock(place),
-        enclosure=enclosure or enclosure_of(site, place, pins.search_path),
+        enclosure=enclosure or enclosure_of(harness, place, pins.search_path),
     )
-    redactor = redactor_of(site, plan, approved.settings)
-    judge = open_judge(site, place, pins, workspace, bench, redactor)
+    redactor = redactor_of(harness, plan, approved.settings)
+    judge = open_judge(harness, place, pins, workspace, bench, redactor)
     return OpenWork(approved, workspace, judge, Guards.of_plan(pins, workspace, plan))
 
 
 def open_judge(
-    site: Harness,
+    harness: Harness,
     place: PlanLocation,
     pins: Pins,
     workspace: Workspace,
@@ -312,9 +316,9 @@ def open_judge(
     settings = settings_from_pin(pins.settings)
     policy, setup = settings.policy, settings.setup
     enclosure = bench.enclosure
-    room = CleanRoom(workspace, site.home.path / "rooms" / _short(place))
+    room = CleanRoom(workspace, harness.home.path / "rooms" / _short(place))
     boxed = enclosure.isolation.has_own_view
-    kept = site.home.path / "setups" / _short(place)
+    kept = harness.home.path / "setups" / _short(place)
     return Judge(
         workspace,
         place.workspace,
@@ -325,35 +329,35 @@ def open_judge(
             place.workspace,
             room if boxed else None,
             why_not="" if boxed else "no clean room: it needs bubblewrap",
-            by_default=site.settings.sandbox.clean_room,
+            by_default=harness.settings.sandbox.clean_room,
             setups=SetUps(setup, bench, workspace, kept, redactor) if setup and boxed else None,
         ),
         obstacles=Obstacles(
-            pins, place.workspace, enclosure, held_out_checks(site), policy.require_sandbox
+            pins, place.workspace, enclosure, held_out_checks(harness), policy.require_sandbox
         ),
         judgings=policy.judgings,
         redactor=redactor,
-        blobs=site.ledger,
+        blobs=harness.ledger,
     )
 
 
-def redactor_of(site: Harness, plan: Plan, settings: Settings) -> Redactor:
+def redactor_of(harness: Harness, plan: Plan, settings: Settings) -> Redactor:
     """Takes out what the person keeps secret, variables that this plan's contracts get included.
 
     From here on the ledger takes the same out of everything that is appended.
     """
     passed = [n for s in plan.subjects if s.contract is not None for n in s.contract.env]
-    found = known_secrets(site.environ, settings, site.settings.database_url, passed)
-    site.ledger.redactor = found
+    found = known_secrets(harness.environ, settings, harness.settings.database_url, passed)
+    harness.ledger.redactor = found
     return found
 
 
-def learn_secrets(site: Harness, plan_id: str) -> None:
+def learn_secrets(harness: Harness, plan_id: str) -> None:
     """Have the ledger know what the approved plan passes on, before a person's words are kept."""
-    entry = read_history(site.ledger, plan_id).in_force
+    entry = read_history(harness.ledger, plan_id).in_force
     if entry is not None:
-        pins = read_pins(site.ledger, entry)
-        redactor_of(site, pinned_plan(pins), settings_from_pin(pins.settings))
+        pins = read_pins(harness.ledger, entry)
+        redactor_of(harness, pinned_plan(pins), settings_from_pin(pins.settings))
 
 
 def pin_watch(place: PlanLocation, pins: Pins) -> PinWatch:

@@ -25,8 +25,8 @@ from signoff.settings.loading import SandboxChoice, Settings
 from signoff.storage.leases import home_identity
 from signoff.storage.locks import holders
 from signoff.storage.records import Holder
-from signoff.usecases.clients.seats import client_above, shells_above
-from signoff.usecases.site import Harness
+from signoff.usecases.clients.connected import client_above, shells_above
+from signoff.usecases.harness import Harness
 
 # Clients set these for the commands that they run.
 CLIENT_VARIABLES = (
@@ -150,14 +150,14 @@ class Worker:
             return True
         return not self.named and _was_unnamed(holder) and _is_gone(holder)
 
-    def claimant(self, site: Harness, plan: str) -> Holder:
+    def claimant(self, harness: Harness, plan: str) -> Holder:
         """As the holder of a claim: not this short command, but whoever gave it."""
-        here = self.driver(site, plan)
+        here = self.driver(harness, plan)
         return replace(here, pid=self.pid)
 
-    def driver(self, site: Harness, plan: str) -> Holder:
+    def driver(self, harness: Harness, plan: str) -> Holder:
         """As the driver of a run: this process."""
-        return Holder.current(plan, self.name, home_identity(site.home.path))
+        return Holder.current(plan, self.name, home_identity(harness.home.path))
 
 
 def find_worker(environ: Mapping[str, str], chosen: str | None = None) -> Worker:

@@ -19,9 +19,9 @@ from signoff.domain.plan import Plan
 from signoff.errors import NotApproved, UsageError
 from signoff.planfile.parse import parse
 from signoff.process.environment import safe_search_path
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_pins
 from signoff.usecases.openwork import approved_workspace, held_out_checks, open_workspace
-from signoff.usecases.site import Harness, PlanLocation
 from signoff.verification.denominator import is_counted
 from signoff.verification.handoff import handoff_files
 from signoff.verification.ignored import Ignored
@@ -37,27 +37,27 @@ from signoff.workspace.walk import byproduct_digests
 
 
 def take_pins(
-    site: Harness, place: PlanLocation, plan: Plan, text: str, *, approved: Pins | None = None
+    harness: Harness, place: PlanLocation, plan: Plan, text: str, *, approved: Pins | None = None
 ) -> Pins:
     """Everything that a run of this plan obeys, as it is in the workspace now.
 
     With pins that were `approved` before, the content is the one of then, not what agents made of
     it since.
     """
-    site.home.keep_apart(place.workspace)
+    harness.home.keep_apart(place.workspace)
     rules = (
         read_ignore_rules(place.workspace)
         if approved is None
         else IgnoreRules.from_data(approved.ignore_rules)
     )
-    workspace = open_workspace(site, place, rules, plan)
+    workspace = open_workspace(harness, place, rules, plan)
     content = workspace.snapshot(durable=True).digest
     workspace.remember_caches()
     if approved is not None:
         content = approved.snapshot
     manifest, read = workspace.manifest(content), partial(workspace.read, content)
     contracts = {s.id: s.contract for s in plan.subjects if s.contract is not None}
-    search_path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
+    search_path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
     ignored = Ignored(place.workspace, workspace.byproducts)
     steering = {
         i: influences_of(contract, manifest, read, ignored, search_path)
@@ -65,12 +65,12 @@ def take_pins(
     }
     loose = ignored.loose()
     LooseCopies(workspace.store).keep(place.workspace, loose)
-    checks = held_out_checks(site)
+    checks = held_out_checks(harness)
     return Pins(
         plan_digest=plan.plan_digest,
         plan_text=text,
-        settings=site.settings.pinned(),
-        config_text=site.config_text(place.workspace),
+        settings=harness.settings.pinned(),
+        config_text=harness.config_text(place.workspace),
         search_path=search_path,
         workspace=str(place.workspace),
         ignore_rules=rules.to_data(),
@@ -148,12 +148,12 @@ class Upgrade:
         return "; ".join(f"{head}: {', '.join(said)}" for head, said in parts.items() if said)
 
 
-def upgraded(site: Harness, place: PlanLocation, pins: Pins) -> Pins:
+def upgraded(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
     """All that was approved, as it was then; and what is pinned since, as it is now.
 
     Work has begun: what an agent changed meanwhile must not become what was approved.
     """
-    approved = replace(site, environ={**site.environ, "PATH": pins.search_path})
+    approved = replace(harness, environ={**harness.environ, "PATH": pins.search_path})
     now = take_pins(approved, place, pinned_plan(pins), pins.plan_text, approved=pins)
     lacked = {f.name: getattr(now, f.name) for f in fields(pins) if getattr(pins, f.name) is None}
     steering = {s: {**found, **pins.steering.get(s, {})} for s, found in now.steering.items()}
@@ -213,7 +213,7 @@ def _named(names: list[str]) -> str:
     return ", ".join(f"`{n}`" for n in names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def pins_for(site: Harness, place: PlanLocation, pins: Pins, *, running: bool) -> Pins:
+def pins_for(harness: Harness, place: PlanLocation, pins: Pins, *, running: bool) -> Pins:
     """The approved pins, as they are for the plan's workspace; NotApproved names what differs.
 
     A run that is not over stays where it was begun.
@@ -226,7 +226,7 @@ def pins_for(site: Harness, place: PlanLocation, pins: Pins, *, running: bool) -
             f"signoff run {_quoted(place.path)} --workspace {_quoted(pins.workspace)},"
             " or approve it again",
         )
-    here = pins_here(site, place, pins)
+    here = pins_here(harness, place, pins)
     found = differences(pins, here)
     if found:
         raise NotApproved(
@@ -236,12 +236,12 @@ def pins_for(site: Harness, place: PlanLocation, pins: Pins, *, running: bool) -
     return here
 
 
-def require_protected_as_approved(site: Harness, approved: ApprovedPlan) -> None:
+def require_protected_as_approved(harness: Harness, approved: ApprovedPlan) -> None:
     """Protected files a person edited after approving must not be blamed on the agent."""
     place, plan, pins = approved.place, approved.plan, approved.pins
     if not pins.protected:
         return
-    workspace = approved_workspace(site, approved)
+    workspace = approved_workspace(harness, approved)
     manifest = workspace.manifest(workspace.snapshot().digest)
     now = protected_files(plan, manifest, Ignored(place.workspace, workspace.byproducts))
     paths = sorted(now.keys() | pins.protected.keys())
@@ -253,18 +253,18 @@ def require_protected_as_approved(site: Harness, approved: ApprovedPlan) -> None
         )
 
 
-def is_reconfigured(site: Harness, place: PlanLocation, approval: Entry) -> bool:
+def is_reconfigured(harness: Harness, place: PlanLocation, approval: Entry) -> bool:
     """Whether a person approved other words than the configuration has now, of the same place."""
-    pins = read_pins(site.ledger, approval)
+    pins = read_pins(harness.ledger, approval)
     same_place = pins.workspace == str(place.workspace)
-    return same_place and pins.config_text != site.config_text(place.workspace)
+    return same_place and pins.config_text != harness.config_text(place.workspace)
 
 
-def refuse_foreign_worktree(site: Harness, place: PlanLocation) -> None:
+def refuse_foreign_worktree(harness: Harness, place: PlanLocation) -> None:
     """A worktree that is bound to one plan is worked on by no other."""
     if place.record.repository is None:
         return
-    bound = site.ledger.glance().binding(place.workspace, Path(place.record.repository))
+    bound = harness.ledger.glance().binding(place.workspace, Path(place.record.repository))
     if bound is None or bound.name is None or bound.plan == place.record.id:
         return
     name = shown_name(place.record.name)
@@ -279,9 +279,9 @@ def _quoted(named: str | Path) -> str:
     return shlex.quote(str(named))
 
 
-def pins_here(site: Harness, place: PlanLocation, pins: Pins) -> Pins:
+def pins_here(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
     """What approving the same plan would pin here, with the approved search path and settings."""
-    approved = replace(site, environ={**site.environ, "PATH": pins.search_path})
+    approved = replace(harness, environ={**harness.environ, "PATH": pins.search_path})
     taken = take_pins(approved, place, parse(pins.plan_text).plan, pins.plan_text)
     return replace(taken, settings=pins.settings)
 

@@ -46,11 +46,11 @@ from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.opening import Parts
 from signoff.toolbatch.paths import declared
 from signoff.toolbatch.view import BatchLimits
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.inbox import LOOP
 from signoff.usecases.open_session import open_session
 from signoff.usecases.openwork import enclosure_of, open_pinned_workspace, workspace_lock
 from signoff.usecases.run import DurableEngine
-from signoff.usecases.site import Harness, PlanLocation
 from signoff.verification.pins import Pins
 from signoff.workspace.workspace import Workspace
 
@@ -97,13 +97,13 @@ class Play:
 
     def __init__(
         self,
-        site: Harness,
+        harness: Harness,
         request: AgentRequest,
         place: PlanLocation,
         name: str,
         runner: asyncio.Runner,
     ):
-        self._site, self._request, self._runner = site, request, runner
+        self._harness, self._request, self._runner = harness, request, runner
         self._place, self._name = place, name
         self._past = self._read_past()
         self.session = self._open()
@@ -193,8 +193,8 @@ class Play:
 
     def _with_runtime(self, setup: LoopSetup) -> LoopSetup:
         """With a session, on its chain of the ledger; else for as long as the process lives."""
-        session, ledger, watch = setup.session, self._site.ledger, setup.context.watch
-        policy = (session.policy if session is not None else self._site.settings.agent).batches
+        session, ledger, watch = setup.session, self._harness.ledger, setup.context.watch
+        policy = (session.policy if session is not None else self._harness.settings.agent).batches
         sure = self._request.confidence
         chosen: dict[str, Any] = dict(policy.limits)
         parts = Parts(steering=policy.steering, limits=BatchLimits(**chosen))
@@ -240,11 +240,11 @@ class Play:
         request = self._request
         if request.session is not None or not request.planned:
             return request.session
-        if self._past is not None and self._site.ledger.head(self._name)[0] == 0:
+        if self._past is not None and self._harness.ledger.head(self._name)[0] == 0:
             return None  # it was begun without a plan
         limits = request.limits
         return open_session(
-            self._site,
+            self._harness,
             request.workspace,
             author=AUTHOR,
             session_id=self._name,
@@ -256,7 +256,7 @@ class Play:
     def _let_second_model_rule(self) -> None:
         if self.session is None or not self.session.policy.blocked_model:
             return
-        policy, environ = self.session.policy, self._site.environ
+        policy, environ = self.session.policy, self._harness.environ
         address = policy.blocked_base_url or None
         self.session.let_rule(
             SecondModel(
@@ -282,19 +282,19 @@ class Play:
         return with_delegate(session, tools, self._child)
 
     def _transcript(self, name: str) -> Transcript:
-        folder = self._site.home.path / "logs" / "sessions"
+        folder = self._harness.home.path / "logs" / "sessions"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Transcript(folder / f"{name}.jsonl")
 
     def _context(self) -> ToolContext:
-        site, workspace = self._site, self._request.workspace
-        search_path = safe_search_path(site.environ.get("PATH", ""), workspace)
-        enclosure = enclosure_of(site, self._place, search_path)
+        harness, workspace = self._harness, self._request.workspace
+        search_path = safe_search_path(harness.environ.get("PATH", ""), workspace)
+        enclosure = enclosure_of(harness, self._place, search_path)
         configured = workspace / REPOSITORY_FILE
         enclosure = replace(enclosure, untouchable=(*enclosure.untouchable, configured))
-        if site.settings.policy.require_sandbox and enclosure.of_agents is Isolation.NONE:
+        if harness.settings.policy.require_sandbox and enclosure.of_agents is Isolation.NONE:
             raise SandboxMissing("the policy requires a sandbox, and this agent would have none")
-        readable = (Path(p).expanduser() for p in site.settings.agent.readable)
+        readable = (Path(p).expanduser() for p in harness.settings.agent.readable)
         files = Files(
             workspace=workspace,
             readable=tuple(readable),
@@ -304,11 +304,11 @@ class Play:
         shell = Shell(
             role=Role("agent", ""),
             enclosure=enclosure,
-            environ=site.environ,
+            environ=harness.environ,
             search_path=search_path,
             mark=workspace_lock(self._place),
         )
-        watch = None if self.session is None else watch_of(site, self._place, self.session)
+        watch = None if self.session is None else watch_of(harness, self._place, self.session)
         return ToolContext(files, shell, ask=self._request.ask, watch=watch)
 
 
@@ -389,9 +389,9 @@ class WorkspaceWatch:
         return _View(seen.digest, seen.environment, manifest, modes)
 
 
-def watch_of(site: Harness, place: PlanLocation, session: PlanSession) -> WorkspaceWatch:
+def watch_of(harness: Harness, place: PlanLocation, session: PlanSession) -> WorkspaceWatch:
     """The workspace under what was pinned as the session began, as its judge sees it."""
     began = session.look().session.started
     assert began is not None
-    pins = Pins.from_bytes(site.ledger.get_blob(began.pins))
-    return WorkspaceWatch(open_pinned_workspace(site, place, pins, Plan(title="", steps=())))
+    pins = Pins.from_bytes(harness.ledger.get_blob(began.pins))
+    return WorkspaceWatch(open_pinned_workspace(harness, place, pins, Plan(title="", steps=())))

@@ -13,7 +13,7 @@ from typing import Any
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.storage.ledger import Ledger
-from signoff.usecases.site import PlanLocation
+from signoff.usecases.harness import PlanLocation
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from signoff.gate.ready import NotReadyReason, PlanReadiness, ReasonKind
 from signoff.storage.location import STAGED_FOLDER
 from signoff.storage.standings import read_standing
 from signoff.storage.vault import Vault
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.marks import note_standing
 from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready, read_written
-from signoff.usecases.site import Harness, PlanLocation
 
 PROGRESS_CHARACTERS = 120
 _TAIL_BYTES = 16 * 1024
@@ -41,20 +41,22 @@ class QueueLine:
     problem: str = ""
 
 
-def queue_status(site: Harness) -> tuple[QueueLine, ...]:
+def queue_status(harness: Harness) -> tuple[QueueLine, ...]:
     """Every plan of the vault, then every staged one."""
-    report = find_ready(site)
+    report = find_ready(harness)
     folder = report.census.place.folder
-    lines = [_line(site, report, plan, answer) for plan, answer in report.plans]
+    lines = [_line(harness, report, plan, answer) for plan, answer in report.plans]
     return (*lines, *_staged(folder / STAGED_FOLDER))
 
 
-def _line(site: Harness, report: ReadyReport, plan: PlanFacts, answer: PlanReadiness) -> QueueLine:
+def _line(
+    harness: Harness, report: ReadyReport, plan: PlanFacts, answer: PlanReadiness
+) -> QueueLine:
     folder = report.census.place.folder
     done, total, problem = 0, None, plan.problem
     if not problem:
         try:
-            done, total = _steps(site, report, plan)
+            done, total = _steps(harness, report, plan)
         except SignoffError as error:
             problem = error.message
     return QueueLine(
@@ -76,15 +78,15 @@ def _why(plan: PlanFacts, reason: NotReadyReason) -> str:
     return "not merged yet" if own else str(reason)
 
 
-def _steps(site: Harness, report: ReadyReport, plan: PlanFacts) -> tuple[int, int]:
+def _steps(harness: Harness, report: ReadyReport, plan: PlanFacts) -> tuple[int, int]:
     """From what was last written down, if nothing happened since; else folded once more."""
     if not plan.begun and plan.plan is not None:
         return 0, len(plan.plan.steps)
-    known = read_standing(site.ledger, plan.record.id)
+    known = read_standing(harness.ledger, plan.record.id)
     if known is None:
         vault = report.census.place
         place = PlanLocation(plan.path, plan.record, vault.worktree, Vault(vault.folder))
-        known = note_standing(site, place)
+        known = note_standing(harness, place)
     return known.done, known.total
 
 

@@ -34,6 +34,7 @@ from signoff.storage.leases import home_identity, is_gone
 from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.records import Holder, PlanRecord
 from signoff.storage.vault import Vault
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import (
     PlanHistory,
     fold_run,
@@ -43,7 +44,6 @@ from signoff.usecases.history import (
     waits_for_person,
 )
 from signoff.usecases.merged import Base, is_merged
-from signoff.usecases.site import Harness, PlanLocation
 
 _WITHOUT = PlanHistory(())
 
@@ -122,14 +122,14 @@ class Census:
         return {plan.name: plan for plan in self.plans}
 
 
-def take_census(site: Harness) -> Census:
+def take_census(harness: Harness) -> Census:
     """Look at every plan of the vault around here, and at who has what."""
-    place = find_vault(site.cwd, site.environ)
+    place = find_vault(harness.cwd, harness.environ)
     if not place.folder.is_dir():
         raise NoVault(f"no vault at `{place.folder}`")
     folder = Path(os.path.realpath(place.folder))
     scope = str(place.repository or folder)
-    look = _Look(site, place, tenancies_of(site.ledger.database, scope))
+    look = _Look(harness, place, tenancies_of(harness.ledger.database, scope))
     written = {name: read_written(folder / plan_file(name)) for name in Vault(folder).list_plans()}
     needed = {n for w in written.values() if w.plan for n in needed_plans(w.plan.depends_on)}
     plans = [look.at(name, w, checked=name in needed) for name, w in written.items()]
@@ -138,9 +138,9 @@ def take_census(site: Harness) -> Census:
     return Census(place, scope, tuple(plans))
 
 
-def presumed_dead(site: Harness) -> Callable[[Holder], bool]:
+def presumed_dead(harness: Harness) -> Callable[[Holder], bool]:
     """Tells which drivers of this home died before their lease ended."""
-    ours = Holder.current("", home=home_identity(site.home.path))
+    ours = Holder.current("", home=home_identity(harness.home.path))
     return lambda holder: is_gone(holder, ours)
 
 
@@ -168,11 +168,11 @@ def read_written(path: Path) -> Written:
 class _Look:
     """One look at the ledger, for all plans."""
 
-    def __init__(self, site: Harness, place: VaultPlace, rows: Sequence[Tenancy]):
-        self._site = site
+    def __init__(self, harness: Harness, place: VaultPlace, rows: Sequence[Tenancy]):
+        self._harness = harness
         self._place = place
-        self._base = Base(place.repository, site.environ)
-        gone = presumed_dead(site)
+        self._base = Base(place.repository, harness.environ)
+        gone = presumed_dead(harness)
         self._unfinished = {row.plan for row in rows if row.unfinished}
         live = [row for row in rows if row.live]
         self._claims = {row.resource: row for row in live if row.claimed_only}
@@ -195,7 +195,7 @@ class _Look:
             return []
         home = str(self._place.repository)
         found = []
-        for record in self._site.ledger.plans():
+        for record in self._harness.ledger.plans():
             wanted = record.repository == home and record.name in needed
             if record.id in seen or not (wanted or record.id in unfinished):
                 continue
@@ -221,9 +221,9 @@ class _Look:
         claim = self._claims.get(f"claim:{record.id}")
         plan, problem, edited, history = written.plan, written.problem, False, _WITHOUT
         try:
-            history = read_history(self._site.ledger, record.id)
+            history = read_history(self._harness.ledger, record.id)
             if history.running and history.run is not None:
-                plan = pinned_plan(read_pins(self._site.ledger, history.run))
+                plan = pinned_plan(read_pins(self._harness.ledger, history.run))
             standing = self._standing(record, history, plan, driver)
             if standing in (PlanStanding.SIGNED_OFF, PlanStanding.SIGNED_OFF_UNMERGED):
                 edited = plan is not None and not _as_approved(history, plan)
@@ -249,7 +249,7 @@ class _Look:
         if driver is not None:
             return PlanStanding.IN_PROGRESS
         if history.running and history.run is not None:
-            pins = read_pins(self._site.ledger, history.run)
+            pins = read_pins(self._harness.ledger, history.run)
             waits = waits_for_person(history, pinned_plan(pins), pins)
             return PlanStanding.WAITING_FOR_PERSON if waits else PlanStanding.INTERRUPTED
         if history.signed_off and not _approved_since(history):
@@ -261,11 +261,11 @@ class _Look:
 
     def _disproved(self, record: PlanRecord, history: PlanHistory) -> str:
         """Why a sign-off is not to be relied on: the chain is checked, and the gate asked again."""
-        chain = self._site.ledger.check_chain(record.id)
+        chain = self._harness.ledger.check_chain(record.id)
         if not chain.holds:
             return f"entry {chain.first_bad} of its ledger is not to be trusted: {chain.problem}"
         assert history.run is not None and history.finished is not None
-        plan = pinned_plan(read_pins(self._site.ledger, history.run))
+        plan = pinned_plan(read_pins(self._harness.ledger, history.run))
         report = evaluate(fold_run(history, plan), history.finished.data["snapshot"])
         return "the ledger does not prove its sign-off" if report.gate is Gate.SHUT else ""
 
@@ -308,18 +308,18 @@ class ReadyReport:
         return any(answer.state is PlanState.READY for _, answer in self.plans)
 
 
-def find_ready(site: Harness) -> ReadyReport:
+def find_ready(harness: Harness) -> ReadyReport:
     """Look at all plans and ask the rules."""
-    census = take_census(site)
+    census = take_census(harness)
     return ReadyReport(census, readiness([plan.candidate() for plan in census.plans]))
 
 
-def find_needs(site: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
+def find_needs(harness: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
     """What is wrong with a plan's `depends_on`, going by the other plans of its vault."""
     name = _name_in_vault(place)
     if name is None or not parsed.plan.depends_on:
         return ()
-    around = _around(site, place)
+    around = _around(harness, place)
     return needs_findings(find_ready(around).answer.by_name.get(name), parsed)
 
 
@@ -344,12 +344,12 @@ def _needs_finding(parsed: Parsed, said: str, *, circular: bool) -> Finding:
     return Finding("unknown-dependency", Severity.WARNING, line, f"the plan {said}", hint, text)
 
 
-def refuse_unready(site: Harness, place: PlanLocation, verb: str) -> None:
+def refuse_unready(harness: Harness, place: PlanLocation, verb: str) -> None:
     """NotReady when the plan depends on what is not signed off and merged."""
     name = _name_in_vault(place)
     if name is None or not place.parse().plan.depends_on:
         return
-    known = take_census(_around(site, place)).by_name
+    known = take_census(_around(harness, place)).by_name
     missing = []
     for needed in needed_plans(place.parse().plan.depends_on):
         standing = known[needed].standing if needed in known else None
@@ -368,7 +368,7 @@ def _name_in_vault(place: PlanLocation) -> str | None:
     return name_of_file(place.path.name) if place.path.parent == place.vault.path else None
 
 
-def _around(site: Harness, place: PlanLocation) -> Harness:
+def _around(harness: Harness, place: PlanLocation) -> Harness:
     """As if asked from where the plan's vault is the vault."""
     repository = place.record.repository
-    return replace(site, cwd=Path(repository) if repository else place.vault.path.parent)
+    return replace(harness, cwd=Path(repository) if repository else place.vault.path.parent)

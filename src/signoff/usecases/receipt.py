@@ -34,9 +34,9 @@ from signoff.storage.receipts import (
     read_anchors,
     seal,
 )
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import fold_run, read_history, trusted_history
 from signoff.usecases.sign_offs import SENSELESS, SignOff, fold_entries, receipt_of, sign_offs
-from signoff.usecases.site import Harness, PlanLocation
 from signoff.verification.pins import Pins
 
 LARGEST_KEY = 16 * 1024
@@ -72,24 +72,24 @@ class AnchorReport:
 
 
 def make_receipts(
-    site: Harness, place: PlanLocation, entries: Sequence[Entry] | None = None
+    harness: Harness, place: PlanLocation, entries: Sequence[Entry] | None = None
 ) -> tuple[IssuedReceipt, ...]:
     """One receipt per sign-off, oldest first; those that are there must match the ledger.
 
     Making one again gives the same bytes, because everything in it comes from the ledger and
     ed25519 signs the same message the same way. So a crash before this costs nothing.
     """
-    found = trusted_entries(site, place) if entries is None else entries
-    return tuple(_receipts(site, place, found, make=True))
+    found = trusted_entries(harness, place) if entries is None else entries
+    return tuple(_receipts(harness, place, found, make=True))
 
 
 def _receipts(
-    site: Harness, place: PlanLocation, entries: Sequence[Entry], *, make: bool
+    harness: Harness, place: PlanLocation, entries: Sequence[Entry], *, make: bool
 ) -> Iterator[IssuedReceipt]:
     """The receipt of each sign-off, compared with the ledger; a missing one is made or left out."""
-    store = ReceiptStore(site.home.receipts)
-    key = signing_key(site.home.keys) if make else None
-    public = key.public if key is not None else own_public_key(site.home.keys)
+    store = ReceiptStore(harness.home.receipts)
+    key = signing_key(harness.home.keys) if make else None
+    public = key.public if key is not None else own_public_key(harness.home.keys)
     previous: str | None = None
     for signed in sign_offs(entries):
         stored = store.read(place.record.id, signed.run)
@@ -99,7 +99,7 @@ def _receipts(
             continue
         if previous == UNKNOWN and stored is not None:
             previous = stored.statement["predicate"].get("previous")
-        statement = expected_statement(site, place.name, signed, previous)
+        statement = expected_statement(harness, place.name, signed, previous)
         if stored is not None:
             require_match(stored, statement, public, signed)
             made = IssuedReceipt(signed.run, stored, new=False)
@@ -112,16 +112,16 @@ def _receipts(
 
 
 def export_receipt(
-    site: Harness, place: PlanLocation, run: str | None, output: Path | None
+    harness: Harness, place: PlanLocation, run: str | None, output: Path | None
 ) -> IssuedReceipt:
     """The receipt of a run (the newest sign-off unless named), made if it was lost."""
-    made = make_receipts(site, place)
+    made = make_receipts(harness, place)
     wanted = [m for m in made if run is None or m.run == run]
     if not wanted:
         which = f"run `{run}` of plan `{place.name}`" if run else f"plan `{place.name}`"
         raise NoSuchRun(f"{which} was not signed off, so there is no receipt")
     if output is not None:
-        write_once(site.cwd / output, wanted[-1].sealed.data)
+        write_once(harness.cwd / output, wanted[-1].sealed.data)
     return wanted[-1]
 
 
@@ -140,13 +140,13 @@ def verify_receipt(home: Home | None, path: Path, keys: Sequence[Path]) -> Recei
 
 
 def anchor_head(
-    site: Harness, place: PlanLocation, file: Path | None, git_note: bool
+    harness: Harness, place: PlanLocation, file: Path | None, git_note: bool
 ) -> AnchorReport:
     """Say the head of the chain outside: to a file, to the repository's notes, or both."""
     if file is None and not git_note:
         raise UsageError("nothing says where to anchor", "add --file FILE or --git-note")
-    entries = trusted_entries(site, place)
-    made = make_receipts(site, place, entries)
+    entries = trusted_entries(harness, place)
+    made = make_receipts(harness, place, entries)
     if not entries:
         raise NoSuchRun(f"the ledger has nothing about plan `{place.name}` yet")
     last = entries[-1]
@@ -154,19 +154,21 @@ def anchor_head(
     anchor = Anchor(place.record.id, place.name, last.seq, last.hash, last.at, receipt)
     places = []
     if file is not None:
-        append_lines(site.cwd / file, anchor.line())
+        append_lines(harness.cwd / file, anchor.line())
         places.append(str(file))
     if git_note:
-        places.append(note_in_git(place.workspace, anchor, site.environ))
+        places.append(note_in_git(place.workspace, anchor, harness.environ))
     return AnchorReport(anchor, tuple(places))
 
 
-def check_receipts(site: Harness, place: PlanLocation, entries: Sequence[Entry]) -> tuple[str, ...]:
+def check_receipts(
+    harness: Harness, place: PlanLocation, entries: Sequence[Entry]
+) -> tuple[str, ...]:
     """The digests of the receipts here, all of them about this very ledger; raises otherwise."""
-    runs = site.home.receipt_runs(place.record.id)
+    runs = harness.home.receipt_runs(place.record.id)
     if not runs:
         return ()
-    found = tuple(_receipts(site, place, entries, make=False))
+    found = tuple(_receipts(harness, place, entries, make=False))
     unknown = sorted({*runs} - {made.run for made in found})
     if unknown:
         raise LedgerBroken(
@@ -200,22 +202,22 @@ def check_anchors(
     return len(own)
 
 
-def trusted_entries(site: Harness, place: PlanLocation) -> tuple[Entry, ...]:
+def trusted_entries(harness: Harness, place: PlanLocation) -> tuple[Entry, ...]:
     """The plan's entries, every hash recomputed first."""
-    return trusted_history(site.ledger, place.record.id)[1].entries
+    return trusted_history(harness.ledger, place.record.id)[1].entries
 
 
 def expected_statement(
-    site: Harness, name: str, signed: SignOff, previous: str | None
+    harness: Harness, name: str, signed: SignOff, previous: str | None
 ) -> dict[str, Any]:
     """What a receipt of this sign-off must say, whoever made it and whenever."""
 
     def read_pins(digest: str) -> Pins:
-        return Pins.from_bytes(site.ledger.get_blob(digest))
+        return Pins.from_bytes(harness.ledger.get_blob(digest))
 
     def folded(signed: SignOff, plan: Plan) -> State:
         """The state that this command has folded already, if it is of these very entries."""
-        known = read_history(site.ledger, signed.finished.plan)
+        known = read_history(harness.ledger, signed.finished.plan)
         same = known.entries[: len(signed.entries)] == signed.entries
         newest = same and known.run_id == signed.run
         return fold_run(known, plan) if newest else fold_entries(signed, plan)

@@ -30,6 +30,7 @@ from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve_unasked, propose
 from signoff.usecases.audit import AuditReport, audit_plan, look_at_content
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import (
     ApprovedPlan,
     PlanHistory,
@@ -68,7 +69,6 @@ from signoff.usecases.pinning import (
 )
 from signoff.usecases.questions import InboxItem, open_items
 from signoff.usecases.ready import refuse_unready
-from signoff.usecases.site import Harness, PlanLocation
 from signoff.usecases.status import ContentStatus, StatusReport, status_of
 from signoff.workspace.ignore import read_ignore_rules
 
@@ -111,45 +111,45 @@ class RunReport:
     audit: AuditReport | None = None  # of a plan that was signed off already, on other content
 
 
-def run_plan(site: Harness, place: PlanLocation, options: RunOptions) -> RunReport:
+def run_plan(harness: Harness, place: PlanLocation, options: RunOptions) -> RunReport:
     """Drive the plan; one that is signed off is not driven, but judged again on other content."""
-    report = _run(site, place, options)
+    report = _run(harness, place, options)
     looked = report.status.content
     if not report.nothing_to_do or (looked is not None and looked.differs is False):
         return report
     options.tell("this content is not what was signed off: every contract is judged again")
-    audit = audit_plan(site, place)
+    audit = audit_plan(harness, place)
     outcome = Outcome.DONE if audit.contracts is Result.KEPT else Outcome.FAILED
     return replace(report, outcome=outcome, audit=audit)
 
 
-def _run(site: Harness, place: PlanLocation, options: RunOptions) -> RunReport:
+def _run(harness: Harness, place: PlanLocation, options: RunOptions) -> RunReport:
     """Take the plan and its workspace, then drive; whoever else holds them is named."""
-    site.home.keep_apart(place.workspace)
-    refuse_foreign_worktree(site, place)
+    harness.home.keep_apart(place.workspace)
+    refuse_foreign_worktree(harness, place)
     # Before we hold the plan ourselves; a run that was begun goes on whatever it depends on.
-    if not options.anyway and not read_history(site.ledger, place.record.id).running:
-        refuse_unready(site, place, "run")
-    site.home.keep_reserve()
-    with driven(site, place, find_worker(site.environ, options.worker)) as (lease, holder):
-        history = intact_history(site.ledger, place.record.id, place.path)
+    if not options.anyway and not read_history(harness.ledger, place.record.id).running:
+        refuse_unready(harness, place, "run")
+    harness.home.keep_reserve()
+    with driven(harness, place, find_worker(harness.environ, options.worker)) as (lease, holder):
+        history = intact_history(harness.ledger, place.record.id, place.path)
         if history.finished is not None and history.status(place.digest()) is PlanStatus.DONE:
-            return _already_over(site, place, history)
-        approved = _approved(site, place, history, options)
+            return _already_over(harness, place, history)
+        approved = _approved(harness, place, history, options)
         begun = approved.history.running
         if begun and waits_for_person(approved.history, approved.plan, approved.pins):
-            return _waiting(site, approved, options)
+            return _waiting(harness, approved, options)
         if not begun:
-            require_protected_as_approved(site, approved)
+            require_protected_as_approved(harness, approved)
         # A driver that lost its lease stops like one that a person stopped.
         cancelled, session = options.cancelled, _session_of(approved.history, options)
         options = replace(options, session=session, cancelled=lambda: cancelled() or lease.lost())
-        work = _open(site, approved, options)
-        run, fence = _begin(site, approved, holder, options, lease)
-        opened = _open_run(site, work, options, run, fence, lease)
+        work = _open(harness, approved, options)
+        run, fence = _begin(harness, approved, holder, options, lease)
+        opened = _open_run(harness, work, options, run, fence, lease)
         reach(CrashPoint.RUN_STARTED)
         outcome = options.engine().drive(run, Drive(opened).drive)
-    report = replace(_report(site, place, outcome), unmarked=opened.projection.unwritten)
+    report = replace(_report(harness, place, outcome), unmarked=opened.projection.unwritten)
     if outcome is not Outcome.DONE:
         return report
     # Signed off a moment ago, on a snapshot taken after everything was judged.
@@ -165,21 +165,21 @@ def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None
     return read_fact(SessionWork, said[-1]) if said[-1] else None
 
 
-def _already_over(site: Harness, place: PlanLocation, history: PlanHistory) -> RunReport:
+def _already_over(harness: Harness, place: PlanLocation, history: PlanHistory) -> RunReport:
     """A plan that is signed off is not run again unless it is approved again."""
     assert history.run is not None
-    approved = approved_by(site.ledger, place, history, history.run)
+    approved = approved_by(harness.ledger, place, history, history.run)
     require_proved(history, approved.state, place.path)
-    _mark(site, approved, PlanStatus.DONE)
-    report = _report(site, place, Outcome.DONE)
-    status = look_at_content(site, report.status)
+    _mark(harness, approved, PlanStatus.DONE)
+    report = _report(harness, place, Outcome.DONE)
+    status = look_at_content(harness, report.status)
     return replace(report, status=status, nothing_to_do=True)
 
 
-def _waiting(site: Harness, approved: ApprovedPlan, options: RunOptions) -> RunReport:
+def _waiting(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> RunReport:
     """It goes on as it was approved, or not at all: what is asked for now changes nothing."""
-    _mark(site, approved, PlanStatus.IN_PROGRESS)
-    report = _report(site, approved.place, None)
+    _mark(harness, approved, PlanStatus.IN_PROGRESS)
+    report = _report(harness, approved.place, None)
     given = ["--yes"] if options.yes and report.status.edited else []
     given += ["--role"] if options.roles else []
     if not given:
@@ -192,43 +192,45 @@ def _waiting(site: Harness, approved: ApprovedPlan, options: RunOptions) -> RunR
     return replace(report, unheeded=unheeded)
 
 
-def _mark(site: Harness, approved: ApprovedPlan, status: PlanStatus) -> None:
+def _mark(harness: Harness, approved: ApprovedPlan, status: PlanStatus) -> None:
     """The last driver may have died between an entry and its mark in the plan file."""
-    projection_of(site, approved.place).show(approved.state, status, now=True)
+    projection_of(harness, approved.place).show(approved.state, status, now=True)
 
 
 def _approved(
-    site: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
+    harness: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
 ) -> ApprovedPlan:
     """What the run goes by: an open one by its own pins, a new one by the newest approval."""
     if history.running:
-        history = _upgraded_run(site, place, history, options)
+        history = _upgraded_run(harness, place, history, options)
         assert history.run is not None
         entry = history.run
     else:
-        entry = _require_approval(site, place, history, options)
-        history = read_history(site.ledger, place.record.id)
-    pins = pins_for(site, place, read_pins(site.ledger, entry), running=history.running)
+        entry = _require_approval(harness, place, history, options)
+        history = read_history(harness.ledger, place.record.id)
+    pins = pins_for(harness, place, read_pins(harness.ledger, entry), running=history.running)
     approved = approved_with(place, history, entry, pins)
     return replace(approved, settings=approved.settings.with_roles(options.roles or {}))
 
 
 def _require_approval(
-    site: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
+    harness: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
 ) -> Entry:
     digest = place.digest()
     approval = history.approval
     approved = history.status(digest) in (PlanStatus.APPROVED, PlanStatus.FAILED)
-    older = older_pins(site.ledger, history, digest) is not None
-    as_configured = approval is not None and not is_reconfigured(site, place, approval)
+    older = older_pins(harness.ledger, history, digest) is not None
+    as_configured = approval is not None and not is_reconfigured(harness, place, approval)
     if approval is not None and approved and as_configured and not older:
         return approval
-    workspace = open_workspace(site, place, read_ignore_rules(place.workspace), place.parse().plan)
+    workspace = open_workspace(
+        harness, place, read_ignore_rules(place.workspace), place.parse().plan
+    )
     refuse_own_output(options.output, workspace)
-    given = site.settings.with_roles(options.roles or {})
-    proposal = propose(replace(site, settings=given), place)
-    if options.yes or site.settings.auto_approve:
-        return approve_unasked(site, proposal, options.yes, options.tell, options.warn)
+    given = harness.settings.with_roles(options.roles or {})
+    proposal = propose(replace(harness, settings=given), place)
+    if options.yes or harness.settings.auto_approve:
+        return approve_unasked(harness, proposal, options.yes, options.tell, options.warn)
     given_roles = role_words(options.roles or {})
     if proposal.upgrade is not None:
         raise not_approved(place, proposal.upgrade, given_roles)
@@ -241,32 +243,32 @@ def _require_approval(
 
 
 def _upgraded_run(
-    site: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
+    harness: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
 ) -> PlanHistory:
     """An open run goes on by today's pins; those of an older version need a person's word first."""
-    if older_pins(site.ledger, history, "") is None:
+    if older_pins(harness.ledger, history, "") is None:
         return history
-    proposal = propose(site, place)
+    proposal = propose(harness, place)
     assert proposal.upgrade is not None, "its pins are of an older version"
-    if not options.yes and not site.settings.auto_approve:
+    if not options.yes and not harness.settings.auto_approve:
         raise not_approved(place, proposal.upgrade)
-    approve_unasked(site, proposal, options.yes, options.tell, options.warn)
-    return intact_history(site.ledger, place.record.id, place.path)
+    approve_unasked(harness, proposal, options.yes, options.tell, options.warn)
+    return intact_history(harness.ledger, place.record.id, place.path)
 
 
-def _open(site: Harness, approved: ApprovedPlan, options: RunOptions) -> OpenWork:
+def _open(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> OpenWork:
     """Workspace, sandbox and judge, where nothing stands in the way of a run."""
     place, pins = approved.place, approved.pins
-    refuse_own_output(options.output, approved_workspace(site, approved))
+    refuse_own_output(options.output, approved_workspace(harness, approved))
     if options.session is None:
         _check_roles(approved)
-    enclosure = required_enclosure(site, place, pins.search_path, approved.settings)
+    enclosure = required_enclosure(harness, place, pins.search_path, approved.settings)
     missing = unopened(enclosure, place.workspace)
     if missing is not None:
         options.tell(f"{missing.said} ({missing.advice})")
     tell = options.reporter.tell
     return open_work(
-        site, approved, enclosure, options.cancelled, lambda chunk: tell(Printed(chunk))
+        harness, approved, enclosure, options.cancelled, lambda chunk: tell(Printed(chunk))
     )
 
 
@@ -285,10 +287,10 @@ def _check_roles(approved: ApprovedPlan) -> None:
 
 
 def _begin(
-    site: Harness, approved: ApprovedPlan, holder: Holder, options: RunOptions, lease: Lease
+    harness: Harness, approved: ApprovedPlan, holder: Holder, options: RunOptions, lease: Lease
 ) -> tuple[str, Fence]:
     """A new run, or the unfinished one taken over with a higher fence."""
-    place, history, ledger = approved.place, approved.history, site.ledger
+    place, history, ledger = approved.place, approved.history, harness.ledger
     # Roles named on the command line are the person's word over the pinned ones; it is recorded.
     said = {
         "roles": dict(options.roles or {}),
@@ -321,7 +323,7 @@ def _begin(
 
 
 def _open_run(
-    site: Harness, work: OpenWork, options: RunOptions, run: str, fence: Fence, lease: Lease
+    harness: Harness, work: OpenWork, options: RunOptions, run: str, fence: Fence, lease: Lease
 ) -> OpenRun:
     approved = work.approved
     place, pins, known = approved.place, approved.pins, approved.history.entries
@@ -335,41 +337,43 @@ def _open_run(
         state=fold_run(approved.history, approved.plan, run),
         last_hash=known[-1].hash if known else GENESIS,
         root=place.workspace,
-        exchange=attempt_reports(site, run),
-        ledger=site.ledger,
+        exchange=attempt_reports(harness, run),
+        ledger=harness.ledger,
         fence=fence,
         workspace=work.workspace,
         judge=work.judge,
         guards=work.guards,
-        agent=CommandAgent(site.environ, pins.search_path, workspace_lock(place), work.enclosure),
+        agent=CommandAgent(
+            harness.environ, pins.search_path, workspace_lock(place), work.enclosure
+        ),
         agent_isolation=work.enclosure.of_agents,
-        projection=projection_of(site, place),
+        projection=projection_of(harness, place),
         watch=pin_watch(place, pins),
         reporter=options.reporter,
         read_topic=place.vault.read_topic,
         cancelled=options.cancelled,
         session=options.session,
         ousted=lease.lost,
-        make_room=site.home.drop_reserve,
+        make_room=harness.home.drop_reserve,
     )
 
 
-def _report(site: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:
+def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:
     return RunReport(
         outcome,
-        status_of(site, place),
-        open_items(site.ledger, place.record.id),
-        no_receipt=_sign_receipt(site, place) if outcome is Outcome.DONE else "",
+        status_of(harness, place),
+        open_items(harness.ledger, place.record.id),
+        no_receipt=_sign_receipt(harness, place) if outcome is Outcome.DONE else "",
     )
 
 
-def _sign_receipt(site: Harness, place: PlanLocation) -> str:
+def _sign_receipt(harness: Harness, place: PlanLocation) -> str:
     """Why there is no receipt; the sign-off stands without, and the next look makes it."""
     # What signs takes longer to load than everything before the first step.
     from signoff.usecases.receipt import make_receipts  # noqa: PLC0415
 
     try:
-        make_receipts(site, place)
+        make_receipts(harness, place)
     except SignoffError as error:
         return error.message
     return ""

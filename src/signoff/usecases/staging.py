@@ -13,7 +13,7 @@ from signoff.planfile.parse import parse
 from signoff.storage.location import STAGED_FOLDER
 from signoff.storage.vault import Vault, checked_slug
 from signoff.testing.crash import VaultPoint, reach
-from signoff.usecases.site import Harness, file_names, vault_to_write
+from signoff.usecases.harness import Harness, file_names, vault_to_write
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ def staged_vault(vault: Vault) -> Vault:
     return Vault(vault.path / STAGED_FOLDER)
 
 
-def activate(site: Harness, name: str, *, anyway: bool = False) -> ActivateReport:
+def activate(harness: Harness, name: str, *, anyway: bool = False) -> ActivateReport:
     """Move a staged plan into the vault; a plan that is there is never overwritten.
 
     Killed in between, the plan is active, and the staged text is still there to be removed.
     """
     slug = checked_slug(name, new=True)
-    place = vault_to_write(site)
+    place = vault_to_write(harness)
     vault = Vault(place.folder)
     staged = staged_vault(vault)
     _refuse_existing(vault, staged, slug)

@@ -13,9 +13,9 @@ from signoff.domain.session import SESSION_PREFIX, ClaimStatus
 from signoff.domain.verdict import Reason, Result
 from signoff.gate.fold import fold
 from signoff.gate.state import State
+from signoff.usecases.harness import Harness
 from signoff.usecases.history import read_pins
 from signoff.usecases.sign_offs import sign_offs
-from signoff.usecases.site import Harness
 from signoff.usecases.worked import Work, read_work, worked
 
 EVERYBODY = "all"
@@ -106,16 +106,16 @@ class _Sheet:
     sessions: int = 0
 
 
-def read_stats(site: Harness, plans: Sequence[str] = ()) -> StatsReport:
+def read_stats(harness: Harness, plans: Sequence[str] = ()) -> StatsReport:
     """Count over these plans and sessions (by id), or over every plan the ledger knows.
 
     Sessions are counted only when they are named: their agents chose what is kept.
     """
     sheet = _Sheet()
-    every = [r.id for r in site.ledger.plans() if not r.id.startswith(SESSION_PREFIX)]
+    every = [r.id for r in harness.ledger.plans() if not r.id.startswith(SESSION_PREFIX)]
     for plan in dict.fromkeys(plans) or every:
         count = _count_session if plan.startswith(SESSION_PREFIX) else _count_plan
-        count(site, plan, sheet)
+        count(harness, plan, sheet)
     agents = tuple(
         _tally(who, sheet.works[who], sheet.kept_steps[who], sheet.reported_steps[who])
         for who in sorted(sheet.works)
@@ -133,17 +133,17 @@ def read_stats(site: Harness, plans: Sequence[str] = ()) -> StatsReport:
     )
 
 
-def _count_plan(site: Harness, plan: str, sheet: _Sheet) -> None:
-    entries = tuple(site.ledger.entries(plan))
+def _count_plan(harness: Harness, plan: str, sheet: _Sheet) -> None:
+    entries = tuple(harness.ledger.entries(plan))
     started = [e for e in entries if e.kind is Kind.RUN_STARTED and e.run is not None]
     sheet.plans += bool(started)
     sheet.runs += len(started)
     signed = {found.run for found in sign_offs(entries)}
     sheet.signed_off += len(signed)
-    sheet.receipts += len(signed & set(site.home.receipt_runs(plan)))
+    sheet.receipts += len(signed & set(harness.home.receipt_runs(plan)))
     for run in started:
         assert run.run is not None
-        works = worked(entries, run.run, read_pins(site.ledger, run))
+        works = worked(entries, run.run, read_pins(harness.ledger, run))
         for work in works:
             # A person who works on a step claims nothing: they answer a question.
             if work.agent.name:
@@ -154,14 +154,14 @@ def _count_plan(site: Harness, plan: str, sheet: _Sheet) -> None:
             sheet.reported_steps[_who(work)] += work.step in reported
 
 
-def _count_session(site: Harness, session: str, sheet: _Sheet) -> None:
+def _count_session(harness: Harness, session: str, sheet: _Sheet) -> None:
     """An agent's own plan: a step that it called done is a claim, kept where a check decided."""
-    entries = tuple(site.ledger.entries(session))
+    entries = tuple(harness.ledger.entries(session))
     state = fold(State(None, driven=False), entries)
     sheet.sessions += 1
     sheet.signed_off += state.session.signed is not None
-    sheet.receipts += len(site.home.receipt_runs(session))
-    done = read_work(site.ledger, session)
+    sheet.receipts += len(harness.home.receipt_runs(session))
+    done = read_work(harness.ledger, session)
     agent = Agent(SELF_SET, "", done)
     for step in state.plan.steps if state.plan is not None else ():
         record = state.record(step.id)

@@ -13,6 +13,7 @@ from signoff.errors import PlanNotFound, PlanUnreadable
 from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
+from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import (
     Driver,
     PlanHistory,
@@ -27,7 +28,6 @@ from signoff.usecases.history import (
     roles_given,
 )
 from signoff.usecases.questions import ways_to_end
-from signoff.usecases.site import Harness, PlanLocation
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class StatusReport:
     older: bool = False  # approved by an older version, which pinned less: to be approved again
 
 
-def status_of(site: Harness, place: PlanLocation) -> StatusReport:
+def status_of(harness: Harness, place: PlanLocation) -> StatusReport:
     """Fold the ledger; the plan that counts is the pinned one, once there is a run."""
-    history = intact_history(site.ledger, place.record.id, place.path)
+    history = intact_history(harness.ledger, place.record.id, place.path)
     written = _written_plan(place)
-    pinned = _pinned(site, history)
+    pinned = _pinned(harness, history)
     plan = pinned or written
     if plan is None:
         place.parse()  # says what is wrong with it
@@ -110,18 +110,18 @@ def status_of(site: Harness, place: PlanLocation) -> StatusReport:
         signed_off_at=signed.at if signed else None,
         signed_off_on=signed.data["snapshot"] if signed else None,
         since_sign_off=_since(history, signed, digest) if signed else (),
-        next_for_edit=how_to_take_edit(site, place, history) if edited else "",
-        driver=driver_of(site, place.record.id) if history.running else None,
+        next_for_edit=how_to_take_edit(harness, place, history) if edited else "",
+        driver=driver_of(harness, place.record.id) if history.running else None,
         unproven=sum("open_sockets" in entry.data for entry in history.entries),
-        older=older_pins(site.ledger, history, digest) is not None,
+        older=older_pins(harness.ledger, history, digest) is not None,
     )
 
 
-def how_to_take_edit(site: Harness, place: PlanLocation, history: PlanHistory) -> str:
+def how_to_take_edit(harness: Harness, place: PlanLocation, history: PlanHistory) -> str:
     """What to do with a plan that was edited since its run was approved."""
-    given = role_words(roles_given(site, history))
+    given = role_words(roles_given(harness, history))
     approve = f"signoff approve {shlex.quote(str(place.path))}{given}"
-    return f"{ways_to_end(site.ledger, place)}, then {approve}" if history.running else approve
+    return f"{ways_to_end(harness.ledger, place)}, then {approve}" if history.running else approve
 
 
 def _newest_sign_off(history: PlanHistory) -> Entry | None:
@@ -155,9 +155,9 @@ def _written_plan(place: PlanLocation) -> Plan | None:
         return None
 
 
-def _pinned(site: Harness, history: PlanHistory) -> Plan | None:
+def _pinned(harness: Harness, history: PlanHistory) -> Plan | None:
     """The plan of the newest run, unless a newer approval stands; None without either."""
     newest = history.run
     if history.approval is not None and (newest is None or newest.seq < history.approval.seq):
         return None
-    return pinned_plan(read_pins(site.ledger, newest)) if newest is not None else None
+    return pinned_plan(read_pins(harness.ledger, newest)) if newest is not None else None

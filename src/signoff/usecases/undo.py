@@ -21,9 +21,9 @@ from signoff.toolbatch.undo import (
     since,
     undo,
 )
+from signoff.usecases.harness import Harness, PlanLocation, session_place
 from signoff.usecases.openwork import open_pinned_workspace, taken
 from signoff.usecases.person import require_person
-from signoff.usecases.site import Harness, PlanLocation, session_place
 from signoff.verification.pins import Pins
 
 __all__ = [
@@ -56,7 +56,7 @@ class UndoReport:
 
 
 def undo_changes(
-    site: Harness,
+    harness: Harness,
     workspace: Path,
     back: int | HowFar = 1,
     *,
@@ -68,20 +68,20 @@ def undo_changes(
 
     Refused inside an attempt, and while an agent works here.
     """
-    require_person(site.environ, site.home.path)
-    name = session_id_of(session) if session is not None else _newest(site, workspace)
-    changes = _Changes.of(site, name)
+    require_person(harness.environ, harness.home.path)
+    name = session_id_of(session) if session is not None else _newest(harness, workspace)
+    changes = _Changes.of(harness, name)
     _refuse_nothing(changes.rollbacks, name)
     return changes.report(back) if dry_run else changes.undo(back, force=force)
 
 
-def restore_step(site: Harness, session: str) -> UndoReport | None:
+def restore_step(harness: Harness, session: str) -> UndoReport | None:
     """Put back what an agent that gave up changed in its unfinished step; None: nothing.
 
     The harness's own doing, so no person is needed; all or none, and nothing that somebody else
     changed since is overwritten.
     """
-    changes = _Changes.of(site, session)
+    changes = _Changes.of(harness, session)
     return changes.undo(HowFar.STEP) if changes.planned(HowFar.STEP).steps else None
 
 
@@ -89,31 +89,31 @@ def restore_step(site: Harness, session: str) -> UndoReport | None:
 class _Changes:
     """What a session changed, opened for undoing."""
 
-    site: Harness
+    harness: Harness
     session: str
     place: PlanLocation
     rollbacks: Rollbacks
 
     @classmethod
-    def of(cls, site: Harness, session: str) -> _Changes:
-        began = _beginning(site, session)
+    def of(cls, harness: Harness, session: str) -> _Changes:
+        began = _beginning(harness, session)
         place = session_place(Path(began.data["workspace"]), session)
-        pins = Pins.from_bytes(site.ledger.get_blob(str(began.data["pins"])))
-        kept = open_pinned_workspace(site, place, pins, Plan(title="", steps=()))
-        return cls(site, session, place, Rollbacks(site.ledger, session, kept))
+        pins = Pins.from_bytes(harness.ledger.get_blob(str(began.data["pins"])))
+        kept = open_pinned_workspace(harness, place, pins, Plan(title="", steps=()))
+        return cls(harness, session, place, Rollbacks(harness.ledger, session, kept))
 
     def planned(self, back: int | HowFar) -> Undone:
         if isinstance(back, int):
             chosen = last(self.rollbacks, back)
         else:
-            chosen = since(self.rollbacks, _point(self.site, self.session, back))
+            chosen = since(self.rollbacks, _point(self.harness, self.session, back))
         return plan_undo(self.rollbacks.workspace, chosen)
 
     def report(self, back: int | HowFar) -> UndoReport:
         return self._report(self.planned(back), undone=False)
 
     def undo(self, back: int | HowFar, *, force: bool = False) -> UndoReport:
-        with taken(self.site, self.place, Holder.current(str(self.rollbacks.workspace.root))):
+        with taken(self.harness, self.place, Holder.current(str(self.rollbacks.workspace.root))):
             done = self.planned(back)
             undo(self.rollbacks, done, force=force)
         return self._report(done, undone=True)
@@ -135,10 +135,10 @@ def _refuse_nothing(rollbacks: Rollbacks, session: str) -> None:
     )
 
 
-def _point(site: Harness, session: str, back: HowFar) -> int:
+def _point(harness: Harness, session: str, back: HowFar) -> int:
     """The number of the last change before the point."""
     number = before = 0
-    for entry in site.ledger.entries(session):
+    for entry in harness.ledger.entries(session):
         if entry.kind in (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT):
             number = max(number, int(entry.data["number"]))
         elif entry.kind is Kind.STEP_CLAIMED:
@@ -147,15 +147,15 @@ def _point(site: Harness, session: str, back: HowFar) -> int:
     return before if back is HowFar.STEP else 0
 
 
-def _newest(site: Harness, workspace: Path) -> str:
+def _newest(harness: Harness, workspace: Path) -> str:
     """The session of a workspace that changed something last; one that can be undone goes first."""
     found: list[tuple[bool, str, str]] = []
-    for record in site.ledger.plans():
+    for record in harness.ledger.plans():
         if not record.id.startswith(SESSION_PREFIX) or record.path != str(workspace):
             continue
-        kept = open_rollbacks(site.ledger, record.id)
+        kept = open_rollbacks(harness.ledger, record.id)
         if kept:
-            at = max((e.at for e in site.ledger.entries(record.id) if _changes(e)), default="")
+            at = max((e.at for e in harness.ledger.entries(record.id) if _changes(e)), default="")
             found.append((any(one.can_be_undone for one in kept), at, record.id))
     if not found:
         raise NoSuchRun(
@@ -170,8 +170,8 @@ def _changes(entry: Entry) -> bool:
     return entry.kind in kinds and any(entry.data[name] for name in what)
 
 
-def _beginning(site: Harness, session: str) -> Entry:
-    for entry in site.ledger.entries(session):
+def _beginning(harness: Harness, session: str) -> Entry:
+    for entry in harness.ledger.entries(session):
         if entry.kind is Kind.SESSION_STARTED:
             return entry
     raise NoSuchRun(f"no session has the id `{session}`", "signoff sessions")

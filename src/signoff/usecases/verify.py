@@ -23,8 +23,8 @@ from signoff.process.syntax import syntax_problems
 from signoff.settings.loading import HUMAN_ROLE, Settings
 from signoff.storage.identity import remember_plan
 from signoff.storage.vault import Vault
+from signoff.usecases.harness import Harness, PlanLocation, file_names
 from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
-from signoff.usecases.site import Harness, PlanLocation, file_names
 from signoff.verification.evidence import read_before
 
 
@@ -43,66 +43,66 @@ class VerifyReport:
         return not any(f.severity is Severity.ERROR for f in self.findings)
 
 
-def verify_plan(site: Harness, place: PlanLocation) -> VerifyReport:
+def verify_plan(harness: Harness, place: PlanLocation) -> VerifyReport:
     """Check, record, and show the new status in the file."""
     parsed = place.parse()
     digest = parsed.plan.plan_digest
-    status = read_history(site.ledger, place.record.id).status(digest)
-    report = VerifyReport(place, parsed.plan, find_all(site, place, parsed), status)
+    status = read_history(harness.ledger, place.record.id).status(digest)
+    report = VerifyReport(place, parsed.plan, find_all(harness, place, parsed), status)
     if report.ok and status is PlanStatus.DRAFT:
         from signoff.usecases.marks import write_status  # noqa: PLC0415 - drafts only
 
         place.own_vault()
-        remember_plan(site.ledger, place.record)
-        site.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
+        remember_plan(harness.ledger, place.record)
+        harness.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
         report = replace(report, status=PlanStatus.VERIFIED)
-        write_status(site, place, report.status)
+        write_status(harness, place, report.status)
     return report
 
 
-def find_all(site: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
+def find_all(harness: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
     """All findings, with what other plans have to do with them."""
-    read = _read_by_checks(site, place, parsed.plan)
-    found = find(site, place, parsed, read)
+    read = _read_by_checks(harness, place, parsed.plan)
+    found = find(harness, place, parsed, read)
     if parsed.plan.depends_on:
         from signoff.usecases.ready import find_needs  # noqa: PLC0415 - looks at every other plan
 
-        found += find_needs(site, place, parsed)
+        found += find_needs(harness, place, parsed)
     return tuple(sorted(found, key=lambda finding: (finding.line, finding.code)))
 
 
 def find(
-    site: Harness,
+    harness: Harness,
     place: PlanLocation,
     parsed: Parsed,
     read_by_checks: Mapping[str, frozenset[str]] | None = None,
 ) -> tuple[Finding, ...]:
     """All findings about a parsed plan in its place, whatever other plans there are."""
-    path = safe_search_path(site.environ.get("PATH", ""), place.workspace)
-    heldout = site.home.path / "heldout"
+    path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
+    heldout = harness.home.path / "heldout"
     around = RealSurroundings(
         place.workspace,
         place.vault,
         path,
-        site.settings,
+        harness.settings,
         frozenset(check.name for check in heldout.iterdir()) if heldout.is_dir() else frozenset(),
-        site.environ,
+        harness.environ,
         read_by_checks,
     )
     return verify(parsed, around)
 
 
-def _read_by_checks(site: Harness, place: PlanLocation, plan: Plan) -> dict[str, frozenset[str]]:
+def _read_by_checks(harness: Harness, place: PlanLocation, plan: Plan) -> dict[str, frozenset[str]]:
     """What contracts that are still the same read in the last run, before anybody worked."""
-    history = read_history(site.ledger, place.record.id)
+    history = read_history(harness.ledger, place.record.id)
     if history.run is None:
         return {}
 
-    then = pinned_plan(read_pins(site.ledger, history.run))
+    then = pinned_plan(read_pins(harness.ledger, history.run))
     commands = {s.id: s.contract.command for s in then.steps if s.contract is not None}
     records = fold_run(history, then).records
     return {
-        step.id: read_before(site.ledger, records[step.id].read_sets).files
+        step.id: read_before(harness.ledger, records[step.id].read_sets).files
         for step in plan.steps
         if step.contract is not None
         and step.id in records
@@ -110,9 +110,9 @@ def _read_by_checks(site: Harness, place: PlanLocation, plan: Plan) -> dict[str,
     }
 
 
-def require_valid(site: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
+def require_valid(harness: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
     """The findings, or PlanInvalid naming the first error."""
-    findings = find_all(site, place, parsed)
+    findings = find_all(harness, place, parsed)
     errors = [f for f in findings if f.severity is Severity.ERROR]
     if errors:
         first = errors[0]

@@ -13,10 +13,10 @@ from signoff.storage.active import MARKER_RULE, resolve_active_plan
 from signoff.storage.identity import bind_worktree, plan_identity, remember_plan, unbind_worktree
 from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.records import PlanRecord
+from signoff.usecases.harness import Harness
 from signoff.usecases.history import read_history
 from signoff.usecases.merged import Base, is_merged
 from signoff.usecases.person import refuse_in_attempt
-from signoff.usecases.site import Harness
 from signoff.workspace.branches import branch_head, commits_between, existing_head
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import exclude_from_git
@@ -69,7 +69,7 @@ class Pruned:
 
 
 def add(
-    site: Harness,
+    harness: Harness,
     name: str,
     path: Path | None = None,
     base: str | None = None,
@@ -81,17 +81,17 @@ def add(
     A plan that is bound to a worktree already gets no second one. A branch that holds commits
     nobody merged is taken only by who says `adopt`: they would be merged with the plan's work.
     """
-    place, repository = _here(site)
-    by = refuse_in_attempt(site.environ, site.home.path)
-    plan = resolve_active_plan(name, cwd=site.cwd, environ=site.environ)
+    place, repository = _here(harness)
+    by = refuse_in_attempt(harness.environ, harness.home.path)
+    plan = resolve_active_plan(name, cwd=harness.cwd, environ=harness.environ)
     if not plan.name:
         raise UsageError("the plan without a name works in the main checkout", "name a plan")
     record = plan_identity(plan.plan_path, place)
-    target = site.cwd / path if path is not None else default_path(repository, plan.name)
+    target = harness.cwd / path if path is not None else default_path(repository, plan.name)
     branch = f"{BRANCH_PREFIX}{plan.name}"
-    _refuse_second(site, record, target)
-    remember_plan(site.ledger, record)
-    with Git.open(repository, site.environ) as git:
+    _refuse_second(harness, record, target)
+    remember_plan(harness.ledger, record)
+    with Git.open(repository, harness.environ) as git:
         exclude_from_git(repository, MARKER_RULE)
         worktree = _existing(git, target, branch)
         if worktree is None:
@@ -99,57 +99,57 @@ def add(
             if not adopt:
                 _refuse_unmerged_branch(git, branch, start, plan.name)
             worktree = add_worktree(git, target, branch, start)
-    bind_worktree(site.ledger, record, worktree.path, repository.main, by)
+    bind_worktree(harness.ledger, record, worktree.path, repository.main, by)
     return WorktreeLine(worktree.path, branch, plan.name, worktree.state, is_main=False)
 
 
-def list_all(site: Harness) -> tuple[WorktreeLine, ...]:
+def list_all(harness: Harness) -> tuple[WorktreeLine, ...]:
     """Every checkout of the repository, with what is unfinished in it."""
-    _, repository = _here(site)
-    with Git.open(repository, site.environ) as git:
+    _, repository = _here(harness)
+    with Git.open(repository, harness.environ) as git:
         base = base_branch(git, repository)
-        return tuple(_seen(site, git, w, repository, base) for w in list_worktrees(git))
+        return tuple(_seen(harness, git, w, repository, base) for w in list_worktrees(git))
 
 
-def remove(site: Harness, name: str, *, force: bool = False) -> WorktreeLine:
+def remove(harness: Harness, name: str, *, force: bool = False) -> WorktreeLine:
     """Remove a plan's worktree; what would be lost is named, and refused unless `force`."""
-    place, repository = _here(site)
-    by = refuse_in_attempt(site.environ, site.home.path)
-    with Git.open(repository, site.environ) as git:
+    place, repository = _here(harness)
+    by = refuse_in_attempt(harness.environ, harness.home.path)
+    with Git.open(repository, harness.environ) as git:
         base = base_branch(git, repository)
-        seen = _seen(site, git, _named(site, git, name, place), repository, base)
+        seen = _seen(harness, git, _named(harness, git, name, place), repository, base)
         if seen.is_main:
             raise UsageError("the main checkout is no worktree to remove", "signoff unbind")
         if seen.unfinished and not force:
             raise _would_be_lost(seen, seen.unfinished)
-        _refuse_a_run(site, seen, place)
+        _refuse_a_run(harness, seen, place)
         remove_worktree(git, seen.path)
-    unbind_worktree(site.ledger, seen.path, repository.main, by)
+    unbind_worktree(harness.ledger, seen.path, repository.main, by)
     return seen
 
 
-def prune(site: Harness) -> tuple[Pruned, ...]:
+def prune(harness: Harness) -> tuple[Pruned, ...]:
     """Remove worktrees whose plan is done and merged, and forget those whose folder is gone."""
-    place, repository = _here(site)
-    by = refuse_in_attempt(site.environ, site.home.path)
+    place, repository = _here(harness)
+    by = refuse_in_attempt(harness.environ, harness.home.path)
     found = []
-    with Git.open(repository, site.environ) as git:
+    with Git.open(repository, harness.environ) as git:
         base = base_branch(git, repository)
         for worktree in list_worktrees(git):
             if worktree.is_main or worktree.state is not WorktreeState.PRESENT:
                 continue
-            seen = _seen(site, git, worktree, repository, base)
+            seen = _seen(harness, git, worktree, repository, base)
             if seen.plan is None:
                 continue  # not ours: somebody made it for something else
-            why = _why_kept(site, seen, place)
+            why = _why_kept(harness, seen, place)
             if not why:
                 remove_worktree(git, seen.path)
-                unbind_worktree(site.ledger, seen.path, repository.main, by)
+                unbind_worktree(harness.ledger, seen.path, repository.main, by)
             fate = Fate.KEPT if why else Fate.REMOVED
             found.append(Pruned(seen.path, seen.plan, fate, why or "done and merged"))
         for path in prune_missing(git):
-            bound = site.ledger.glance().binding(path, repository.main)
-            unbind_worktree(site.ledger, path, repository.main, by)
+            bound = harness.ledger.glance().binding(path, repository.main)
+            unbind_worktree(harness.ledger, path, repository.main, by)
             name = bound.name if bound is not None else None
             found.append(Pruned(path, name, Fate.FORGOTTEN, "its folder is gone"))
     return tuple(found)
@@ -170,15 +170,15 @@ def base_branch(git: Git, repository: Repository) -> str:
     return found
 
 
-def _here(site: Harness) -> tuple[VaultPlace, Repository]:
-    place = find_vault(site.cwd, site.environ)
+def _here(harness: Harness) -> tuple[VaultPlace, Repository]:
+    place = find_vault(harness.cwd, harness.environ)
     if place.repository is None:
         raise UsageError(f"`{place.worktree}` is not in a git repository", "git init")
     return place, Repository(place.worktree, place.repository)
 
 
-def _refuse_second(site: Harness, record: PlanRecord, target: Path) -> None:
-    bound = site.ledger.glance().worktree_of(record.id)
+def _refuse_second(harness: Harness, record: PlanRecord, target: Path) -> None:
+    bound = harness.ledger.glance().worktree_of(record.id)
     if bound is not None and bound.is_dir() and bound != target.resolve():
         raise PlanConflict(
             f"plan `{record.name}` has a worktree already: `{bound}`",
@@ -213,20 +213,20 @@ def _existing(git: Git, target: Path, branch: str) -> Worktree | None:
     return None
 
 
-def _named(site: Harness, git: Git, name: str, place: VaultPlace) -> Worktree:
+def _named(harness: Harness, git: Git, name: str, place: VaultPlace) -> Worktree:
     """By the plan that is bound to it, else by its path."""
     for worktree in list_worktrees(git):
         assert place.repository is not None
-        bound = site.ledger.glance().binding(worktree.path, place.repository)
+        bound = harness.ledger.glance().binding(worktree.path, place.repository)
         if bound is not None and bound.name == name.removesuffix(".md").removeprefix("PLAN-"):
             return worktree
-    return find_worktree(git, site.cwd / name)
+    return find_worktree(git, harness.cwd / name)
 
 
 def _seen(
-    site: Harness, git: Git, worktree: Worktree, repository: Repository, base: str
+    harness: Harness, git: Git, worktree: Worktree, repository: Repository, base: str
 ) -> WorktreeLine:
-    bound = site.ledger.glance().binding(worktree.path, repository.main)
+    bound = harness.ledger.glance().binding(worktree.path, repository.main)
     seen = WorktreeLine(
         path=worktree.path,
         branch=worktree.branch,
@@ -257,8 +257,8 @@ def _some(lines: list[str]) -> list[str]:
     return lines if more <= 0 else [*lines[:_MOST_SHOWN], f"  and {more} more"]
 
 
-def _refuse_a_run(site: Harness, seen: WorktreeLine, place: VaultPlace) -> None:
-    why = _unfinished_run(site, seen, place)
+def _refuse_a_run(harness: Harness, seen: WorktreeLine, place: VaultPlace) -> None:
+    why = _unfinished_run(harness, seen, place)
     if why:
         name = shlex.quote(seen.plan or "NAME")
         raise UsageError(
@@ -266,25 +266,25 @@ def _refuse_a_run(site: Harness, seen: WorktreeLine, place: VaultPlace) -> None:
         )
 
 
-def _why_kept(site: Harness, seen: WorktreeLine, place: VaultPlace) -> str:
-    why = _unfinished_run(site, seen, place)
+def _why_kept(harness: Harness, seen: WorktreeLine, place: VaultPlace) -> str:
+    why = _unfinished_run(harness, seen, place)
     if why:
         return why
     if seen.unfinished:
         return "it has work that is nowhere else"
     assert seen.plan is not None
-    plan = resolve_active_plan(seen.plan, cwd=site.cwd, environ=site.environ, creating=True)
+    plan = resolve_active_plan(seen.plan, cwd=harness.cwd, environ=harness.environ, creating=True)
     record = plan_identity(plan.plan_path, place)
-    history = read_history(site.ledger, record.id)
-    merged = is_merged(history, record, Base(place.repository, site.environ).holds)
+    history = read_history(harness.ledger, record.id)
+    merged = is_merged(history, record, Base(place.repository, harness.environ).holds)
     return "" if merged else f"plan `{shown_name(seen.plan)}` is not merged"
 
 
-def _unfinished_run(site: Harness, seen: WorktreeLine, place: VaultPlace) -> str:
+def _unfinished_run(harness: Harness, seen: WorktreeLine, place: VaultPlace) -> str:
     if seen.plan is None:
         return ""
-    plan = resolve_active_plan(seen.plan, cwd=site.cwd, environ=site.environ, creating=True)
-    history = read_history(site.ledger, plan_identity(plan.plan_path, place).id)
+    plan = resolve_active_plan(seen.plan, cwd=harness.cwd, environ=harness.environ, creating=True)
+    history = read_history(harness.ledger, plan_identity(plan.plan_path, place).id)
     started = history.run.data.get("workspace") if history.run is not None else None
     if history.running and started == str(seen.path):
         return f"run of plan `{seen.plan}` is not over"

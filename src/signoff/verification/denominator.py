@@ -21,7 +21,7 @@ from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Reason, Result
-from signoff.verification.bench import ContractRun
+from signoff.verification.check_runner import ContractRun
 from signoff.verification.counting.printed import count_printed, lines_of
 from signoff.verification.counting.reports import DOCUMENTS, count_document, count_reports
 from signoff.verification.counting.sight import look_at, tools_called

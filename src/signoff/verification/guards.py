@@ -13,8 +13,8 @@ from signoff.domain.plan import Contract, Plan, Postcondition, Step
 from signoff.domain.product import NO_PRODUCTS, Products
 from signoff.domain.snapshot import FileKind
 from signoff.planfile.verify import demanded_files
+from signoff.verification.influences.gathered import INSTALLED, PRESENT
 from signoff.verification.influences.rules import influences_of
-from signoff.verification.influences.trail import INSTALLED, PRESENT
 from signoff.verification.pins import Pins, fingerprint, written_by_contracts
 from signoff.verification.protection import Guard, file_of
 from signoff.workspace.workspace import Workspace

@@ -15,7 +15,7 @@ from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import SetupFailed, SnapshotTooSlow
-from signoff.verification.bench import CheckRunner
+from signoff.verification.check_runner import CheckRunner
 from signoff.verification.denominator import (
     checks_of,
     count,

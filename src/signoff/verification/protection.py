@@ -25,9 +25,9 @@ from signoff.planfile.verify.subjects import is_plain
 from signoff.storage.active import MARKER_RULE
 from signoff.verification.ignored import Ignored
 from signoff.verification.influences.changed import Influence
+from signoff.verification.influences.gathered import COMPILED, INSTALLED
 from signoff.verification.influences.ignored import made_since
 from signoff.verification.influences.rules import influences_of
-from signoff.verification.influences.trail import COMPILED, INSTALLED
 from signoff.verification.pins import Pins, fingerprint, protected_by
 from signoff.workspace.checkout import find_checkout, read_small
 from signoff.workspace.gitfolders import ignore_settings

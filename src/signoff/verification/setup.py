@@ -24,7 +24,7 @@ from signoff.domain.redaction import Redactor
 from signoff.errors import SetupFailed
 from signoff.process.command import Mount
 from signoff.settings.loading import Setup
-from signoff.verification.bench import CheckRunner
+from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.verdicts import output_tail
 from signoff.workspace.byproducts import Byproducts

@@ -16,10 +16,10 @@ from signoff.errors import StorageFailed
 from signoff.planfile.verify.subjects import looked_at
 from signoff.settings.loading import settings_from_pin
 from signoff.verification.influences.changed import Approved, CheckFacts, Influence, find_influences
+from signoff.verification.influences.gathered import INSTALLED, PRESENT, ShellText
 from signoff.verification.influences.ignored import LooseFiles, changed_byproducts
 from signoff.verification.influences.packages import installed_modules
 from signoff.verification.influences.rules import influences_of, texts_of
-from signoff.verification.influences.trail import INSTALLED, PRESENT, ShellText
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.setup import as_read

@@ -18,8 +18,8 @@ from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, FileState, Manifest
 from signoff.verification.ignored import Ignored
 from signoff.verification.influences.changed import Approved, CheckFacts, Influence, find_influences
+from signoff.verification.influences.gathered import COMPILED, INSTALLED, ManifestIndex
 from signoff.verification.influences.packages import STARTUP_MARK, startup_code
-from signoff.verification.influences.trail import COMPILED, INSTALLED, ManifestIndex
 from signoff.verification.pins import Pins, fingerprint
 from signoff.workspace.caches import LooseCopies
 from signoff.workspace.opened import OpenedFiles

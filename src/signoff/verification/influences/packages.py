@@ -18,7 +18,7 @@ from pathlib import Path
 
 from signoff.domain.digests import digest_of
 from signoff.process.shell import find_tool
-from signoff.verification.influences.trail import (
+from signoff.verification.influences.gathered import (
     COMPILED,
     PRESENT,
     GatheredInfluences,

@@ -19,6 +19,13 @@ from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Manifest
 from signoff.process.shell import find_tool
 from signoff.verification.ignored import Ignored
+from signoff.verification.influences.gathered import (
+    GatheredInfluences,
+    ManifestIndex,
+    ShellText,
+    pin_settings,
+    upwards,
+)
 from signoff.verification.influences.packages import pin_environments
 from signoff.verification.influences.python import (
     follow_installed_command,
@@ -28,13 +35,6 @@ from signoff.verification.influences.python import (
     pin_startup,
 )
 from signoff.verification.influences.settings import SETTINGS, Section, command_in
-from signoff.verification.influences.trail import (
-    GatheredInfluences,
-    ManifestIndex,
-    ShellText,
-    pin_settings,
-    upwards,
-)
 
 _SHEBANG = re.compile(rb"#!\s*(\S+)(?:[ \t]+(.*))?")
 _NOT_SHELL = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".awk", ".sed", ".jq")

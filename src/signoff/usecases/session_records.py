@@ -11,8 +11,8 @@ from signoff.errors import NoSuchRun, SignoffError
 from signoff.gate.fold import fold
 from signoff.gate.state import State
 from signoff.planfile.parse import parse
+from signoff.usecases.harness import Harness, PlanLocation, find_plan, session_place
 from signoff.usecases.history import read_history
-from signoff.usecases.site import Harness, PlanLocation, find_plan, session_place
 from signoff.verification.pins import Pins
 
 LIST = "signoff sessions"
@@ -64,36 +64,38 @@ class SessionRecord:
         return accepted and bool(answer is not None and answer.data.get("planned"))
 
 
-def find_sitting(site: Harness, session: str) -> SessionRecord:
+def find_session_record(harness: Harness, session: str) -> SessionRecord:
     """The session with this id; NoSuchRun when there is none."""
     found = (
-        read_sitting(site, session_id_of(session)) if session.startswith(SESSION_PREFIX) else None
+        read_session_record(harness, session_id_of(session))
+        if session.startswith(SESSION_PREFIX)
+        else None
     )
     if found is None:
         raise NoSuchRun(f"no session has the id `{session}`", LIST)
     return found
 
 
-def find_sittings(site: Harness, workspace: Path) -> tuple[SessionRecord, ...]:
+def find_session_records(harness: Harness, workspace: Path) -> tuple[SessionRecord, ...]:
     """Every session of a workspace, the one that was worked on last at the end."""
     ids = [
         record.id
-        for record in site.ledger.plans()
+        for record in harness.ledger.plans()
         if record.id.startswith(SESSION_PREFIX) and record.path == str(workspace)
     ]
-    found = (read_sitting(site, session) for session in ids)
+    found = (read_session_record(harness, session) for session in ids)
     return tuple(sorted((s for s in found if s is not None), key=lambda s: s.newest.at))
 
 
-def read_sitting(site: Harness, session: str) -> SessionRecord | None:
+def read_session_record(harness: Harness, session: str) -> SessionRecord | None:
     """The session folded from its own chain; None when none was begun under this id."""
-    entries = tuple(site.ledger.entries(session))
+    entries = tuple(harness.ledger.entries(session))
     started = next((e for e in entries if e.kind is Kind.SESSION_STARTED), None)
     if started is None:
         return None
     told = [e for e in entries if e.kind in _ANSWERS or e.kind in _WORK]
     answers = [e for e in told if e.kind in _ANSWERS and not _was_shut(e)]
-    state = fold(_first_state(site, started), entries)
+    state = fold(_first_state(harness, started), entries)
     return SessionRecord(
         id=session,
         started=started,
@@ -104,19 +106,21 @@ def read_sitting(site: Harness, session: str) -> SessionRecord | None:
     )
 
 
-def plan_of(site: Harness, sitting: SessionRecord) -> PlanLocation | None:
+def plan_of(harness: Harness, session_record: SessionRecord) -> PlanLocation | None:
     """The person's plan that a session works on, if it is still approved as it was then."""
-    digest = sitting.plan_digest
+    digest = session_record.plan_digest
     if digest is None:
         return None
-    for record in site.ledger.plans():
+    for record in harness.ledger.plans():
         if record.id.startswith(SESSION_PREFIX):
             continue
-        approval = read_history(site.ledger, record.id).approval
+        approval = read_history(harness.ledger, record.id).approval
         if approval is None or approval.data["plan_digest"] != digest:
             continue
         try:
-            place = find_plan(sitting.workspace, record.path, sitting.workspace, site.environ)
+            place = find_plan(
+                session_record.workspace, record.path, session_record.workspace, harness.environ
+            )
         except SignoffError:
             continue
         if place.record.id == record.id:
@@ -124,19 +128,19 @@ def plan_of(site: Harness, sitting: SessionRecord) -> PlanLocation | None:
     return None
 
 
-def signed_place(site: Harness, session: str) -> PlanLocation:
+def signed_place(harness: Harness, session: str) -> PlanLocation:
     """Where the sign-off of a session is proved: by itself, or by the plan that it works on."""
-    sitting = find_sitting(site, session)
-    if sitting.parent is not None:
+    session_record = find_session_record(harness, session)
+    if session_record.parent is not None:
         raise NoSuchRun(
-            f"`{sitting.id}` is a part of `{sitting.parent}` and is signed with it",
-            f"name {sitting.parent} instead",
+            f"`{session_record.id}` is a part of `{session_record.parent}` and is signed with it",
+            f"name {session_record.parent} instead",
         )
-    if sitting.plan_digest is None:
-        return session_place(sitting.workspace, sitting.id)
-    place = plan_of(site, sitting)
+    if session_record.plan_digest is None:
+        return session_place(session_record.workspace, session_record.id)
+    place = plan_of(harness, session_record)
     if place is None:
-        raise NoSuchRun(f"the plan of `{sitting.id}` is not approved as it was then", LIST)
+        raise NoSuchRun(f"the plan of `{session_record.id}` is not approved as it was then", LIST)
     return place
 
 
@@ -145,8 +149,8 @@ def _was_shut(entry: Entry) -> bool:
     return entry.kind is Kind.SESSION_SIGNED and not entry.data["open"]
 
 
-def _first_state(site: Harness, started: Entry) -> State:
+def _first_state(harness: Harness, started: Entry) -> State:
     if started.data["plan_digest"] is None:
         return State(None, driven=False)
-    pins = Pins.from_bytes(site.ledger.get_blob(str(started.data["pins"])))
+    pins = Pins.from_bytes(harness.ledger.get_blob(str(started.data["pins"])))
     return State(parse(pins.plan_text).plan, driven=False)

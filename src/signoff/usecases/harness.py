@@ -104,9 +104,9 @@ class PlanLocation:
         return parse(self.read())
 
 
-def vault_to_write(site: Harness) -> VaultPlace:
+def vault_to_write(harness: Harness) -> VaultPlace:
     """The vault around here, before a plan is made there: nobody else's, and in no git folder."""
-    place = find_vault(site.cwd, site.environ)
+    place = find_vault(harness.cwd, harness.environ)
     refuse_bare(place)
     own_vault(place)
     return place
