@@ -30,7 +30,7 @@ STORED: dict[type[StrEnum], str] = {
         influenced outside-touches
     """,
     Phase: "before attempt sweep audit baseline",
-    Isolation: "none landlock bubblewrap",
+    Isolation: "none landlock namespaces bubblewrap",
     Choice: "retry revise abort waive accept allow",
     Cause: """
         contract held-before human budget plan-edited postcondition list tampered repeated

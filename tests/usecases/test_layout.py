@@ -15,9 +15,9 @@ from tests.architecture.source import modules
 ROOM = "usecases/"
 PACKAGE = "signoff.usecases"
 # What several verbs go through: found → read from the ledger → pinned → opened; and who asks.
-PHASES = ("site", "history", "openwork", "pinning")
+PHASES = ("harness", "history", "openwork", "pinning")
 SHARED = {*PHASES, "marks", "merge_judging", "merged", "person", "questions"}
-SHARED |= {"sign_offs", "worked", "__init__", "seatfolder"}
+SHARED |= {"sign_offs", "worked", "__init__", "seatfolder", "open_session", "session_records"}
 
 
 def _files() -> dict[str, str]:
@@ -62,8 +62,8 @@ def test_files_and_folders_import_each_other_in_one_direction() -> None:
 
 def test_the_check_of_directions_finds_a_cycle() -> None:
     planted = {
-        "run.py": f"from {PACKAGE}.site import Site",
-        "site.py": f"def f():\n    from {PACKAGE}.run import run_plan",
+        "run.py": f"from {PACKAGE}.harness import Harness",
+        "harness.py": f"def f():\n    from {PACKAGE}.run import run_plan",
     }
     with pytest.raises(CycleError):
         _order(planted)

@@ -1,4 +1,4 @@
-"""One sitting of the built-in loop: its session, its tools, how its calls are run and watched."""
+"""`agent`: one turn of the built-in loop: session, tools, how calls are run and watched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sittings: sessions folded from their entries, and the plan of a person that each works on."""
+"""Sessions folded from their entries, and the plan of a person that each works on."""
 
 from __future__ import annotations
 
