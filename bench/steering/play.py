@@ -16,8 +16,8 @@ from tasks import CHECK_S
 from signoff.agents.tools.context import Changes, Files, ToolContext
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.plan import Contract
-from signoff.domain.verdict import CallResult as Judging
 from signoff.domain.verdict import Phase, Reason, Verdict
+from signoff.domain.verdict import Result as Judging
 from signoff.toolbatch import steering, todo
 from signoff.toolbatch.calls import Call, CallResult, NextAction, propose
 from signoff.toolbatch.deriving import CheckSources

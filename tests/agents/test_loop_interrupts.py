@@ -22,7 +22,7 @@ import os, signal, sys, weakref
 from dataclasses import replace
 from pathlib import Path
 from signoff.agents.tools.definition import tool
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.script import Script, use
 from tests.agents.loopkit import QUICK, Stage
 
@@ -55,9 +55,9 @@ where = sys.argv[2]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 stage = Stage(Path(sys.argv[1]), [clear, swallow])
 if where == "while the model answers":
-    script = Script(respond=lambda c: interrupt() or use(Call("swallow", {})))
+    script = Script(respond=lambda c: interrupt() or use(ScriptedCall("swallow", {})))
 else:
-    script = Script(respond=lambda c: use(Call(where, {})))
+    script = Script(respond=lambda c: use(ScriptedCall(where, {})))
 limits = replace(QUICK, turns=int(sys.argv[3]))
 report = stage.play(script, limits=limits)
 print(report.ended, report.turns)

@@ -199,13 +199,13 @@ def test_cancelling_stops_the_agent_at_once_and_it_can_be_resumed(
 PROGRAM = """
 import asyncio, signal, sys
 import signoff
-from signoff.testing.conversation import Call
+from signoff.testing.conversation import ScriptedCall
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, use
 
 def respond(conversation):
     print("asked", flush=True)
-    return use(Call("bash", {"command": "sleep 50"}))
+    return use(ScriptedCall("bash", {"command": "sleep 50"}))
 
 async def main():
     model = scripted_model(Script(respond=respond))

@@ -56,9 +56,9 @@ FORGERIES: dict[str, str] = {
 THROUGH_LIBRARY = """#!/usr/bin/env python3
 import os, pathlib
 from signoff.domain.ledger import Draft, Kind
-from signoff.wiring import open_site
+from signoff.wiring import open_harness
 home = {"SIGNOFF_HOME": os.environ["HOME_FOLDER"], "HOME": os.environ["HOME"]}
-ledger = open_site(home, pathlib.Path("/"), pathlib.Path("/")).ledger
+ledger = open_harness(home, pathlib.Path("/"), pathlib.Path("/")).ledger
 plan = ledger.plans()[0].id
 started = [e for e in ledger.entries(plan) if e.kind is Kind.ATTEMPT_STARTED][-1]
 run = started.run

@@ -311,14 +311,12 @@ class Judge:
         sealed = self._sealed(case.contract)
         for _ in range(CONFIRMATIONS if contradicts and not sealed else 1):
             seat = self.rooms.again(seat, before.digest)
-            behind = self._held_out_once(case, judged, before, seat)
+            behind = self._behind(case, judged, before, seat)
             if not behind.kept:
                 return behind
         return flaky(behind) if contradicts and sealed else behind
 
-    def _held_out_once(
-        self, case: Case, judged: Verdict, before: Snapshot, seat: JudgingPlace
-    ) -> Verdict:
+    def _behind(self, case: Case, judged: Verdict, before: Snapshot, seat: JudgingPlace) -> Verdict:
         """The agent learns that it failed, nothing else; why it could not run, a person learns."""
         check = self.obstacles.heldout(case.contract)
         hidden = check.as_contract(case.contract)

@@ -13,7 +13,7 @@ from signoff.toolbatch.checkers.registry import BUILT_IN, GROUP, load_checkers
 from tests.toolbatch.checkers.kit import Artifacts, short
 
 MODULE = """
-from signoff.toolbatch.checkers import Finding, Severity
+from signoff.toolbatch.checkers import FileFinding, FileSeverity
 
 class Poem:
     name = "poem"
@@ -22,7 +22,7 @@ class Poem:
     def check(self, subject, tree):
         for number, line in enumerate(subject.content.decode().split("\\n"), 1):
             if line.startswith("ugly"):
-                yield Finding(subject.path, number, "ugly", "an ugly line", "find another word")
+                yield FileFinding(subject.path, number, "ugly", "an ugly line", "find another word")
 
 class Impostor(Poem):
     name = "html"
@@ -35,7 +35,7 @@ class Fails(Poem):
 class Sloppy(Poem):
     name = "sloppy"
     def check(self, subject, tree):
-        yield Finding(subject.path, 1, "x", "m", "h", "error")
+        yield FileFinding(subject.path, 1, "x", "m", "h", "error")
         yield "not a finding"
 
 class Exits(Poem):
