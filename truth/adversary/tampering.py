@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from signoff.domain.escalation import Cause, Choice
-from signoff.domain.verdict import Reason, Result
+from signoff.domain.verdict import Isolation, Reason, Result
 from truth.case import CHECK, PROTECTS_TESTS, WORK, Act, Case, Refused
 from truth.plans import plan, step
 
@@ -167,6 +167,11 @@ CASES = (
     Case(
         "a product that changes the check while it is judged decides nothing",
         Refused(Reason.MOVED, Result.UNKNOWN, says="`tests/check.sh` modified"),
+        under={
+            Isolation.BUBBLEWRAP: Refused(
+                Reason.MOVED, Result.UNKNOWN, says="could not be written to by the check"
+            )
+        },
         contract="bash product.sh; bash tests/check.sh",
         agent="echo 'echo true > tests/check.sh' > product.sh",
         fields="**protects:** tests/**\n**produces:** product.sh\n",
